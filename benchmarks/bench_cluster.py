@@ -36,7 +36,7 @@ from benchmarks.sampled_tables import read_lines, write_lines
 from phrasescore.cluster.cluster import Cluster, in_order
 from phrasescore.runs.final_names import GzipMember
 from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.scoring.cluster_scoring import BLOCKS, SentBlock, sent
+from phrasescore.scoring.cluster_scoring import BLOCKS, PackedBlock, packed_block
 from phrasescore.table.block import TableBlock, read_blocks
 
 _SHORT = 8000  # lines of a short table: three blocks, so that both workers have one
@@ -162,7 +162,7 @@ def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
     }
 
 
-def idle_work(block: SentBlock) -> tuple[bytes, str]:
+def idle_work(block: PackedBlock) -> tuple[bytes, str]:
     """Do nothing with a block; what comes back is as large as what was sent."""
     return block[0], block[3]
 
@@ -176,7 +176,9 @@ def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, A
             time.sleep(0.1)
         before = cpu_of(processes[0]), time.process_time(), time.monotonic()
         made = in_order(
-            coming, lambda block: joined.start(idle_work, sent(block)), lambda: BLOCKS * workers
+            coming,
+            lambda block: joined.start(idle_work, packed_block(block)),
+            lambda: BLOCKS * workers,
         )
         with JournaledOutputs([folder / "idle.gz"], None) as output:
             for text, _ in made:

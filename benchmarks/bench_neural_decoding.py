@@ -59,7 +59,7 @@ class Bench:
         """Decode in this process; return what was asked and the seconds spent in the network."""
         os.chdir(self.folder)  # the ini's paths are relative to it
         ini = MosesIni.read("with.ini")
-        settings = replace(SearchSettings.of(ini), search_algorithm=search)
+        settings = replace(SearchSettings.from_ini(ini), search_algorithm=search)
         decoder = Decoder(ini, settings=settings, cache=Path("tables"))
         lines = (self.folder / "text").read_bytes().split(b"\n")[:-1]
         loaded = decoder.load([tuple(line.split()) for line in lines])

@@ -28,7 +28,7 @@ def fast_updates(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
     recipe = recipe_named("fast", settings.learns_from)
-    return Updates(model, pairs, settings, recipe, Processes(model.device), len(pairs))
+    return Updates(model, pairs, settings, recipe, Processes(model.device))
 
 
 def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Callable[[Indices], float]:

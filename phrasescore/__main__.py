@@ -8,7 +8,7 @@ from phrasescore.runs.interruption import interrupt_on_signals
 
 
 def main() -> None:
-    """Take the signals first, as imports may take seconds; then run the command line."""
+    """Install signal handlers before imports that may take seconds; then run the command line."""
     interrupt_on_signals()
     try:
         from phrasescore.cli import main as run
@@ -18,7 +18,7 @@ def main() -> None:
         run()
     except SystemExit as stop:
         if stop.code:
-            # at once: Python would wait for threads, and one may read what never comes
+            # at once: Python would wait for threads, and one may read from a silent pipe
             os._exit(int(stop.code))
         raise
 

@@ -1,7 +1,7 @@
-"""The one command, ``phrasescore``: a lazy table of subcommands and the error boundary.
+"""The command ``phrasescore``: a lazy table of subcommands, and the handling of all errors.
 
-Subcommands are named here as strings and imported when called, so that ``--help`` stays fast (no
-torch, no numpy) and this lowest layer never imports the two above it.
+Subcommands are named here as strings and imported when they are called, so that ``--help`` stays
+fast (no torch, no numpy) and this package never imports the two packages above it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import logging
 import os
 import sys
 import warnings
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore import __version__, compile_cache
+from phrasescore import __version__
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.runs import terminal
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
 from phrasescore.runs.system_errors import (
@@ -28,16 +30,15 @@ from phrasescore.runs.system_errors import (
     refuse_little_memory,
     unwritable,
 )
-from phrasescore.runs.terminal import escape_standard_streams
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
-_READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
-_COMPLETE = "_PHRASESCORE_COMPLETE"  # the name that click gives it, in which a shell asks
+_OBJECTS = 400_000  # new objects before a garbage collection: more than torch and numba make
+_READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
+_COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
-# no command has a use for what they set, and libraries end with an error where the value is wrong
+# no command needs these settings of libraries, which fail if a value is wrong
 _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
@@ -110,17 +111,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand only when that one is called."""
+    """A group that imports a subcommand only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the subcommands in the order of the work."""
+        """Return the subcommands in the order in which people use them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        compile_cache.serves_a_command = True
+        terminal.serves_a_command = True
+        # a program that imports the packages decides itself what it does with their notes
+        if logging.lastResort is not None:
+            logging.getLogger("moses_integration").addHandler(logging.lastResort)
         refuse_little_memory()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
@@ -157,22 +161,22 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
     interrupt_on_signals()
-    # imports make some hundred thousand objects, none of them garbage: to look through them takes
-    # a tenth of a short command
+    # imports make hundreds of thousands of objects, none of them garbage; collecting among them
+    # takes a tenth of a short command
     gc.set_threshold(_OBJECTS)
     _quieten_libraries()
     try:
-        _mend_streams()
-        escape_standard_streams()
+        _open_closed_streams()
+        terminal.escape_standard_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")
-    gc.freeze()  # nor does Python look through them when it ends
+    gc.freeze()  # no collection at the end either
     sys.exit(_flush() or status)
 
 
 def _quieten_libraries() -> None:
-    """Keep from the user what libraries say to programmers; Python's ``-W`` brings it back."""
+    """Hide the warnings of libraries, which are for programmers; Python's ``-W`` shows them."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for name in _UNUSED_VARIABLES:
@@ -180,7 +184,7 @@ def _quieten_libraries() -> None:
 
 
 def _status(debug: bool) -> int:
-    """Run the command; say what went wrong, and return the exit status."""
+    """Run the command, print its error if any, and return the exit status."""
     try:
         return _run()
     except (KeyboardInterrupt, click.Abort):
@@ -190,15 +194,15 @@ def _status(debug: bool) -> int:
     except BrokenPipeError:
         return _READER_GONE
     except Exception as error:
-        # a write that fails without a name is mostly one to standard output
         known = _known(error)
         if known is None and _is_interrupt(error):
             return _interrupted("interrupted")
+        # an error without a file name is mostly one of writing standard output
         nameless = isinstance(error, OSError) and error.filename is None
         if nameless and (status := _flush()):
             return status
         if debug:
-            import traceback  # help texts do without
+            import traceback  # late, to keep --help fast
 
             traceback.print_exc()
         words = known or (
@@ -211,14 +215,11 @@ def _status(debug: bool) -> int:
 
 def _run() -> int:
     if os.environ.get(_COMPLETE):
-        cli.main(prog_name="phrasescore")  # answers the shell, and exits
+        cli.main(prog_name="phrasescore")  # answers the shell and exits
     try:
-        # not cli.main, which turns a broken pipe into status 1 without a word
-        with (
-            pipes_read_once(),
-            cli.make_context("phrasescore", sys.argv[1:]) as context,
-        ):
-            # a command that ends early gives its status back here
+        # not cli.main, which turns a broken pipe into status 1 without a message
+        with pipes_read_once(), cli.make_context("phrasescore", sys.argv[1:]) as context:
+            # a command that ends early returns its status here
             return int(cli.invoke(context) or 0)
     except click.ClickException as error:
         _say(error.show)
@@ -228,7 +229,7 @@ def _run() -> int:
 
 
 def _known(error: Exception) -> PhrasescoreError | None:
-    """Return an error that a user can act on, or ``None`` for one of our own."""
+    """Return an error as one that a user can act on, or ``None`` for an internal error."""
     if isinstance(error, PhrasescoreError):
         return error
     if isinstance(error, OSError):
@@ -237,7 +238,7 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether an interrupt led to an error: C code of a library may raise its own instead."""
+    """Tell whether an interrupt caused an error: C code of libraries may replace the interrupt."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -250,28 +251,28 @@ def _interrupted(words: str) -> int:
 
 
 def _say(tell: Callable[[], None]) -> None:
-    """Print on standard error, if anybody is there to read it."""
+    """Print on standard error, unless that is closed."""
     with contextlib.suppress(OSError):
         tell()
 
 
-def _mend_streams() -> None:
-    """Open the standard streams that are closed, so that no file of ours takes their place.
+def _open_closed_streams() -> None:
+    """Open closed standard streams, so that no file of ours gets their numbers.
 
-    Reading or writing them fails then, as it should; only what is said on standard error is lost.
+    Reading and writing these streams fails as it should; only standard error is discarded.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # it takes the lowest number that is free
+            os.open(os.devnull, flags)  # gets the lowest free number
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _flush() -> int:
-    """Hand over what standard output still holds; return a status if that fails."""
+    """Flush standard output; return a status other than 0 if that fails."""
     status = 0
     try:
         sys.stdout.flush()
@@ -282,6 +283,6 @@ def _flush() -> int:
         _say(lambda: click.echo(f"phrasescore: {known}", err=True))
         status = known.exit_code
     if status:
-        # Python would try again at its end, and complain
+        # Python would flush again at its end, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return status

@@ -1,10 +1,10 @@
-"""How compiled functions are declared, and how inner loops do without reference counts.
+"""Declarations of compiled functions, and arrays without reference counts for inner loops.
 
-numba counts references to every array that a variable or a named tuple holds: each call of one
-compiled function by another adds one to the counter of each array, atomically, and takes one away.
-In loops that look at a byte or a hypothesis at a time this takes several times as long as the work.
-A function that neither returns nor stores its arguments needs no counts, because its caller holds
-the arrays: it begins with ``data, spans = borrowed((data, spans))``.
+numba counts references to every array that a variable or a named tuple holds: each call from one
+compiled function to another increments the counter of each array atomically and decrements it
+afterwards. In loops over bytes or hypotheses this takes several times as long as the work. A
+function that neither returns nor stores its arguments needs no counts, because its caller holds the
+arrays: it begins with ``data, spans = borrowed((data, spans))``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from numpy.typing import NDArray
 
-from phrasescore import compile_cache
+from phrasescore.compiling import cache
 
-compile_cache.choose_folder()  # numba reads its settings when it is imported
+cache.choose_folder()  # numba reads its settings when it is imported
 
 import numba  # noqa: E402
 from llvmlite import ir  # noqa: E402
@@ -29,7 +29,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Lent = TypeVar("Lent")
 
-# one record of a structured array, and such an array: the type system knows no fields
+# a record of a structured array, and such an array, whose fields type checkers do not know
 Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
@@ -49,21 +49,21 @@ def compiled_with(
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function that Python or other compiled functions call; it holds no lock."""
+    """Compile a function for Python and other compiled functions; it releases Python's lock."""
     return compiled_with()(function)
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function of an inner loop where it is called: a call costs more than it does.
+    """Compile a function into its callers: in an inner loop a call costs more than its work.
 
-    numba counts references to each array that a call is given, also inside named tuples.
+    With each call, numba counts references to the arrays among the arguments.
     """
     return compiled_with(inline="always")(function)
 
 
 def _without_counter(builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
-        # the first member of an array refers to its counter; null is an array that nobody counts
+        # the first member of an array points to its counter; null means that nobody counts
         return builder.insert_value(value, ir.Constant(value.type.elements[0], None), 0)
     if isinstance(kind, types.BaseTuple):
         kinds: Any = kind
@@ -83,9 +83,9 @@ def _borrow(typing: Any, value: Any) -> Any:
 if TYPE_CHECKING:
 
     def borrowed(value: Lent) -> Lent:
-        """Return an array, or a tuple with arrays in it, whose references are not counted.
+        """Return an array, or a tuple that contains arrays, whose references are not counted.
 
-        Nothing of it may be returned or stored by the kernel that calls this.
+        The calling function must not return or store any of them.
         """
 else:
-    borrowed = intrinsic(_borrow)  # the compiler supplies the context
+    borrowed = intrinsic(_borrow)  # the compiler passes the context

@@ -58,8 +58,8 @@ class BuildOptions(Options):
     )
     aligner: Any = option(
         "NAME",
-        "What aligns words in both directions: the models fast_align, hmm and eflomal of the extra "
-        "alignment, or program:fast_align or program:eflomal-align on PATH.",
+        "The word aligner, run in both directions: the models fast_align, hmm and eflomal of the "
+        "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
         default=BuildSettings.aligner,
     )
     max_phrase_length: int = option(
@@ -73,12 +73,12 @@ class BuildOptions(Options):
     )
     lmplz: str = option(
         "auto|own|PATH",
-        "What estimates the language model: lmplz if it is on PATH, our own, or that program.",
+        "The estimator of the language model: auto is lmplz if it is on PATH, otherwise own.",
         default=BuildSettings.lmplz,
     )
     distortion_limit: int = option(
         Whole(-1, 10_000),
-        "What moses.ini says on how far phrases may jump.",
+        "The distortion limit in moses.ini; -1 is without limit.",
         default=BuildSettings.distortion_limit,
         metavar="WORDS",
     )
@@ -89,10 +89,10 @@ class BuildOptions(Options):
         metavar="WORDS",
     )
     no_cleaning: bool = flag(
-        "Leave no pair out, however long or uneven; an empty sentence is an error."
+        "Keep all pairs, however long or uneven; an empty sentence is an error."
     )
     absolute_paths: bool = flag(
-        "Write absolute paths into moses.ini; else run Moses from the current directory, too."
+        "Write absolute paths into moses.ini; otherwise Moses must run in the current directory."
     )
     threads: int | None = CORES
     memory: int = option(
@@ -101,7 +101,7 @@ class BuildOptions(Options):
         default=f"{BuildSettings.memory >> 30}G",
         metavar="SIZE",
     )
-    update: bool = flag("Build again in SYSTEM what other text or options change.")
+    update: bool = flag("Repeat the steps in SYSTEM that other text or options affect.")
 
 
 @command("build", BuildOptions)
@@ -127,7 +127,7 @@ def build(options: BuildOptions) -> None:
 
 
 def _outcome_line(outcome: Outcome) -> str:
-    """Say in one line what a step gave and how long it took.
+    """Describe in one line the result and the time of a step.
 
     >>> from phrasescore.runs.steps import Outcome
     >>> _outcome_line(Outcome("score", {"phrase_pairs": 72310}, 2.0, resumed=False))

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def _search_option(name: str, text: str) -> Any:
-    """Declare a number of the search; without it the ini decides, then Moses's default."""
+    """Declare a number of the search, by default that of the ini, or else Moses's."""
     return option(Whole(*BOUNDS[name]), f"{text}  [{getattr(SearchSettings, name)}]")
 
 
 class SearchOptions(Options):
-    """Bounds of the search; what is not given is the ini's, or Moses's default."""
+    """Limits of the search, by default those of the ini, or else Moses's."""
 
     search_algorithm: int | None = option(Whole(0, 1), "0 stack decoding, 1 cube pruning.")
     stack: int | None = _search_option("stack", "Hypotheses of a stack; 0 for all.")
@@ -49,7 +49,7 @@ class SearchOptions(Options):
         "cube_pruning_pop_limit", "Hypotheses popped per stack."
     )
     cube_pruning_diversity: int | None = _search_option(
-        "cube_pruning_diversity", "Least hypotheses per coverage."
+        "cube_pruning_diversity", "Minimum hypotheses per coverage."
     )
     max_phrase_length: int | None = _search_option("max_phrase_length", "Words of a source phrase.")
     max_trans_opt_per_coverage: int | None = _search_option(
@@ -60,7 +60,7 @@ class SearchOptions(Options):
 
 
 class OutputOptions(Options):
-    """What is written, with the names of Moses's switches."""
+    """Outputs, with the names of Moses's switches."""
 
     output: str = option(OUTPUT, "Translations.", "-o", default="-")
     nbest: str | None = option(
@@ -98,8 +98,8 @@ class DecodeOptions(LoadingOptions, OutputOptions, RiskOptions, SearchOptions):
 def decode(options: DecodeOptions) -> None:
     """Translate sentences, one per line, with the models and weights of MOSES_INI.
 
-    Search and scores are those of Moses. Options have Moses's names; what you leave out comes
-    from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
+    Search and scores are those of Moses. Options have Moses's names; those not given come from
+    the ini. Input must be preprocessed like the training text (phrasescore preprocess).
 
     If it is interrupted, even by kill -9, and all outputs are files, the same command continues
     where it stopped.
@@ -118,7 +118,7 @@ def decode(options: DecodeOptions) -> None:
         "nbest": options.nbest,
         "unknowns": options.output_unknowns,
         "statistics": options.statistics,
-        # as in Moses: a list on standard output takes the place of the translations
+        # as in Moses: a list on standard output replaces the translations
         "output": None if options.nbest == options.output == STANDARD_STREAM else options.output,
     }
     paths = {name: path for name, path in named.items() if path is not None}
@@ -128,11 +128,11 @@ def decode(options: DecodeOptions) -> None:
     refuse_replaced_inputs(files_read(ini))
     with resumable((), [options.output, *paths.values()]):
         sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
-        asked = decode_file(ini, decoder, sentences, outputs, threads=threads)
-    if asked.words:
+        counts = decode_file(ini, decoder, sentences, outputs, threads=threads)
+    if counts.words:
         click.echo(
-            f"neural language models: {asked.words:,} words asked for, "
-            f"{asked.histories:,} distinct histories computed",
+            f"neural language models: {counts.words:,} words asked for, "
+            f"{counts.histories:,} distinct histories computed",
             err=True,
         )
 

@@ -1,4 +1,4 @@
-"""``phrasescore doctor``: what will go wrong with a system, before hours of tuning."""
+"""``phrasescore doctor``: find the faults of a system before hours of tuning."""
 
 from __future__ import annotations
 
@@ -44,14 +44,21 @@ def doctor(options: DoctorOptions) -> None:
     compared with one another. The exit status is 1 if there is an error (with --strict, or a
     warning), else 0. Relative paths resolve against the current directory, as in Moses.
     """
-    from moses_integration.doctor.examination import Examined, examine
+    from moses_integration.doctor.examination import examine
     from moses_integration.real_moses.decoder import find_moses
     from phrasescore.errors import SettingsError
 
     if options.references and options.source is None:
         raise SettingsError("--reference without --source", remedy="give both")
     binary = find_moses(options.moses) if options.moses is not None else None
-    diagnosis = examine(options.settings(Examined, moses=binary))
+    diagnosis = examine(
+        options.ini,
+        options.source,
+        options.references,
+        options.models,
+        work_dir=options.work_dir,
+        moses=binary,
+    )
     if not options.as_json:
         click.echo(str(diagnosis))
         sys.stdout.flush()

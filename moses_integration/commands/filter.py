@@ -1,4 +1,4 @@
-"""``phrasescore filter``: a system cut down to what given texts can use."""
+"""``phrasescore filter``: filter the tables of a system to given texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FilterOptions(Options):
 
 @command("filter", FilterOptions)
 def filter_tables(options: FilterOptions) -> None:
-    """Copy what the phrase and reordering tables of MOSES_INI have for the texts to be translated.
+    """Copy the lines of the phrase and reordering tables of MOSES_INI that given texts can use.
 
     Lines whose source phrase occurs in a text stay as they are, all columns of them. Binary tables
     and language models stay where they are. The new moses.ini has absolute paths.
@@ -55,7 +55,7 @@ def filter_tables(options: FilterOptions) -> None:
     lines = [line for name in options.inputs for line in read_lines(name)]
     if folder.exists() and not is_filtered(ini, lines, folder):
         raise ResumeError(
-            "there is something of this name already, perhaps tables filtered to other texts",
+            "this folder exists already, perhaps with tables filtered to other texts",
             path=folder,
             remedy="name a new folder, or delete this one",
         )
@@ -68,7 +68,7 @@ def filter_tables(options: FilterOptions) -> None:
 
 
 def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
-    """Return the ini with the settings, and absolute paths of files that exist."""
+    """Return the ini with new settings, and with absolute paths of existing files."""
     from moses_integration.ini.edits import with_section
     from moses_integration.ini.model_files import (
         find_binary_file,

@@ -1,4 +1,4 @@
-"""``phrasescore ini``: show a moses.ini, or make it use new columns and language models."""
+"""``phrasescore ini``: show a moses.ini, or add new columns and language models to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ShowOptions(Result):
 
 
 class NewIniOptions(Options):
-    """Options of what writes a new ini."""
+    """Options of commands that write a new ini."""
 
     ini: str = INI
     output: str = option(
@@ -39,7 +39,7 @@ class NewIniOptions(Options):
     )
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
-        """Write the new ini; say what was done, and what Moses would refuse or ignore in it."""
+        """Write the new ini, and report the edits and everything that Moses would reject in it."""
         from moses_integration.ini.listing import problems
 
         write_atomically(self.output, after.to_bytes())
@@ -59,25 +59,25 @@ class RemoveFeatureOptions(NewIniOptions):
 
 
 class NewFeatureOptions(NewIniOptions):
-    """Options of what changes the features of an ini."""
+    """Options of commands that add features or scores to an ini."""
 
     absolute_paths: bool = flag("Make all paths absolute, so that the ini works from everywhere.")
     start_weight: float | None
 
     def weight(self, before: MosesIni) -> float:
-        """Return the weight that is given, or the one that suits the other weights."""
+        """Return the given weight, or else one that suits the other weights."""
         from moses_integration.ini.edits import start_weight_for
 
         return start_weight_for(before) if self.start_weight is None else self.start_weight
 
     def placed(self, ini: MosesIni) -> MosesIni:
-        """Return the ini with absolute paths if they are asked for."""
+        """Return the ini, with absolute paths if requested."""
         from moses_integration.ini.model_files import with_absolute_paths
 
         return with_absolute_paths(ini) if self.absolute_paths else ini
 
     def advice(self, weight: float) -> str:
-        """Say what comes next: a weight that nobody tuned makes no translation better."""
+        """Advise to tune: an untuned weight makes no translation better."""
         effect = "until then it changes nothing" if not weight else "its weight is a first guess"
         name = "this ini" if self.output == STANDARD_STREAM else self.output
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
@@ -94,14 +94,14 @@ class AddColumnOptions(NewFeatureOptions):
     """Options of ``ini add-column``."""
 
     table: str = option(
-        INPUT, "The rescored phrase table; its path is written as given here.", required=True
+        INPUT, "The rescored phrase table; its path is written as given.", required=True
     )
     reordering: str | None = option(
-        INPUT, "Also replace the reordering table, e.g. by that of generate --reordering-output."
+        INPUT, "Also replace the reordering table, e.g. with that of generate --reordering-output."
     )
     start_weight: float | None = _start_weight("The weight of each new score, until it is tuned.")
     feature: str | None = option(
-        "NAME", "Which phrase table to replace, where there are several, e.g. TranslationModel0."
+        "NAME", "The phrase table to replace if there are several, e.g. TranslationModel0."
     )
 
 
@@ -110,30 +110,30 @@ class AddLanguageModelOptions(NewFeatureOptions):
 
     model: str = option(
         INPUT_FOLDER,
-        "A model of kind feed-forward-lm; its path is written as given here.",
+        "A model of kind feed-forward-lm; its path is written as given.",
         required=True,
     )
     name: str | None = option(
         "NAME",
-        "What weights and n-best lists call it.  [default: NeuralLM0, or the next that is free]",
+        "Its name in weights and n-best lists.  [default: NeuralLM0, or the next free number]",
     )
     start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
     normalised: bool | None = flag(
-        "Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
+        "Whether its scores are ln p, or omit ln Z, which is several times faster.  "
         "[default: unnormalised if the model was trained with --self-normalise]",
         "--normalised/--unnormalised",
     )
     unknown: str | None = option(
         ["whole", "share"],
-        "What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
-        "all such words, or its share of it, by how often training saw it.  [default: share, where "
+        "The probability of a word outside its shortlist: the whole p(<unk>), which is the sum "
+        "over all such words, or a share of it by the word's training count.  [default: share, if "
         "training saw such words]",
     )
 
 
 @click.group("ini")
 def ini() -> None:
-    """Show a moses.ini, or make it use a rescored phrase table or a neural language model.
+    """Show a moses.ini, or add a rescored phrase table or a neural language model to it.
 
     Relative paths in an ini resolve against the current directory, as in Moses.
     """
@@ -190,10 +190,11 @@ def add_column(options: AddColumnOptions) -> None:
     "add-language-model", AddLanguageModelOptions, short_help="Make it ask a neural language model."
 )
 def add_language_model(options: AddLanguageModelOptions) -> None:
-    """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
+    """Write MOSES_INI with one more feature: a neural language model that scores while decoding.
 
-    decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
-    it out again. The model is checked first. Every other byte of the ini stays as it is.
+    decode, tune and force-score of phrasescore read the new ini; real Moses does not, until
+    remove-feature has removed the feature. The model is checked first. Every other byte of the ini
+    stays as it is.
     """
     from moses_integration.ini.edits import with_language_model
     from moses_integration.ini.moses_ini import MosesIni
@@ -218,8 +219,8 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     said = [f"{model}: a model that knows {words}", change.summary]
     if normalised is None and not whole:
         said.append(
-            f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
-            "several times faster; --normalised takes ln p"
+            f"{model} was trained with --self-normalise, so its scores omit ln Z, which is "
+            "several times faster; --normalised uses ln p"
         )
     options.write(options.placed(change.ini), *said, options.advice(weight), warnings=warnings)
 
@@ -228,8 +229,8 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
 def remove_feature(options: RemoveFeatureOptions) -> None:
     """Write MOSES_INI without the feature NAME and its weights.
 
-    Every other byte of the ini stays as it is. Without the language models of add-language-model,
-    real Moses reads it again.
+    Every other byte of the ini stays as it is. Real Moses can read an ini again once the language
+    models of add-language-model are removed.
     """
     from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
@@ -244,8 +245,8 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
 def absolute_paths(options: NewIniOptions) -> None:
     """Write MOSES_INI with all paths absolute, so that it works from everywhere.
 
-    Relative ones are taken to be relative to the current directory, as Moses takes them, and must
-    be there. Every other byte of the ini stays as it is.
+    Relative paths resolve against the current directory, as in Moses, and must exist. Every other
+    byte of the ini stays as it is.
     """
     from moses_integration.ini.model_files import (
         files_read,

@@ -1,4 +1,4 @@
-"""``phrasescore nbest``: add the scores of models to an n-best list."""
+"""``phrasescore nbest``: add the scores of models or other programs to an n-best list."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import Computing, model_folders, output_file, resumable
-from phrasescore.commands.paths import INPUT
+from phrasescore.commands.options import Computing, output_file, resumable
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
@@ -21,50 +21,82 @@ class NBestOptions(Computing):
     """Options of ``nbest``."""
 
     nbest: str = argument(INPUT, "NBEST")
-    models: tuple[str, ...] = model_folders(
-        "A model folder, of either direction; may be repeated, one feature each."
+    models: tuple[str, ...] = option(
+        INPUT_FOLDER,
+        "A model folder, of either direction; may be repeated, one feature each.",
+        "--model",
+        many=True,
+    )
+    scores: tuple[str, ...] = option(
+        INPUT,
+        "A file with one number for each candidate of the list, in its order, from any other "
+        "program; plain or gzip; may be repeated, one feature each.",
+        many=True,
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder got it; needed by models that read it.",
+        "The text that the list translates, as the decoder read it; needed by models that read it.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
         "NAME",
-        "The name of the feature, one for each model.  [default: by kind: PhraseModel0, "
-        "AttentionModel0, and so on]",
+        "The name of a feature: one for each model, then one for each file of scores.  [default: "
+        "by kind: PhraseModel0, AttentionModel0, Scores0, and so on]",
         "--name",
         many=True,
     )
     table: str | None = option(
-        INPUT, "The system's phrase table: words it does not translate get 0, as in the decoder."
+        INPUT, "The phrase table: words that it does not translate get 0, as in the decoder."
     )
 
 
 @command("nbest", NBestOptions)
 def nbest(options: NBestOptions) -> None:
-    """Add one feature for each model to NBEST, a list of any decoder.
+    """Add one feature for each model, and each file of scores, to NBEST, a list of any decoder.
 
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
     trained with --direction target-source, of the source given the translation.
 
-    Models of phrases give the sum of ln p of the phrase pairs that a candidate is made of. For
-    them the list must say which these are: let the decoder make it with
-    -include-segmentation-in-n-best.
+    Models of phrases give the sum of ln p of the phrase pairs of a candidate. For them the list
+    must have the segmentation into phrases: decode with -include-segmentation-in-n-best.
+
+    With --scores the numbers of any other program, such as a Transformer, COMET or a rule of your
+    own, become a feature. The tuned weight is below 0 where smaller numbers are better.
 
     Totals, order and every other byte stay; phrasescore optimize then finds weights for all
     features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
     same command continues where it stopped.
     """
-    from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
-    from phrasescore.model.device import choose_device
+    from moses_integration.nbest.rescoring import NBestScores, read_table_words, rescore_nbest
 
-    models = _load(options)
+    models_and_files = len(options.models) + len(options.scores)
+    if not models_and_files:
+        raise SettingsError("no model and no scores", remedy="give --model FOLDER or --scores FILE")
+    if options.names and len(options.names) != models_and_files:
+        things = counted(len(options.models), "model")
+        if options.scores:
+            things += f" and {counted(len(options.scores), 'file')} of scores"
+        raise SettingsError(
+            f"{counted(len(options.names), 'name')} for {things}",
+            remedy="give one --name for each",
+        )
+    numerics: dict[str, str] = {}
+    models = []
+    if options.models:
+        from phrasescore.model.device import choose_device
+
+        models = _load(options)
+        numerics = {"device": str(choose_device(options.device))}
+    names = options.names[len(models) :] or [f"Scores{at}" for at in range(len(options.scores))]
+    scores = [
+        NBestScores.read(name, path) for name, path in zip(names, options.scores, strict=True)
+    ]
     words = read_table_words(options.table) if options.table is not None else None
-    numerics = {"device": str(choose_device(options.device))}
-    with resumable([options.nbest], [options.output]):
+    with resumable([options.nbest, *options.scores], [options.output]):
         counts = rescore_nbest(
-            options.nbest, options.source, options.output, models, words, numerics=numerics
+            *(options.nbest, options.source, options.output, models, words),
+            scores=scores,
+            numerics=numerics,
         )
     click.echo(str(counts), err=True)
 
@@ -76,12 +108,8 @@ def _load(options: NBestOptions) -> list[NBestModel]:
     from phrasescore.scoring.model_loading import scoring_model
     from phrasescore.scoring.shared_scorer import SharedScorer
 
-    names, folders = options.names, options.models
-    if names and len(names) != len(folders):
-        raise SettingsError(
-            f"{counted(len(names), 'name')} for {counted(len(folders), 'model')}",
-            remedy="give one --name for each",
-        )
+    folders = options.models
+    names = options.names[: len(folders)]
     options.use_threads()
     loaded = [load_model(folder) for folder in folders]
     kinds = [kind_named(each.model.settings.kind) for each in loaded]
@@ -100,6 +128,6 @@ def _load(options: NBestOptions) -> list[NBestModel]:
 
 
 def _default_names(kinds: Sequence[Kind]) -> list[str]:
-    """Return the feature names of models, counted from 0 for each sort."""
+    """Return the feature names of models, numbered from 0 within each kind."""
     features = [kind.feature for kind in kinds]
     return [f"{name}{features[:at].count(name)}" for at, name in enumerate(features)]

@@ -1,4 +1,4 @@
-"""Options that several commands of Moses's systems share."""
+"""Options that several commands for Moses systems share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INI: Any = argument(INPUT, "MOSES_INI")
 
 
 class LoadingOptions(Options):
-    """What a decoder loads, and with which weights."""
+    """The input of a decoder, its weights, and its cache of parsed tables."""
 
     input_path: str = option(INPUT, "The text to translate.", "-i", "--input", default="-")
     weights: tuple[str, ...] = option(
@@ -32,11 +32,11 @@ class LoadingOptions(Options):
     )
 
     def decoder(self, ini: MosesIni) -> Decoder:
-        """Make the decoder that the options describe; what they leave out comes from the ini.
+        """Make the decoder that the options and the ini describe.
 
         Raises:
-            IniError: The ini, or a weight, makes no sense.
-            SettingsError: An option makes no sense, alone or together with another.
+            IniError: The ini or a weight is invalid.
+            SettingsError: An option is invalid, alone or together with another.
         """
         from moses_integration.decoder.decoder import Decoder
         from moses_integration.decoder.loading.table_loading import cache_folder
@@ -51,7 +51,7 @@ class LoadingOptions(Options):
         cache = None if self.no_cache else cache_folder(self.cache_folder)
         return Decoder(
             ini,
-            settings=SearchSettings.of(ini, given),
+            settings=SearchSettings.from_ini(ini, given),
             weights=dict(map(_weight, self.weights)),
             table_limit=options.get("table_limit"),
             cache=cache,
@@ -68,19 +68,19 @@ def _weight(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 class RiskOptions(Options):
-    """How translations are chosen by their risk."""
+    """Minimum-Bayes-risk decoding."""
 
     minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
     mbr_size: int = option(
         Whole(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
     )
     mbr_scale: float = option(
-        Real(0, 1e6), "What model scores are multiplied with.", default=RiskSettings.scale
+        Real(0, 1e6), "Factor of the model scores.", default=RiskSettings.scale
     )
 
     @property
     def risk(self) -> RiskSettings | None:
-        """How to choose by risk, or ``None`` for the best derivation."""
+        """The settings of minimum-Bayes-risk decoding, or ``None`` for the best derivation."""
         return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
 
 

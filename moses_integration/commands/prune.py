@@ -36,17 +36,17 @@ class PruneOptions(Reordering, Result):
     )
     column: int | None = option(
         COLUMN,
-        "The score that --top and --threshold go by, counted from 1; 3 is p(target|source) in a "
+        "The score that --top and --threshold compare, counted from 1; 3 is p(target|source) in a "
         "table of Moses.",
     )
     weights: str | None = option(
         INPUT,
-        "--top and --threshold go by the weighted sum of all scores, with the weights of this ini. "
-        "Language model and word penalty, which Moses's own table-limit (20, unless the ini says "
-        "otherwise) counts as well, are left out: keep more than that.",
+        "--top and --threshold compare the weighted sum of all scores, with the weights of this "
+        "ini. Moses's own table-limit (20 by default) also counts the language model and the word "
+        "penalty: keep more pairs than that.",
         metavar="MOSES_INI",
     )
-    feature: str | None = option("NAME", "The phrase table of the ini, where it has several.")
+    feature: str | None = option("NAME", "The phrase table of the ini, if it has several.")
     significance: str | None = option(
         "LEVEL",
         "Keep pairs with -ln p above this in Fisher's exact test on the table's counts; a+e drops "
@@ -67,7 +67,7 @@ class PruneOptions(Reordering, Result):
 def prune(options: PruneOptions) -> None:
     """Keep the pairs of TABLE (plain, .gz, or - for standard input) that meet all conditions.
 
-    Conditions are judged in this order, each among what is left: --drop, --significance,
+    Conditions apply in this order, each to the pairs that are left: --drop, --significance,
     --threshold, --top. Kept lines stay byte for byte, in order. The table must be sorted as Moses
     sorts it (LC_ALL=C). If it is interrupted, even by kill -9, the same command continues.
     """

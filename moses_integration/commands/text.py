@@ -1,4 +1,4 @@
-"""``phrasescore preprocess`` and ``postprocess``: raw text to a system's tokens, and back."""
+"""``phrasescore preprocess`` and ``postprocess``: raw text to tokens of a system, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _side(default: Side) -> Any:
 
 
 class PreprocessOptions(Options):
-    """Options of both commands: a text, where it goes, and how its side is prepared."""
+    """Options of both commands: a text, the output, and the preparation of its side."""
 
     text: str = argument(INPUT, default="-")
     output: str = option(OUTPUT, "The output; - is standard output.", "-o", default="-")
@@ -46,7 +46,7 @@ class PreprocessOptions(Options):
     )
 
     def text_settings(self) -> TextSettings:
-        """Take the settings of a system, or the defaults, and replace those that are given."""
+        """Return the settings of the system, or the defaults, with the given ones replaced."""
         from moses_integration.system_building.corpus.text_preparation import (
             TextSettings,
             read_settings,
@@ -68,7 +68,7 @@ class PostprocessOptions(PreprocessOptions):
 
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
-    """Write every line of a text converted, one line for each."""
+    """Convert a text line by line."""
     from moses_integration.system_building.corpus.text_preparation import read_text
     from phrasescore.runs.final_names import open_output
     from phrasescore.runs.progress import Progress
@@ -83,7 +83,7 @@ def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -
 def preprocess(options: PreprocessOptions) -> None:
     """Turn TEXT (plain, .gz, or - for standard input) into the tokens of a system.
 
-    Tokens meet the phrase table only if they are made as those of its training text were. Give
+    Tokens match the phrase table only if they are made like those of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
     from moses_integration.system_building.corpus.text_preparation import Preprocessor

@@ -1,10 +1,4 @@
-"""Decode with a moses.ini: load once, then search as often as weights change.
-
->>> decoder = Decoder(MosesIni.read("moses.ini"))            # doctest: +SKIP
->>> loaded = decoder.load([(b"a", b"small", b"house")])      # doctest: +SKIP
->>> [decoded.words() for decoded in decoder.decode(loaded)]  # doctest: +SKIP
-[[b'une', b'petite', b'maison']]
-"""
+"""Decode with a moses.ini: load once, then search as often as sentences or weights change."""
 
 from __future__ import annotations
 
@@ -35,7 +29,8 @@ from moses_integration.decoder.loaded_input import (
     System,
     flat_weights,
 )
-from moses_integration.decoder.loading.table_loading import ParsedTables
+from moses_integration.decoder.loading.source_phrases import parse_sentence
+from moses_integration.decoder.loading.table_loading import ParsedTables, TablesInMemory
 from moses_integration.decoder.output import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
@@ -59,24 +54,24 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, Sear
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import Records
-from phrasescore.errors import IniError, SettingsError
+from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
-CANDIDATES = 100  # that are reordered where no list is asked for
+CANDIDATES = 100  # candidates to reorder when no list is requested
 
 Words = Sequence[bytes]
 
 
 class OwnFeature(Protocol):
-    """Scores candidates: a feature that no moses.ini knows.
+    """A feature of the caller that no moses.ini declares: it scores candidates.
 
-    It gets all candidates of a sentence at once, so that a neural model can score them in one
-    batch. Its values reorder the candidates and join the others in n-best lists under its name,
-    where tuning finds it.
+    It scores all candidates of a sentence at once, so that a neural model can do it in one batch.
+    Its values reorder the candidates and appear in n-best lists under its name, where tuning reads
+    them.
 
     Attributes:
-        name: What n-best lists call it.
-        components: How many values it gives.
+        name: Its name in n-best lists.
+        components: The number of its values.
     """
 
     @property
@@ -113,25 +108,40 @@ class WeightedFeature:
             )
 
 
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a sentence.
+
+    Attributes:
+        text: Its words with a space between them.
+        score: The model score, the weighted sum of the features (natural logarithms).
+        features: The unweighted values of each feature, by the name it has in n-best lists.
+    """
+
+    text: str
+    score: float
+    features: Mapping[str, tuple[float, ...]]
+
+
 class Decoder:
-    """A decoder for one moses.ini.
+    """A decoder for one moses.ini, whose relative paths resolve against the current directory.
 
     Args:
-        ini: The ini.
-        settings: Replaces what the ini says about the search.
-        weights: Replaces the weights of the features named.
-        table_limit: Replaces the limit of all phrase tables.
+        ini: The ini, or its path.
+        settings: Overrides the search settings of the ini.
+        weights: Overrides the weights of the named features.
+        table_limit: Overrides the limit of all phrase tables.
         cache: Folder of parsed tables and models; ``None`` keeps nothing on disk.
-        own_features: Features that the ini does not know, which reorder n-best lists.
+        own_features: Features that the ini does not declare, which reorder n-best lists.
 
     Raises:
-        IniError: Something in the ini is unknown or makes no sense.
-        SettingsError: A setting makes no sense.
+        IniError: Something in the ini is unknown or invalid.
+        SettingsError: A setting is invalid.
     """
 
     def __init__(
         self,
-        ini: MosesIni,
+        ini: MosesIni | str | Path,
         *,
         settings: SearchSettings | None = None,
         weights: Mapping[str, Sequence[float]] | None = None,
@@ -139,7 +149,9 @@ class Decoder:
         cache: Path | None = None,
         own_features: Sequence[WeightedFeature] = (),
     ) -> None:
-        features = FeatureSet.of(ini)
+        if not isinstance(ini, MosesIni):
+            ini = MosesIni.read(ini)
+        features = FeatureSet.from_ini(ini)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
@@ -148,8 +160,10 @@ class Decoder:
             flat = flat_weights(features.layout, values)
         except IniError as error:
             raise error.at(ini.path) from None
-        self.system = System(ini.path, features, settings or SearchSettings.of(ini), flat)
+        self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._parsed = ParsedTables(cache)
+        self._whole_tables = TablesInMemory(cache)
+        self._lock = threading.Lock()
         self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)
 
@@ -159,7 +173,7 @@ class Decoder:
         return self.system.features.layout
 
     def load(self, sentences: Sequence[Sequence[bytes]]) -> LoadedInput:
-        """Load what an input needs of tables and models.
+        """Load the models, and the table entries that an input needs.
 
         Args:
             sentences: The words of each sentence.
@@ -167,9 +181,48 @@ class Decoder:
         Raises:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
+        return self._loaded(sentences, self._parsed)
+
+    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: ParsedTables) -> LoadedInput:
         if self._models is None:
-            self._models = LoadedModels.of(self.system, self._parsed)
-        return LoadedInput.load(self.system, sentences, self._models, self._parsed)
+            self._models = LoadedModels.load(self.system, tables)
+        return LoadedInput.load(self.system, sentences, self._models, tables)
+
+    def translate(
+        self, sentences: Sequence[str], *, nbest: int = 1, threads: int = 1
+    ) -> list[list[Translation]]:
+        """Translate sentences, as ``phrasescore decode`` does.
+
+        Tables and models are read with the first call and stay in memory, so that further
+        sentences need no more reading. `load` and `decode` read only what one text needs.
+
+        Args:
+            sentences: N strings, prepared like the training text (``phrasescore preprocess``),
+                words separated by spaces.
+            nbest: Most translations of a sentence, of different words.
+            threads: How many sentences are searched at once.
+
+        Returns:
+            N lists, the best translation first; an empty list if the phrases of the tables cannot
+            cover a sentence.
+
+        Raises:
+            TypeError: Something else than a list of strings.
+            InputError: A sentence has what cannot be decoded; or a table or model is missing,
+                damaged, or disagrees with the ini.
+        """
+        if isinstance(sentences, str | bytes) or not isinstance(sentences, Sequence):
+            raise TypeError(f"expected a list of sentences, got {type(sentences).__name__}")
+        if nbest < 1 or threads < 1:
+            raise SettingsError("nbest and threads are at least 1")
+        words = [_words_of(sentence, number) for number, sentence in enumerate(sentences)]
+        if not words:
+            return []
+        with self._lock:
+            loaded = self._loaded(words, self._whole_tables)
+        wanted = NBestSettings(nbest) if nbest > 1 else None
+        found = self.decode(loaded, nbest=wanted, threads=threads)
+        return [list(_translations(decoded, nbest)) for decoded in found]
 
     def decode(
         self,
@@ -183,9 +236,9 @@ class Decoder:
 
         Args:
             loaded: The input.
-            weights: Of all features; ``None`` takes those of the ini and the constructor.
-            nbest: What list of derivations is wanted; ``None`` for the best one.
-            threads: How many sentences are searched at once.
+            weights: The weights of all features; ``None`` for those of the ini and constructor.
+            nbest: Settings of the list of derivations; ``None`` for the best one only.
+            threads: The number of sentences to search at once.
 
         Raises:
             IniError: The weights do not fit the features, or one is not finite.
@@ -205,14 +258,15 @@ class Decoder:
             yield from map(self._reordered, pool.map(search.decode, numbers))
 
     def _reordered(self, decoded: DecodedSentence) -> DecodedSentence:
-        """Let the features of our own say which candidate is the best."""
+        """Reorder the candidates by the caller's features, if there are any."""
         return reordered(decoded, self._own_features) if self._own_features else decoded
 
 
 class _InputSearch(threading.local):
-    """The search of one input with one set of weights; each thread has memory of its own.
+    """The search of one input with one set of weights; each thread has its own memory.
 
-    Compiled code allocates nothing: where it runs out of room it returns, gets more, and continues.
+    The compiled search does not allocate: when it runs out of room it returns, the arrays are
+    enlarged here, and the search continues where it stopped.
     """
 
     def __init__(
@@ -243,14 +297,14 @@ class _InputSearch(threading.local):
         self._language = PhraseScorer(model.models, model.phrases, recent)
         self._scores = HistoryScores(loaded.neural)
         self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
-        self._waiting = np.zeros(1, np.int64)  # how many of the deferred there are
+        self._waiting = np.zeros(1, np.int64)  # the number of deferred hypotheses
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
         loaded, model = self._loaded, self._model
         words = loaded.source.sentences[number]
         if not len(words):
-            # Moses gives it the score 0, without the end of the sentence
+            # Moses scores an empty sentence 0, without the end of the sentence
             derivations = Derivations(np.zeros(2, np.int64), words, words, words)
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))
@@ -312,7 +366,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Make room for more hypotheses, and for the steps out of one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the steps out of one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -321,7 +375,7 @@ class _InputSearch(threading.local):
             self._scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
-        """Score what waits, word by word, until all of it is in its stacks or hopeless."""
+        """Score the deferred hypotheses word by word, until each is in its stack or hopeless."""
         self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
         search = search._replace(stacks=self._stacks)
         while self._waiting[0]:
@@ -332,7 +386,7 @@ class _InputSearch(threading.local):
     def _paths(
         self, records: Records, complete: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Return where derivations begin, their hypotheses, and their totals."""
+        """Return the offsets of the derivations, their hypotheses, and their totals."""
         if not len(complete):
             return np.zeros(1, np.int64), np.empty(0, np.int32), np.zeros(0)
         if self._nbest is None:
@@ -342,11 +396,36 @@ class _InputSearch(threading.local):
         return best_paths(records, complete, first, words, self._nbest, self._nbest.pops)
 
 
+def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
+    """Return the words of a sentence, its place in a list being ``number``."""
+    if not isinstance(sentence, str):
+        raise TypeError(f"sentences[{number}]: expected a string, got {type(sentence).__name__}")
+    try:
+        if "\n" in sentence:
+            raise InputError("a sentence has no line feed")
+        return parse_sentence(sentence.encode("utf-8", "surrogateescape"))
+    except InputError as error:
+        problem = f"sentences[{number}]: {error.problem}"
+        raise InputError(problem, remedy=error.remedy) from None
+    except UnicodeEncodeError:
+        raise InputError(f"sentences[{number}]: a surrogate code point") from None
+
+
+def _translations(decoded: DecodedSentence, most: int) -> Iterator[Translation]:
+    values = decoded.nbest_features()
+    for number in range(min(most, len(decoded))):
+        yield Translation(
+            b" ".join(decoded.words(number)).decode("utf-8", "backslashreplace"),
+            float(decoded.totals[number]),
+            {name: tuple(columns[number].tolist()) for name, columns in values.items()},
+        )
+
+
 def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> DecodedSentence:
-    """Return a sentence's candidates with these features counted, the best first.
+    """Return the candidates of a sentence with these features added to their totals, best first.
 
     Raises:
-        SettingsError: A feature gives values of another shape than it promises.
+        SettingsError: A feature returns values of the wrong shape.
     """
     if not len(decoded):
         return decoded

@@ -1,11 +1,10 @@
-"""Decode a file: its translations, n-best lists and statistics, block by block."""
+"""Decoding of a file: translations, n-best lists and statistics, block by block."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import click
 import numpy as np
@@ -31,23 +30,23 @@ from phrasescore.runs.progress import Progress
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# sentences that a killed run loses at most
+# the maximum number of sentences that a killed run loses
 _BLOCK = 100
 _HEADERS = {"statistics": STATISTICS_HEADER}
-# words that are loaded at once: the entries they need must fit into memory
+# words loaded at once: their table entries must fit into memory
 _BATCH_WORDS = 500_000
-# more unknown words mean that the text is for another system; a few words say nothing
-_MOST_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
+# a higher share of unknown words means that the text is for another system, unless it is too short
+_MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass
-class AskedInAll:
-    """What was done, and what neural language models were asked.
+class DecodedCounts:
+    """Counts of the work so far.
 
     Args:
-        lines: Sentences that are decoded.
-        words: Words that the models were asked for.
-        histories: The distinct histories of these in each sentence, all sentences together.
+        lines: Sentences decoded.
+        words: Words whose scores neural language models were asked for.
+        histories: Distinct histories in each sentence, summed over the sentences.
     """
 
     lines: int = 0
@@ -63,13 +62,13 @@ class AskedInAll:
 
 @dataclass(frozen=True)
 class DecodingOutputs:
-    """What is written of each sentence, and where.
+    """The outputs of decoding.
 
     Args:
-        paths: Where outputs go, by name: ``nbest``, ``unknowns``, ``statistics``, ``output`` (the
-            translations), in this order; only those that are wanted.
-        printed: How translations and lists are printed.
-        nbest: The n-best list that is wanted, if any.
+        paths: The requested files by name: ``nbest``, ``unknowns``, ``statistics``, ``output`` (the
+            translations), in this order.
+        printed: The contents of translations and lists.
+        nbest: Settings of the n-best list; ``None`` for no list.
         risk: Settings of minimum-Bayes-risk decoding; ``None`` for the best derivation.
     """
 
@@ -80,7 +79,7 @@ class DecodingOutputs:
 
     @property
     def wanted(self) -> NBestSettings | None:
-        """The list that the search has to make: for the n-best file, for the risk, or none."""
+        """The list that the search must make for the n-best file or the risk; ``None`` for none."""
         if self.risk is None:
             return self.nbest
         if self.nbest is None:
@@ -88,7 +87,7 @@ class DecodingOutputs:
         return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
 
     def text_of(self, name: str, decoded: DecodedSentence) -> bytes:
-        """Return what one of the outputs has of a sentence."""
+        """Return the text of a sentence in one of the outputs."""
         if name == "nbest":
             assert self.nbest is not None
             return nbest_lines(decoded, self.printed, self.nbest.size)
@@ -113,54 +112,54 @@ def decode_file(
     outputs: DecodingOutputs,
     *,
     threads: int,
-) -> AskedInAll:
-    """Decode the input and write all that is asked for; files appear only when they are whole.
+) -> DecodedCounts:
+    """Decode the input and write the requested outputs; files appear when they are complete.
 
-    Where all outputs are files, what an interrupted run of the same task has decoded is kept.
+    If all outputs are files, the work of an interrupted run of the same task is continued.
 
     Args:
         ini: The ini of the decoder.
         decoder: The decoder.
         sentences: The input.
-        outputs: What is written.
-        threads: How many sentences are searched at once.
+        outputs: The requested outputs.
+        threads: The number of sentences to search at once.
 
     Raises:
         InputError: A table or a model cannot be used.
         SettingsError: A file cannot be written.
         ResumeError: Another process is writing one of them.
     """
-    # translations stand last: they get their name when the others have theirs
+    # the translations come last, so that they get their name when the others have theirs
     paths = list(outputs.paths.values())
-    # the reader of a pipe waits for each sentence
+    # a program at the other end of a pipe may wait for each sentence
     block = 1 if paths == [STANDARD_STREAM] else _BLOCK
-    identity = identity_of((), paths, _asked(ini, decoder, sentences, outputs))
+    identity = identity_of((), paths, _request(ini, decoder, sentences, outputs))
     with JournaledOutputs(paths, identity) as written:
-        asked = written.restored(AskedInAll())
-        written.announce(asked.lines, "another ini, input or options")
+        counts = written.restored(DecodedCounts())
+        written.announce(counts.lines, "another ini, input or options")
         texts = {name: [_HEADERS.get(name, b"")] for name in outputs.paths}
         if written.blocks:
             texts = {name: [] for name in texts}
-        with Progress("decoding", len(sentences) - asked.lines, "sentences") as progress:
-            for decoded in _decoded(decoder, sentences, asked.lines, outputs.wanted, threads):
-                asked.add(decoded)
+        with Progress("decoding", len(sentences) - counts.lines, "sentences") as progress:
+            for decoded in _decoded(decoder, sentences, counts.lines, outputs.wanted, threads):
+                counts.add(decoded)
                 for name, text in texts.items():
                     text.append(outputs.text_of(name, decoded))
                 progress.advance(1)
-                if asked.lines % block == 0:
-                    written.append(list(map(b"".join, texts.values())), asdict(asked))
+                if counts.lines % block == 0:
+                    written.append(list(map(b"".join, texts.values())), asdict(counts))
                     texts = {name: [] for name in texts}
-            # without sentences, too: a header, or a gzip file of nothing
+            # even without sentences there is a header, or a gzip file of nothing
             if any(texts.values()):
-                written.append(list(map(b"".join, texts.values())), asdict(asked))
+                written.append(list(map(b"".join, texts.values())), asdict(counts))
         written.finish()
-    return asked
+    return counts
 
 
-def _asked(
+def _request(
     ini: MosesIni, decoder: Decoder, sentences: Sentences, outputs: DecodingOutputs
-) -> dict[str, Any]:
-    """Return all that decides what is written; models count by place, size and time of change."""
+) -> dict[str, object]:
+    """Return everything that decides the outputs; models by path, size and modification time."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),
@@ -187,20 +186,20 @@ def _decoded(
 
 
 def _warn_of_unknown(loaded: LoadedInput) -> None:
-    """Say so if a text seems not to be for this system: nothing else would tell of it."""
+    """Warn if a text does not seem to be for this system: nothing else would reveal that."""
     words = np.concatenate(loaded.source.sentences)
     share = float(loaded.unknown_words[words].mean()) if len(words) else 0.0
-    if share > _MOST_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:
+    if share > _MAX_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:
         click.echo(
             f"warning: the phrase table has no translation of {share:.0%} of the words of the "
-            "input, which are copied: see that language, tokenisation and case are those of the "
+            "input, which are copied: check that language, tokenisation and case are those of the "
             "system (phrasescore doctor)",
             err=True,
         )
 
 
 def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
-    """Split an input where ``_BATCH_WORDS`` are reached; yield each part and where it begins."""
+    """Split an input into batches of about ``_BATCH_WORDS``; yield first sentence and batch."""
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
         if words >= _BATCH_WORDS:

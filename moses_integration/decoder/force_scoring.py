@@ -1,12 +1,13 @@
-"""Recompute every feature of given derivations, and compare with what a list says.
+"""Recomputation of every feature of given derivations, and comparison with the values in a list.
 
-The search is not asked: the phrases of each candidate are looked up in the tables, and every
-feature is computed from them by definition.
+No search is involved: the phrases of each candidate are looked up in the tables, and every feature
+is computed from them by definition.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -36,12 +37,12 @@ class ValueDifference:
     """A printed value that is not the recomputed one.
 
     Args:
-        line: Of the list, from 1.
-        sentence: The sentence it translates, from 0.
-        feature: What differs: the name of a feature function, or ``total``.
-        component: Which of its values, from 0.
-        printed: What the list says.
-        recomputed: What the tables and models say.
+        line: The line of the list, from 1.
+        sentence: The sentence that it translates, from 0.
+        feature: The name of a feature function, or ``total``.
+        component: The number of the value within the feature, from 0.
+        printed: The value in the list.
+        recomputed: The value from tables and models.
     """
 
     line: int
@@ -53,18 +54,18 @@ class ValueDifference:
 
     @property
     def size(self) -> float:
-        """How far they are apart; infinite where one is not a number."""
+        """The absolute difference; infinite if a value is not a number."""
         size = abs(self.printed - self.recomputed)
-        return size if size == size else float("inf")
+        return float("inf") if math.isnan(size) else size
 
 
 @dataclass
 class ListComparison:
-    """How a list compares with what was recomputed.
+    """The differences between a list and the recomputed values.
 
     Args:
-        tolerance: Differences up to this are not counted.
-        worst_shown: How many differences are kept.
+        tolerance: Differences up to this size are not counted.
+        worst_shown: The number of largest differences to keep.
     """
 
     tolerance: float
@@ -113,9 +114,9 @@ class ForcedScorer:
     """Scores given derivations of one input.
 
     Args:
-        loaded: The input, with what the tables have for it.
-        weights: In the order of the feature vector, shape (F,); they decide the totals and, where
-            several tables have the same pair, which of them is meant: the one that scores best.
+        loaded: The input with its table entries.
+        weights: In the order of the feature vector, shape (F,); they determine the totals and, if
+            several tables have the same pair, the entry: the one that scores best.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
@@ -203,7 +204,7 @@ class ForcedScorer:
         """Return the entries of a source phrase by their target words."""
         if phrase not in self._entries:
             begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
-            # the best last, so that it is the one that stays
+            # the best entry comes last and overwrites the others
             order = sorted(range(begin, end), key=self._static.__getitem__)
             self._entries[phrase] = {
                 b" ".join(self._loaded.target_words(number)): number for number in order
@@ -221,14 +222,14 @@ def force_score(
     """Recompute a list.
 
     Args:
-        scorer: For the input of the list.
+        scorer: The scorer for the input of the list.
         path: The list.
-        output: Where the recomputed list goes, whole or not at all; ``None`` for nowhere.
-        comparison: Gets what differs.
-        advance: Called with the lines of every sentence that is done.
+        output: The recomputed list, which appears when it is complete; ``None`` for none.
+        comparison: Collects the differences.
+        advance: Called with the number of lines of every finished sentence.
 
     Returns:
-        The lines.
+        The number of lines.
 
     Raises:
         NBestError: The list is damaged or not of this system; the error names the line.

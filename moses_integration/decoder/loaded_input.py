@@ -125,7 +125,7 @@ class LoadedModels:
     neural: tuple[tuple[StoredWeights, OutsideWords | None], ...]
 
     @classmethod
-    def of(cls, system: System, parsed: ParsedTables) -> LoadedModels:
+    def load(cls, system: System, parsed: ParsedTables) -> LoadedModels:
         """Load the models that a system names.
 
         Raises:
@@ -257,7 +257,7 @@ class LoadedInput:
             source=source,
             entries=entries,
             tables=feature_tables,
-            neural=NeuralModels.of(
+            neural=NeuralModels.prepare(
                 features.neural_models, models.neural, entries.vocabulary.words()
             ),
             forward_class=forward_class,

@@ -1,4 +1,4 @@
-"""What the decoder found for a sentence, and prints of it: Moses's bytes, and statistics."""
+"""The translations of a sentence, and their output in Moses's formats; search statistics."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from moses_integration.decoder.settings import OutputSettings
 STATISTICS_HEADER = (
     b"sentence\twords\toptions\thypotheses\tcomplete\tasked\thistories\tseconds\tscore\n"
 )
-# how a size_t prints -1: Moses's end of an empty target phrase at position 0
+# -1 printed as size_t: Moses's end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
 
 
 @dataclass(frozen=True)
 class SentenceStatistics:
-    """What the search of one sentence cost.
+    """Costs of the search of one sentence.
 
     Attributes:
         words: Source words.
         options: Translation options of all spans.
         hypotheses: Hypotheses that were kept at some time.
         complete: Hypotheses that cover the sentence.
-        asked: Words that neural language models were asked for.
-        histories: Histories that went through one for that.
-        seconds: Time it took.
+        asked: Words whose scores neural language models were asked for.
+        histories: Histories computed by neural language models to answer.
+        seconds: Wall-clock time.
     """
 
     words: int = 0
@@ -53,13 +53,13 @@ class DecodedSentence:
 
     Args:
         sentence: Its number in the loaded input, from 0.
-        loaded: The input it is from.
-        derivations: The N derivations; one, unless a list was asked for.
+        loaded: The input.
+        derivations: The N derivations; a single one unless a list was requested.
         features: Their unweighted feature values, in the order of the layout, shape (N, F).
         totals: Their model scores, shape (N,).
-        statistics: What the search cost.
-        first: The number of its input's first sentence, where that is a part of a file.
-        own_features: Values of features of our own by name, each of shape (N, components).
+        statistics: The costs of the search.
+        first: The number of the input's first sentence in its file.
+        own_features: The values of the caller's features by name, each of shape (N, components).
     """
 
     sentence: int
@@ -97,13 +97,20 @@ class DecodedSentence:
             for entry in set(self.derivations.entries.tolist())
         }
 
+    def nbest_features(self) -> dict[str, NDArray[np.float64]]:
+        """Return the feature values that n-best lists have, by name, each (N, components)."""
+        layout = self.loaded.system.features.layout
+        shown = self.features[:, layout.tuneable]
+        parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
+        return parts | dict(self.own_features)
+
     def words(self, number: int = 0) -> list[bytes]:
         """Return the target words of one derivation."""
         return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
 
 
 class _Phrase(NamedTuple):
-    """An applied phrase: its entry, its source span, where its target words begin, how many."""
+    """An applied phrase: its entry, its source span, its first target word, their number."""
 
     entry: int
     start: int
@@ -128,7 +135,7 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
 
     Args:
         decoded: A sentence's translations.
-        number: Which of its derivations.
+        number: The number of the derivation.
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     if not trace:
@@ -156,8 +163,8 @@ def alignment(decoded: DecodedSentence, number: int) -> bytes:
 def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     """Return the spans of a derivation, ``source=target`` with one space between them.
 
-    An empty target phrase prints where it would begin; at the very beginning Moses prints an
-    overflown number behind that, and so does this.
+    An empty target phrase has only a begin. At the very beginning Moses adds an overflowing number
+    as its end, and so does this function.
     """
     spans = []
     for phrase in _phrases(decoded, number):
@@ -174,12 +181,12 @@ def segmentation(decoded: DecodedSentence, number: int) -> bytes:
 
 
 def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 0) -> bytes:
-    """Return the line of a translation; without a translation it is empty.
+    """Return the line of a translation, which is empty if there is none.
 
     Args:
-        decoded: A sentence's translations.
-        settings: What is printed.
-        number: Which derivation is printed.
+        decoded: The translations of a sentence.
+        settings: The contents of the line.
+        number: The number of the derivation.
     """
     if not len(decoded):
         return b"\n"
@@ -190,21 +197,18 @@ def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 
     return line + b"\n"
 
 
-def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -> bytes:
-    """Return the lines of a sentence in an n-best list; only tuneable components are in them.
+def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, max_lines: int) -> bytes:
+    """Return the lines of a sentence in an n-best list, with tuneable components only.
 
-    The bytes are those of ``moses_integration.nbest.format.format_entry``, at a tenth of its time.
+    The bytes are those of ``moses_integration.nbest.format.format_entry``, in a tenth of its time.
 
     Args:
-        decoded: A sentence's translations.
-        settings: What is printed.
-        most: How many lines at most.
+        decoded: The translations of a sentence.
+        settings: The contents of the lines.
+        max_lines: The maximum number of lines.
     """
-    count = min(most, len(decoded))
-    layout = decoded.loaded.system.features.layout
-    shown = decoded.features[:, layout.tuneable]
-    parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
-    parts |= decoded.own_features
+    count = min(max_lines, len(decoded))
+    parts = decoded.nbest_features()
     labels = [
         b" %s=" % name.encode("utf-8", "surrogateescape").replace(b"%", b"%%")
         + b" %.6g" * values.shape[1]
@@ -222,7 +226,7 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
 def _extra_columns(decoded: DecodedSentence, settings: OutputSettings, number: int) -> bytes:
     columns = b""
     if settings.include_segmentation_in_n_best:
-        # no space follows the bars where there are no spans
+        # without spans, Moses prints no space behind the bars
         columns += (b" ||| " + segmentation(decoded, number)).removesuffix(b" ")
     if settings.print_alignment_info_in_n_best:
         columns += b" ||| " + alignment(decoded, number)

@@ -1,4 +1,4 @@
-"""What the decoder is told, with Moses's names and defaults: by an ini, and over it by a call."""
+"""Settings of the decoder, with the names and defaults of Moses; calls override those of an ini."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1
 DEFAULT_TABLE_LIMIT = 20
-# long enough for any sentence, short enough to tell a text without line breaks
+# longer than any real sentence; a longer line means that the text lacks line breaks
 LONGEST_SENTENCE = 300
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 
@@ -32,7 +32,7 @@ class SearchSettings:
         max_phrase_length: Words of the longest source phrase.
         max_trans_opt_per_coverage: Options of a span, over all tables; 0 for all.
         cube_pruning_pop_limit: Hypotheses that cube pruning pops for each stack.
-        cube_pruning_diversity: Hypotheses it puts into a stack for each coverage at least.
+        cube_pruning_diversity: The minimum number of hypotheses per coverage in a stack.
         drop_unknown: Drop unknown words without a digit instead of copying them.
     """
 
@@ -57,12 +57,11 @@ class SearchSettings:
                 f"beam-threshold is {self.beam_threshold:g}, expected a ratio of probabilities "
                 "from 0 (no beam) up to, but not including, 1"
             )
-        for name, (least, most) in BOUNDS.items():
-            if not least <= getattr(self, name) <= most:
-                raise SettingsError(
-                    f"{name.replace('_', '-')} is {getattr(self, name)}, expected {least:,} to "
-                    f"{most:,}"
-                )
+        for name, (low, high) in BOUNDS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                shown = name.replace("_", "-")
+                raise SettingsError(f"{shown} is {value}, expected {low:,} to {high:,}")
 
     @property
     def beam_ln(self) -> float:
@@ -70,7 +69,7 @@ class SearchSettings:
         return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
 
     @classmethod
-    def of(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
+    def from_ini(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
         """Take the settings from an ini.
 
         Args:
@@ -78,8 +77,8 @@ class SearchSettings:
             overrides: Settings by name that overrule those of the ini.
 
         Raises:
-            IniError: A value is not a number or makes no sense.
-            SettingsError: An override makes no sense.
+            IniError: A value is not a number, or out of range.
+            SettingsError: An override is out of range.
         """
         settings = cls()
         for field in fields(cls):
@@ -96,7 +95,7 @@ class SearchSettings:
         return replace(settings, **(overrides or {}))
 
 
-# what each may be: from none, where that has a meaning, up to more than anybody waits for
+# the range of each number; the upper bounds are far beyond useful search times
 BOUNDS = {
     "stack": (0, 10**6),
     "distortion_limit": (-(10**6), 10**6),
@@ -116,7 +115,7 @@ def _parse(section: str, text: str, kind: type) -> bool | int | float:
             return text.lower() in _TRUE
         raise SettingsError(f"{section} is {text!r}, expected true or false")
     wanted = "a whole number" if kind is int else "a number"
-    # int and float read the digits of other scripts, too
+    # int() and float() would also accept digits of other scripts
     if not (text.isascii() and len(text) <= _DIGITS):
         raise SettingsError(f"{section} is {visible(text.encode(), 30)!r}, expected {wanted}")
     try:
@@ -126,12 +125,13 @@ def _parse(section: str, text: str, kind: type) -> bool | int | float:
 
 
 class NBestSettings(NamedTuple):
-    """What list is wanted.
+    """Settings of an n-best list.
 
     Attributes:
-        size: Most derivations.
-        distinct: Whether no two may have the same words.
-        factor: Derivations looked at for each one wanted, at most; 0 for a thousand.
+        size: The maximum number of derivations.
+        distinct: Whether all derivations must have different words.
+        factor: The maximum number of derivations examined for each place in a distinct list; 0 for
+            a thousand.
     """
 
     size: int = 100
@@ -140,7 +140,7 @@ class NBestSettings(NamedTuple):
 
     @property
     def pops(self) -> int:
-        """How many derivations are looked at."""
+        """The maximum number of derivations to examine."""
         if not self.distinct:
             return self.size
         return self.size * (self.factor or _UNLIMITED_FACTOR)
@@ -148,11 +148,11 @@ class NBestSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class RiskSettings:
-    """Minimum-Bayes-risk choice.
+    """Settings of minimum-Bayes-risk decoding.
 
     Args:
-        size: Distinct candidates that are compared.
-        scale: What model scores are multiplied with, 0 or more.
+        size: The number of distinct candidates to compare.
+        scale: The factor of the model scores, 0 or more.
     """
 
     size: int = 200
@@ -165,7 +165,7 @@ class RiskSettings:
 
 @dataclass(frozen=True)
 class OutputSettings:
-    """What is printed, called as Moses's switches.
+    """Contents of the outputs, with the names of Moses's switches.
 
     Args:
         report_segmentation: Source spans behind phrases (``|0-1|``), in n-best lists too.

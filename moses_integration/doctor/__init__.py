@@ -1,1 +1,1 @@
-"""What would go wrong with a Moses system: looked for before hours of tuning, not found after."""
+"""Checks that find the faults of a Moses system before hours of tuning, not after."""

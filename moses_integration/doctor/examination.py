@@ -1,9 +1,8 @@
-"""The whole examination of a system: everything is examined once, and no fault stops it."""
+"""The complete check of a system: a fault is recorded, and the check goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from moses_integration.doctor.features import ini_findings
@@ -36,74 +35,67 @@ from phrasescore.errors import IniError, PhrasescoreError
 _FRESH = "name another --working-dir, or remove this one"
 
 
-@dataclass(frozen=True)
-class Examined:
-    """What is examined.
+def examine(
+    ini: str,
+    source: str | None = None,
+    references: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    work_dir: str = "mert-work",
+    moses: Path | None = None,
+) -> Diagnosis:
+    """Check a system with everything that belongs to it.
 
     Args:
-        ini: The system's file.
-        source: The text to translate, if given.
+        ini: The path of the system's moses.ini.
+        source: The text to translate.
         references: Its reference translations: files, or prefixes of numbered files.
         models: Folders of phrase models.
         work_dir: The working folder of mert-moses.pl.
-        moses: A real Moses that is asked, too.
-    """
-
-    ini: str
-    source: str | None = None
-    references: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    work_dir: str = "mert-work"
-    moses: Path | None = None
-
-
-def examine(examined: Examined) -> Diagnosis:
-    """Examine a system.
+        moses: A real Moses that is to read the ini, too.
 
     Raises:
         InputError: The ini or a text of the development set does not exist or cannot be read.
     """
-    return Diagnosis.of(_findings(examined))
-
-
-def _findings(examined: Examined) -> Iterator[Finding]:
     try:
-        ini = MosesIni.read(examined.ini)
-        ini.refuse_old_style()
+        system = MosesIni.read(ini)
+        system.refuse_old_style()
     except IniError as error:
-        yield Finding.of(error, examined.ini)
-        return
-    yield from ini_findings(ini)
-    source = Text.read(examined.source) if examined.source is not None else None
-    references = [Text.read(path) for path in find_references(examined.references)]
+        return Diagnosis.from_findings([Finding.from_error(error, ini)])
+    text = Text.read(source) if source is not None else None
+    translations = [Text.read(path) for path in find_references(references)]
+    findings = [*ini_findings(system), *_text_findings(system, text, translations, models)]
+    findings += work_dir_findings(system, work_dir)
+    if moses is not None:
+        findings += moses_findings(system, moses)
+    return Diagnosis.from_findings(findings)
+
+
+def _text_findings(
+    ini: MosesIni, source: Text | None, references: Sequence[Text], models: Sequence[str]
+) -> Iterator[Finding]:
+    """Check the development set, and the tables and models with its words."""
     if source is not None:
         factored = len(ini.values("input-factors")) > 1
         yield from source_findings(source, factored=factored)
         yield from reference_findings(source, references)
     else:
         yield Place("no development set").note("its text was not compared with the system")
-    words = _words(source)
-    reference_words = [_words(text) for text in references]
+    words = TextWords([], "") if source is None else TextWords(source.tokens(), source.path)
+    reference_words = [TextWords(text.tokens(), text.path) for text in references]
     yield from text_table_findings(ini, words, reference_words)
     yield from binary_table_findings(ini)
     yield from language_model_findings(ini, reference_words)
     yield from neural_model_findings(ini, reference_words)
-    if examined.models:
-        yield from phrase_model_findings(examined.models, words, reference_words)
-    yield from work_dir_findings(ini, examined.work_dir)
-    if examined.moses is not None:
-        yield from moses_findings(ini, examined.moses)
-
-
-def _words(text: Text | None) -> TextWords:
-    return TextWords([], "") if text is None else TextWords(text.tokens(), text.path)
+    if models:
+        yield from phrase_model_findings(models, words, reference_words)
 
 
 def work_dir_findings(ini: MosesIni, folder: str | Path) -> Iterator[Finding]:
-    """Judge a working folder of mert-moses.pl, if there is one.
+    """Check the working folder of mert-moses.pl, if there is one.
 
-    mert-moses.pl asks Moses for the features once, filters the tables once, and finds both again in
-    its working folder at the next start, whatever has changed since.
+    mert-moses.pl keeps the list of features and the filtered tables in this folder, and takes them
+    from there at its next start even if the system has changed since.
     """
     folder = Path(folder)
     cached, filtered = folder / "features.list", folder / "filtered" / "moses.ini"
@@ -124,14 +116,15 @@ def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
     if found != expected:
         wrong = sorted(set(found.items()) ^ set(expected.items()))[0][0]
         yield Place(cached).error(
-            "features of an earlier tuning, which mert-moses.pl takes, and which are not those of "
-            f"{ini.path}: {wrong} has {found.get(wrong, 0)} values, now {expected.get(wrong, 0)}",
+            "mert-moses.pl would take the features of an earlier tuning from here, which differ "
+            f"from those of {ini.path}: {wrong} has {found.get(wrong, 0)} values, now "
+            f"{expected.get(wrong, 0)}",
             _FRESH,
         )
     else:
         yield Place(cached).warning(
-            "features and start weights of an earlier tuning; mert-moses.pl takes these, not those "
-            f"of {ini.path}",
+            "mert-moses.pl would take the features and start weights of an earlier tuning from "
+            f"here, not those of {ini.path}",
             _FRESH,
         )
 
@@ -140,15 +133,15 @@ def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:
     try:
         old = MosesIni.read(filtered)
     except PhrasescoreError as error:
-        yield Finding.of(error, str(filtered))
+        yield Finding.from_error(error, str(filtered))
         return
     features = {line.name: line for line in ini.features}
     for line in old.features:
         now = features.get(line.name)
         if now is None or line.options.get("num-features") != now.options.get("num-features"):
             yield Place(filtered).error(
-                f"a filtered system of an earlier tuning, whose {line.name} is another; "
-                "mert-moses.pl would use it",
+                f"the filtered system of an earlier tuning has another {line.name}; mert-moses.pl "
+                "would use it",
                 _FRESH,
             )
         elif any(_is_older(line.options[key], now.options.get(key, "")) for key in path_keys(line)):
@@ -160,7 +153,7 @@ def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:
 
 
 def _is_older(one: str, other: str) -> bool:
-    """Whether both files exist, are not the same, and the first is older."""
+    """Return whether two different files exist and the first one is older."""
     try:
         first, second = Path(one).stat(), Path(other).stat()
     except OSError:
@@ -173,15 +166,15 @@ def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
     try:
         refuse_in_moses(ini)
     except IniError as error:
-        yield Finding.of(error, ini.path)
+        yield Finding.from_error(error, ini.path)
         return
     try:
         check_features(binary, ini, ini.path)
     except DecoderError as error:
-        yield Finding.of(error, ini.path)
+        yield Finding.from_error(error, ini.path)
     except IniError:
-        return  # said elsewhere
+        return  # reported with the ini
     else:
         yield Place(ini.path).note(
-            f"Moses {version_of(binary)} reads it and has the features expected"
+            f"Moses {version_of(binary)} reads the file and has the expected features"
         )

@@ -26,24 +26,24 @@ from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.table.input_files import whole_number
 
-# the smallest weight that matters beside the largest; MERT with a constant feature has given 1e-38
+# a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
 _LANGUAGE_MODELS = LANGUAGE_MODEL_KINDS | OWN_KINDS
 
 
 def ini_findings(ini: MosesIni) -> Iterator[Finding]:
-    """Judge everything in the file, but not the files it names."""
+    """Check everything in the ini, but not the content of the files that it names."""
     yield from _section_findings(ini)
     try:
-        layout = FeatureLayout.of(ini)
+        layout = FeatureLayout.from_ini(ini)
     except IniError as error:
-        yield Finding.of(error, ini.path)
+        yield Finding.from_error(error, ini.path)
     else:
         yield from _weight_findings(ini, layout)
     if relative := [path for _, path in relative_paths(ini)]:
         yield Place(ini.path).warning(
-            f"paths that hold in the current directory only, and mert-moses.pl changes it: "
-            f"{', '.join(relative)}",
+            "relative paths, which only work in the current directory, and mert-moses.pl changes "
+            f"to another one: {', '.join(relative)}",
             f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
         )
     for line in ini.features:
@@ -54,11 +54,11 @@ def ini_findings(ini: MosesIni) -> Iterator[Finding]:
 def _section_findings(ini: MosesIni) -> Iterator[Finding]:
     for name, number in ini.unknown_sections:
         severity: Severity = "warning" if name in SHORT_NAMES else "error"
-        yield Finding.of(section_problem(ini, name, number), ini.path, severity)
+        yield Finding.from_error(section_problem(ini, name, number), ini.path, severity)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
         yield Place(ini.path).warning(
-            "no distortion limit, so Moses reorders without any: slow, and usually worse",
+            "no distortion limit, so phrases may move any distance: slow, and usually worse",
             "write a section [distortion-limit] with the value 6",
         )
     yield from _mapping_findings(ini)
@@ -81,14 +81,14 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
     try:
         weights = layout.read_weights(ini)
     except IniError as error:
-        yield Finding.of(error, ini.path)
+        yield Finding.from_error(error, ini.path)
         return
     tuneable = [feature.name for feature in layout.features if any(feature.tuneable)]
     tuned = {name: values for name in tuneable if (values := weights[name])}
     sizes = sorted(abs(value) for values in tuned.values() for value in values)
     if not any(sizes):
         yield Place(ini.path).error(
-            "all weights are zero: every translation is as good as any other",
+            "all weights are zero, so all translations score the same",
             "an earlier tuning failed, perhaps with BLEU 0; start from the weights of training",
         )
         return
@@ -101,14 +101,14 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
             )
         elif not any(values):
             yield place.warning(
-                f"the weights of {name} are all zero, so it does nothing",
+                f"the weights of {name} are all zero, so the feature has no effect",
                 "tune them, or give a start weight such as 0.2",
             )
     yield from _start_weight_findings(ini, tuned)
     if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
         yield Place(ini.path).error(
             f"one weight is {format_weight(sizes[-1])} and no other more than "
-            f"{format_weight(sizes[-2])}: MERT has run away, as it may with a constant feature",
+            f"{format_weight(sizes[-2])}: MERT has diverged, as it may with a constant feature",
             "start from the weights of training, and freeze or leave out constant features",
         )
 
@@ -116,7 +116,7 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
 def _start_weight_findings(
     ini: MosesIni, weights: Mapping[str, tuple[float, ...]]
 ) -> Iterator[Finding]:
-    """Report a last score, or a language model of our own, that has no tuned weight yet."""
+    """Report a new last score or neural language model whose weight was never tuned."""
     if not has_tuned_weights(ini):
         return
     kinds = {line.name: line.kind for line in ini.features}
@@ -126,16 +126,16 @@ def _start_weight_findings(
         )
         if added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1):
             yield Place(ini.path, ini.weight_line(name)).warning(
-                f"the last weight of {name} is {format_weight(values[-1])}, a start weight beside "
-                "tuned ones",
+                f"the last weight of {name} is {format_weight(values[-1])}, a start weight, while "
+                "other weights are tuned",
                 "tune all weights together: phrasescore tune",
             )
 
 
 def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
     for problem in name_problems(ini, line):
-        yield Finding.of(problem, ini.path)
-    # the folders of models have their own rules, and so have binary tables
+        yield Finding.from_error(problem, ini.path)
+    # model folders and binary tables are checked by `models` and `tables`
     if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
         return
     for key in path_keys(line):
@@ -146,7 +146,7 @@ def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
 def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Finding]:
     place = Place(ini.path, line.line)
     for problem in file_problems(ini, line, path):
-        yield Finding.of(problem, ini.path)
+        yield Finding.from_error(problem, ini.path)
     try:
         file = find_model_file(path)
     except InputError:
@@ -154,7 +154,7 @@ def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Find
     if is_stream(file.path):
         yield place.error(
             f"{path} is a pipe or a device, where {line.kind} needs a file",
-            "write it to a file, and name that",
+            "write the data to a file, and name that file",
         )
     if file.path.is_dir():
         yield place.error(

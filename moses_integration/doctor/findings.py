@@ -1,4 +1,4 @@
-"""What was found: how bad it is, what, where, what to do; a report for people and programs."""
+"""Findings of the check: severity, fault, place and remedy; reports as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partialmethod
-from typing import Any, Literal
+from typing import Literal
 
 from phrasescore.errors import PhrasescoreError, counted
 
@@ -18,14 +18,14 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about a system.
+    """One fact about a system that its user should know.
 
     Args:
-        severity: ``error``: it will fail, or silently give worse translations; ``warning``:
+        severity: ``error``: the system will fail or silently translate worse; ``warning``:
             it may; ``note``: nothing is wrong.
-        what: What is the case, one sentence without a final full stop.
+        what: The fact, one sentence without a final full stop.
         where: The file, perhaps with a line, or the part of the system.
-        remedy: What to do, one sentence without a final full stop; empty for most notes.
+        remedy: The advice, one sentence without a final full stop; empty for most notes.
     """
 
     severity: Severity
@@ -34,8 +34,10 @@ class Finding:
     remedy: str = ""
 
     @classmethod
-    def of(cls, error: PhrasescoreError, where: object, severity: Severity = "error") -> Finding:
-        """Turn an error into a finding; ``where`` counts where it names no file itself."""
+    def from_error(
+        cls, error: PhrasescoreError, where: object, severity: Severity = "error"
+    ) -> Finding:
+        """Turn an error into a finding at the error's own place, or else at ``where``."""
         if error.path is not None:
             where = Place(error.path, error.line)
         return cls(severity, error.problem, str(where), error.remedy or "")
@@ -43,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Place:
-    """A place that findings are about: a file, or a line of it."""
+    """The subject of findings: a file, or one of its lines."""
 
     path: object
     line: int | None = None
@@ -71,17 +73,17 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Diagnosis:
+    def from_findings(cls, findings: Iterable[Finding]) -> Diagnosis:
         """Sort findings by severity; the same finding appears once."""
         distinct = list(dict.fromkeys(findings))
         return cls(tuple(sorted(distinct, key=lambda each: SEVERITIES.index(each.severity))))
 
     def count(self, severity: Severity) -> int:
-        """How many findings are of this severity."""
+        """Return the number of findings of this severity."""
         return sum(finding.severity == severity for finding in self.findings)
 
     def is_healthy(self, *, strict: bool = False) -> bool:
-        """Whether there is no error, and, if strict, no warning either."""
+        """Return whether there is no error (and no warning either, if strict)."""
         return not self.count("error") and not (strict and self.count("warning"))
 
     def __str__(self) -> str:
@@ -101,7 +103,7 @@ class Diagnosis:
             return f"{total}: this system can be tuned; read the warnings first."
         return f"{total}: this system can be tuned."
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return counts and findings as JSON values."""
         return {
             "errors": self.count("error"),
@@ -119,7 +121,7 @@ def _shown(finding: Finding) -> str:
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    # only blanks end a word here: paths and tokens stay whole
+    # break lines at blanks only, so that paths and tokens stay in one piece
     return textwrap.wrap(
         text,
         _WIDTH,

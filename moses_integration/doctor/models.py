@@ -1,4 +1,4 @@
-"""Faults of language models and phrase models, and which words of the references they know."""
+"""Faults of language models and phrase models, and their coverage of the development set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moses_integration.language_model.back_off import is_kenlm_binary, open_ngra
 from phrasescore.errors import IniError, InputError, PhrasescoreError
 from phrasescore.runs.progress import Progress
 
-# what Moses builds KenLM for, unless it is compiled with --max-kenlm-order
+# the highest order that Moses supports unless it is compiled with --max-kenlm-order
 _USUAL_MAX_ORDER = 6
 
 
@@ -25,7 +25,7 @@ def language_model_findings(ini: MosesIni, references: list[TextWords]) -> Itera
             try:
                 yield from _model_findings(ini, line, path, references)
             except InputError as error:
-                yield Finding.of(error, path)
+                yield Finding.from_error(error, path)
 
 
 def _model_findings(
@@ -33,19 +33,19 @@ def _model_findings(
 ) -> Iterator[Finding]:
     what = f"reading {Path(path).name}"
     with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
-        # a binary was checked when it was opened; finding its n-grams may take minutes
+        # opening a binary checks it already, and decoding its n-grams may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
     order = len(model.counts)
     stated = line.options.get("order")
     if stated is not None and stated != str(order):
         yield Place(ini.path, line.line).warning(
-            f"order={stated}, but the model has order {order}, which is what counts",
-            "see whether this is the model that was meant",
+            f"order={stated}, but the model has order {order}; Moses uses the model's",
+            "check that this is the right model",
         )
     if order > _USUAL_MAX_ORDER:
         yield Place(path).warning(
-            f"a model of order {order}; Moses as it is usually built reads up to "
+            f"a model of order {order}; a usual build of Moses reads up to order "
             f"{_USUAL_MAX_ORDER}",
             f"build Moses with --max-kenlm-order={order}",
         )
@@ -57,8 +57,8 @@ def _model_findings(
     for word in (b"<s>", b"</s>"):
         if model.words.id_of(word) is None:
             yield Place(path).error(
-                f"the model has no {word.decode()}, so it is not one of sentences",
-                "estimate it from text with one sentence in a line",
+                f"the model has no {word.decode()}, so it was not estimated from sentences",
+                "estimate it from text with one sentence per line",
             )
 
     def knows(word: bytes) -> bool:
@@ -68,13 +68,13 @@ def _model_findings(
 
 
 def _word_findings(texts: Iterable[TextWords], knows: Knows, owner: str) -> Iterator[Finding]:
-    """Judge how much of some texts a model knows."""
+    """Check how many words of some texts a model knows."""
     for words in texts:
-        yield from words.findings(knows, owner, "it takes each of them for <unk>")
+        yield from words.findings(knows, owner, "it treats each of them as <unk>")
 
 
 def neural_model_findings(ini: MosesIni, references: list[TextWords]) -> Iterator[Finding]:
-    """Open the folder of every neural language model of an ini, and look words up in it."""
+    """Open every neural language model of an ini, and look the words up in it."""
     for line in own_features(ini):
         place = Place(ini.path, line.line)
         yield place.note(
@@ -90,7 +90,7 @@ def neural_model_findings(ini: MosesIni, references: list[TextWords]) -> Iterato
 def _neural_findings(
     ini: MosesIni, line: FeatureLine, references: list[TextWords]
 ) -> Iterator[Finding]:
-    # not at the top: it loads what the decoder compiles
+    # imported here, because it loads the compiled code of the decoder
     from moses_integration.language_model.neural import (
         is_self_normalised,
         read_feed_forward_lm,
@@ -101,23 +101,23 @@ def _neural_findings(
     try:
         normalised, _ = neural_options(line)
     except IniError as error:
-        yield Finding.of(error, place)
+        yield Finding.from_error(error, place)
         normalised = True
     try:
         stored = read_feed_forward_lm(line.options["path"])
     except PhrasescoreError as error:
-        yield Finding.of(error, place)
+        yield Finding.from_error(error, place)
         return
     if not normalised and not is_self_normalised(stored):
         yield place.error(
             f"normalised=false, but the model of {line.name} was not trained with "
-            "--self-normalise, so its scores without ln Z are no probabilities",
+            "--self-normalise, so its scores without ln Z are not probabilities",
             "delete normalised=false, or train the model again with --self-normalise",
         )
     if normalised and is_self_normalised(stored):
         yield place.note(
-            f"the scores of {line.name} have ln Z in them, which its model was trained to do "
-            "without; decoding is several times faster without",
+            f"{line.name} computes ln Z, though its model was trained with --self-normalise and "
+            "does not need it; decoding is several times faster without",
             "write normalised=false into its line",
         )
     for words in table_words(ini, stored):
@@ -131,7 +131,7 @@ def _neural_findings(
 def phrase_model_findings(
     folders: Iterable[str], source: TextWords, references: list[TextWords]
 ) -> Iterator[Finding]:
-    """Open every model folder, check it, and look the words up in its shortlists."""
+    """Open and check every model folder, and look the words up in its shortlists."""
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
 
@@ -139,7 +139,7 @@ def phrase_model_findings(
         try:
             model = load_model(folder)
         except PhrasescoreError as error:
-            yield Finding.of(error, folder)
+            yield Finding.from_error(error, folder)
             continue
         read, predicted = model.source_vocabulary, model.target_vocabulary
         if model.direction == "target-source":

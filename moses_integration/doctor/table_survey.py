@@ -1,4 +1,4 @@
-"""One pass over a phrase table or reordering table that goes on after bad lines."""
+"""A survey of a whole phrase table or reordering table, which goes on after bad lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +31,22 @@ from phrasescore.table.byte_scanning import (
     token_end,
 )
 from phrasescore.table.phrase_table import GAP, PIPES, TableFormat, phrase_tokens
-from phrasescore.table.scanning import SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.table.scanning import (
+    SCORES_END,
+    SOURCE,
+    SOURCE_END,
+    TARGET,
+    TARGET_END,
+    compare_phrases,
+)
 from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 
-# what is odd about a line
+# flags of a line
 SOURCE_BAR, SOURCE_LABEL, TARGET_BAR, TARGET_LABEL = 1, 2, 4, 8
 NO_ALIGNMENT, BAD_ALIGNMENT = 16, 32
 UNSORTED, REPEATED = 64, 128
 _MAX_SAMPLED_PAIRS = 1 << 22
-# the parts of an error that differ between lines with the same fault
+# parts of an error that differ between lines with the same fault
 _PARTICULARS = re.compile(r"\(.*?\)|'.*?'|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -50,7 +56,7 @@ class Fault:
 
     Args:
         error: The error of the first line.
-        count: How many lines there are.
+        count: The number of lines.
     """
 
     error: PhraseTableError
@@ -58,12 +64,12 @@ class Fault:
 
 
 class PairSample:
-    """Keeps the pairs whose digests are divisible by 2^k, with k as small as memory allows.
+    """A sample of pairs: those whose digest is divisible by 2^k, with k as small as room allows.
 
     Whether a pair is kept depends on the pair alone, so the samples of two tables are comparable.
 
     Args:
-        max_pairs: How many digests to keep at most.
+        max_pairs: The maximum number of digests to keep.
     """
 
     def __init__(self, max_pairs: int = _MAX_SAMPLED_PAIRS) -> None:
@@ -73,7 +79,7 @@ class PairSample:
         self.shift = 0
 
     def add(self, digests: NDArray[np.uint64]) -> None:
-        """Take in the digests of some pairs."""
+        """Add the digests of some pairs."""
         part = _divisible(digests, self.shift)
         self._parts.append(part)
         self._kept += len(part)
@@ -83,7 +89,8 @@ class PairSample:
             self._kept = len(self._parts[0])
 
     def missing_in(self, other: PairSample) -> tuple[int, int]:
-        """Return how many pairs were compared, and how many of them the other table lacks."""
+        """Return the number of pairs compared, and how many of them the other table lacks."""
+        # the coarser sample is contained in the finer one
         shift = max(self.shift, other.shift)
         mine, theirs = self._digests(shift), other._digests(shift)
         return len(mine), int((~np.isin(mine, theirs)).sum())
@@ -99,19 +106,19 @@ def _divisible(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
 
 @dataclass
 class TableSurvey:
-    """What a whole table is like.
+    """The facts about a whole table.
 
     Attributes:
-        path: Its file.
-        format: What its first lines say; ``None`` if it is not a table.
-        lines: How many lines it has.
+        path: The file.
+        format: The format of its first lines; ``None`` if it is not a table.
+        lines: The number of lines.
         faults: Bad lines by kind.
-        odd: By flag: how many lines have it, and the number of the first.
-        scores: What the scores are like.
+        odd: For each flag, the number of lines that have it, and the number of the first one.
+        scores: Counts of odd scores.
         constant: For each score that is the same in every line, its text; ``None`` for others.
-        pairs: A sample of its phrase pairs.
-        ends_in_line_feed: Whether its last line ends as it should.
-        broken: Why it could not be read to its end, if so.
+        pairs: A sample of the phrase pairs.
+        ends_in_line_feed: Whether the last line is terminated.
+        broken: The error that stopped the reading before the end, if any.
     """
 
     path: str
@@ -134,11 +141,11 @@ class TableSurvey:
         self.faults.setdefault(kind, Fault(error)).count += 1
 
     def add(self, block: TableBlock, words: TableWords | None = None) -> None:
-        """Look at the next lines; the bad ones among them have spans of 0.
+        """Survey the next lines; the spans of bad lines are all 0.
 
         Args:
             block: The lines.
-            words: Told of the words of the lines.
+            words: Receives the good lines, too.
         """
         if self.format is None:
             self.format = block.format
@@ -157,7 +164,7 @@ class TableSurvey:
         text = block.text
         flags, digests = np.zeros(len(block), np.uint8), np.empty(len(block), np.uint64)
         scan_lines(block.data, block.spans, block.format.hierarchical, flags, digests)
-        # the first line of a block is compared with the last one of the block before
+        # scan_lines compares lines within a block; compare the first with the block before here
         if self._last_line > text.partition(b"\n")[0]:
             flags[0] |= UNSORTED
         if _pair(block, 0) == self._last_pair != (b"", b""):
@@ -193,10 +200,10 @@ def survey_table(
 
     Args:
         path: Plain or gzip.
-        words: Filled on the way: which words of the development set it knows.
-        scores: How many scores a line has, for a reordering table; ``None`` finds it out, and
-            whether the file is a phrase table at all.
-        lines_per_block: How many lines to hold at a time.
+        words: Receives the good lines, to collect the words of the development set.
+        scores: The number of scores of a reordering table; ``None`` reads a phrase table, whose
+            first lines tell.
+        lines_per_block: The number of lines to hold at a time.
     """
 
     def format_of(head: Sequence[bytes], path: str | Path) -> TableFormat:
@@ -219,11 +226,11 @@ def survey_table(
 
 def _format(head: Sequence[bytes], path: str | Path) -> TableFormat:
     try:
-        return TableFormat.of(head, path)
+        return TableFormat.from_lines(head, path)
     except PhraseTableError as error:
         if error.line is None:
             raise  # not a phrase table at all
-    # the first line is bad: take the number of scores from the first that has any
+    # the first line is bad: take the number of scores from the first line that has any
     for line in head:
         if len(columns := line.split(PIPES)) > 2 and (tokens := phrase_tokens(columns[2])):
             return TableFormat(len(tokens), hierarchical=False)
@@ -236,15 +243,21 @@ def _pair(block: TableBlock, row: int) -> tuple[bytes, bytes]:
 
 
 @compiled
-def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, digests: Any) -> None:
-    """Find what is odd about each line, and digest its pair.
+def scan_lines(
+    data: Bytes,
+    spans: NDArray[np.int64],
+    hierarchical: bool,
+    flags: NDArray[np.uint8],
+    digests: NDArray[np.uint64],
+) -> None:
+    """Set the flags of each line, and digest its pair.
 
     Args:
         data: uint8, whole lines and then the gap token.
-        spans: (lines, 6) int64, from ``find_columns``; all 0 for a bad line.
-        hierarchical: Whether the lines are rules, whose brackets and links are another matter.
-        flags: (lines,) uint8, filled with the sums of the flags above.
-        digests: (lines,) uint64, filled for good lines.
+        spans: (lines, 6) from ``find_columns``; all 0 for a bad line.
+        hierarchical: Whether the lines are rules, in which brackets and links are normal.
+        flags: (lines,) filled with the sums of the flags above.
+        digests: (lines,) filled for good lines.
     """
     data, spans, flags, digests = borrowed((data, spans, flags, digests))
     text_end = len(data) - len(GAP)
@@ -261,9 +274,17 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, digests: A
                 found |= source_flags * SOURCE_BAR | target_flags * TARGET_BAR
                 first, last = column_after(data, row[SCORES_END], end, 1)
                 found |= _links(data, first, last, sources, targets)
-            if line and _same_pair(data, spans[line - 1], row):
+            last = spans[line - 1]
+            if line and (
+                compare_phrases(data, last, data, row, SOURCE) == 0
+                and compare_phrases(data, last, data, row, TARGET) == 0
+            ):
                 found |= REPEATED
-            digests[line] = _pair_digest(data, row)
+            # a line feed ends each phrase, so that different pairs digest different bytes
+            digest = hash_bytes(data, row[SOURCE], row[SOURCE_END], HASH_START)
+            digest = hash_byte(digest, LINE_FEED)
+            digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
+            digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
         flags[line] = found
         before, before_end, begin = begin, end, end + 1
 
@@ -285,7 +306,7 @@ def _phrase(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @compiled
 def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
-    """Judge an alignment column: none, one that points outside its pair, or one that is well."""
+    """Return the flag of an alignment column: missing, outside the phrases, or 0 if it is good."""
     at = token_begin(data, at, end, BLANKS)
     if at == end:
         return NO_ALIGNMENT
@@ -302,27 +323,9 @@ def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
 
 
 @compiled
-def _compare(data: Any, first: int, first_end: int, second: int, second_end: int) -> int:
-    """Compare two runs of bytes as C does: negative if the first is smaller."""
+def _compare(data: Bytes, first: int, first_end: int, second: int, second_end: int) -> int:
+    """Compare two runs of bytes as ``memcmp`` does: negative if the first is smaller."""
     for k in range(min(first_end - first, second_end - second)):
         if data[first + k] != data[second + k]:
             return np.int64(data[first + k]) - np.int64(data[second + k])
     return (first_end - first) - (second_end - second)
-
-
-@compiled
-def _same_pair(data: Any, one: Any, other: Any) -> bool:
-    return (
-        _compare(data, one[SOURCE], one[SOURCE_END], other[SOURCE], other[SOURCE_END]) == 0
-        and _compare(data, one[TARGET], one[TARGET_END], other[TARGET], other[TARGET_END]) == 0
-    )
-
-
-@compiled
-def _pair_digest(data: Any, row: Any) -> Any:
-    """Digest source and target of a line; a line feed ends each, so that no two pairs are alike."""
-    value = HASH_START
-    for column in (SOURCE, TARGET):
-        value = hash_bytes(data, row[column], row[column + 1], value)
-        value = hash_byte(value, LINE_FEED)
-    return murmur_mix(value)

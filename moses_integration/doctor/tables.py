@@ -1,8 +1,8 @@
-"""Faults of phrase tables and reordering tables, and between them and the ini.
+"""Faults of phrase tables and reordering tables, and disagreements between them and the ini.
 
-Of tables in Moses's binary forms: whether they are whole, and how many scores they have. That
-number is fixed when a binary table is made. Moses compares it with num-features only for compact
-tables; with the other two it crashes. Sources: PhraseDictionaryCompact.cpp, PhraseDecoder.cpp,
+Tables in Moses's binary forms are checked for truncation and for their number of scores, which is
+fixed when a binary table is made. Moses compares it with num-features only for compact tables; with
+the other two forms it crashes. Sources: PhraseDictionaryCompact.cpp, PhraseDecoder.cpp,
 BlockHashIndex.cpp, OnDiskWrapper.cpp and probingpt/storing.cpp of mosesdecoder 34452895f.
 """
 
@@ -32,7 +32,7 @@ _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Mo
 _SCORES_JUDGED = 100
 _BAR = "a '|' in the {} phrase, where Moses keeps only the word's part before it"
 _LABEL = "a {} word in brackets, which Moses takes for the label of a rule"
-# flag -> how bad it is, what it is, what to do
+# flag -> severity, fault, remedy
 _ODD: dict[int, tuple[Severity, str, str]] = {
     flags.SOURCE_BAR: ("error", _BAR.format("source"), _ESCAPE),
     flags.TARGET_BAR: ("error", _BAR.format("target"), _ESCAPE),
@@ -50,14 +50,14 @@ _ODD: dict[int, tuple[Severity, str, str]] = {
     ),
     flags.UNSORTED: (
         "warning",
-        "a line that is smaller than the one before; text tables may be in any order, but "
+        "a line that sorts before the previous one; text tables may be in any order, but "
         "processPhraseTableMin, CreateOnDiskPt and CreateProbingPT need them sorted",
-        "sort it before it is made binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
+        "sort it before making it binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
     ),
     flags.REPEATED: (
         "warning",
         "the same phrase pair as the line before; Moses does not merge them",
-        "keep one of them: the second takes a place among the table-limit best",
+        "keep one of them: the second takes up one of the table-limit best places",
     ),
 }
 # a factored table has bars between factors
@@ -84,7 +84,7 @@ def text_table_findings(
             yield from _phrase_table_findings(survey, declared_scores(line))
             if survey.broken is None:
                 surveys.append(survey)
-                # words are compared with the first table, which is the one that covers the text
+                # only the first table has to cover the text
                 if not surveys[1:]:
                     yield from words.findings(path)
     for line in ini.features:
@@ -97,7 +97,7 @@ def text_table_findings(
 
 
 def _table_path(line: FeatureLine) -> str | None:
-    """Find the text table that a feature reads; one that is missing is reported elsewhere."""
+    """Find the text table that a feature reads; `features` reports a missing one."""
     named = line.options.get("path", "")
     if find_binary_file(named, line.kind) is not None:
         return None
@@ -109,13 +109,13 @@ def _table_path(line: FeatureLine) -> str | None:
 
 
 def _factor_flags(line: FeatureLine) -> int:
-    """Return the flags that mean nothing in a table, which may have several factors of a word."""
+    """Return the flags to ignore for a table: bars are normal between factors."""
     factored = any("," in line.options.get(key, "") for key in ("input-factor", "output-factor"))
     return _FACTOR_FLAGS if factored else 0
 
 
 def _file_findings(path: str | Path) -> Iterator[Finding]:
-    """Compare a table's name with its content: Moses goes by the name."""
+    """Compare a table's name with its content: Moses unzips by the name alone."""
     with Path(path).open("rb") as stream:
         zipped = stream.read(2) == GZIP_MAGIC
     if zipped and not is_gzip_name(path):
@@ -131,9 +131,9 @@ def _file_findings(path: str | Path) -> Iterator[Finding]:
 
 
 def _line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
-    """Judge the lines of a table of either kind, except for some flags."""
+    """Report the bad lines of a table of either kind, without the ``ignored`` flags."""
     if survey.broken is not None:
-        yield Finding.of(survey.broken, survey.path)
+        yield Finding.from_error(survey.broken, survey.path)
     for fault in survey.faults.values():
         error, more = fault.error, fault.count - 1
         others = f"; {more:,} more {'lines are' if more > 1 else 'line is'} like this"
@@ -148,10 +148,10 @@ def _line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
 
 
 def _score_findings(survey: TableSurvey) -> Iterator[Finding]:
-    """Judge the scores of a phrase table."""
+    """Check the scores of a phrase table."""
     if survey.format is None:
         return
-    # of a table with more scores, report only the first ones
+    # report only the first _SCORES_JUDGED columns
     for index in range(min(survey.format.scores, _SCORES_JUDGED)):
         name = f"score {index + 1}"
         if count := int(survey.scores.infinite[index]):
@@ -170,7 +170,7 @@ def _score_findings(survey: TableSurvey) -> Iterator[Finding]:
             )
         elif count := int(survey.scores.above_one[index]):
             yield Place(survey.path).note(
-                f"{name} is above 1 in {count:,} of {survey.lines:,} lines: right for a count "
+                f"{name} is above 1 in {count:,} of {survey.lines:,} lines: correct for a count "
                 "written as exp(count), wrong for a probability"
             )
 
@@ -180,24 +180,24 @@ def _floored(survey: TableSurvey, name: str, count: int, zeros: int) -> Finding:
     return Place(survey.path).finding(
         "error" if everywhere else "warning",
         f"{name} {floored_share(count, zeros, survey.lines)}",
-        "write probabilities; a column without any information was written"
+        "write probabilities; this column carries no information"
         if everywhere
-        else "a few are normal; many mean that something else than probabilities was written",
+        else "a few are normal; many mean that the column does not hold probabilities",
     )
 
 
 def _phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterator[Finding]:
-    """Judge a text phrase table as a whole.
+    """Check a text phrase table as a whole.
 
     Args:
-        survey: What it is like.
-        declared: How many scores the ini says it has, where that is known.
+        survey: The survey of its lines.
+        declared: Its number of scores according to the ini, if that is known.
     """
     yield from _score_findings(survey)
     if survey.lines and not survey.ends_in_line_feed:
         yield Place(survey.path, survey.lines).warning(
             "the last line has no line feed, so the table may have been cut off",
-            "see whether its last lines are whole; end them with a line feed",
+            "check that its last lines are complete, and end the last one with a line feed",
         )
     if survey.format is None:
         return
@@ -205,12 +205,12 @@ def _phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterato
     if declared is not None and declared != scores:
         yield Place(survey.path).error(
             f"the table has {scores} scores, but the ini says num-features={declared}",
-            "let the ini follow the table: phrasescore ini add-column, or edit num-features and "
+            "adapt the ini to the table: phrasescore ini add-column, or edit num-features and "
             "the weights",
         )
     if scores != _DEFAULT_SCORES:
         yield Place(survey.path).note(
-            f"{scores} scores: tell this to what makes the table binary",
+            f"{scores} scores: tell the program that makes the table binary",
             f"processPhraseTableMin -nscores {scores}; CreateOnDiskPt 1 1 {scores} 20 2; "
             f"CreateProbingPT --num-scores {scores}; the latter two also in the -Binarizer of "
             "filter-model-given-input.pl",
@@ -220,17 +220,17 @@ def _phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterato
 def _reordering_findings(
     survey: TableSurvey, phrase_tables: list[TableSurvey], has_default: bool
 ) -> Iterator[Finding]:
-    """Judge a reordering table, and whether it has the pairs of the phrase tables.
+    """Check a reordering table, and whether it has the pairs of the phrase tables.
 
     Args:
-        survey: What it is like.
-        phrase_tables: Those that were read to their ends.
-        has_default: Whether the ini gives scores for pairs that are not there.
+        survey: The survey of its lines.
+        phrase_tables: The phrase tables that could be read to their ends.
+        has_default: Whether the ini gives scores for missing pairs.
     """
     if survey.lines and not survey.ends_in_line_feed:
         yield Place(survey.path, survey.lines).error(
             "the last line has no line feed, and Moses ignores it",
-            "end it with a line feed; see whether the table was cut off",
+            "end it with a line feed; check whether the table was cut off",
         )
     for table in phrase_tables:
         compared, missing = table.pairs.missing_in(survey.pairs)
@@ -241,15 +241,15 @@ def _reordering_findings(
         yield Place(survey.path).finding(
             "error" if share > 1 / 2 else "warning",
             f"{counted} phrase pairs of {table.path} ({share:.1%}) are not in the reordering "
-            "table; their reordering scores are 0, better than those of all others",
-            "use the two tables of one training; or prune the one like the other (Moses's "
-            "remove-orphan-phrase-pairs-from-reordering-table.perl goes the other way)",
+            "table; their reordering scores are 0, better than all others",
+            "use the two tables of one training, or prune both in the same way (Moses's "
+            "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
         )
 
 
 @dataclass(frozen=True)
 class _Form:
-    """A binary form: the file that tells, how it is read, and how it is made."""
+    """A binary form: the file with the number of scores, its reader, and the command to make it."""
 
     file: Callable[[str], Path]
     scores: Callable[[Path], int]
@@ -266,7 +266,7 @@ def compact_scores(path: Path) -> int:
         _skip(stream, 16)
         index = _long(stream)
         stream.seek(16 + min(index, _LARGEST))
-        # of the landmarks: two flags, two numbers; four arrays, with the bytes of an element
+        # the landmarks: two flags, two numbers, then four arrays of elements of these sizes
         _skip(stream, 1 + 1 + 8 + 8)
         for size in (4, 4, 1, 8):
             _skip(stream, _long(stream) * size)
@@ -292,7 +292,7 @@ def _long(stream: BinaryIO) -> int:
 
 
 def _skip(stream: BinaryIO, size: int) -> None:
-    # a file that is not a table could name any size
+    # bounded, because a file that is not a table may state any size
     stream.seek(min(size, _LARGEST), 1)
 
 
@@ -329,7 +329,7 @@ _FORMS = {
 
 
 def declared_scores(line: FeatureLine) -> int | None:
-    """Return how many scores an ini gives a table; ``None`` if its line is wrong."""
+    """Return the number of scores that an ini declares; ``None`` if the line is wrong."""
     try:
         return component_count(line.kind, line.options)
     except IniError:
@@ -355,7 +355,7 @@ def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[F
     try:
         scores = form.scores(file)
     except InputError as error:
-        yield Finding.of(error, str(file))
+        yield Finding.from_error(error, str(file))
         return
     if scores != declared:
         yield place.error(

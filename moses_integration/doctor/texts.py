@@ -18,7 +18,7 @@ _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _MARKUP = re.compile(rb"<(seg|dlt)[ >]")
 _LONG = 100
-# a translation this many times as long as the other text is suspicious in many lines
+# if many translations are longer or shorter than the source by this factor, lines do not match
 _RATIO = 3.0
 _SUSPICIOUS_SHARE = 0.2
 _FEW_SENTENCES = 200
@@ -54,14 +54,14 @@ class Text:
         return cls(str(path), tuple(lines if lines[-1] else lines[:-1]), data.endswith(b"\n"))
 
     def tokens(self) -> Iterator[bytes]:
-        """Yield all tokens, of factored ones the surface."""
+        """Yield all tokens; of factored tokens, the surface form."""
         for line in self.lines:
             for token in words_of(line):
                 yield token.split(b"|", 1)[0] or token
 
 
 def words_of(line: bytes) -> list[bytes]:
-    """Split at what separates words for Moses: spaces, tabs, and a carriage return at the end."""
+    """Split a line where Moses does: at spaces, tabs, and a final carriage return."""
     return phrase_tokens(line.strip(_BLANKS))
 
 
@@ -104,13 +104,13 @@ def _has_label(line: bytes) -> bool:
     return any(_LABEL.fullmatch(word) for word in words_of(line))
 
 
-# how bad a kind of line is, what is wrong with it, what to do, and which lines are of the kind
+# a kind of bad line: severity, fault, remedy, and the test for a line of this kind
 _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 _ESCAPE = "escape the text: phrasescore preprocess"
 _FOREIGN: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
 _BAR: _Check = (
     "error",
-    "a '|', which Moses takes for the border of a factor",
+    "a '|', which Moses takes for the separator of factors",
     _ESCAPE,
     lambda line: b"|" in line,
 )
@@ -124,7 +124,7 @@ _SOURCE_CHECKS: tuple[_Check, ...] = (
     ),
     (
         "warning",
-        f"more than {_LONG} words, which take long",
+        f"more than {_LONG} words, which take long to decode",
         "leave such sentences out",
         lambda line: len(words_of(line)) > _LONG,
     ),
@@ -138,7 +138,7 @@ _RETURN: _Check = (
 
 
 def _line_findings(text: Text, checks: Iterable[_Check]) -> Iterator[Finding]:
-    """Report how many lines there are of each kind, and the first."""
+    """Report the number of lines of each kind, and the first of them."""
     for severity, what, remedy, is_of_the_kind in checks:
         rows = [number for number, line in enumerate(text.lines, 1) if is_of_the_kind(line)]
         if rows:
@@ -164,7 +164,7 @@ def _common_findings(
 
 
 def source_findings(text: Text, *, factored: bool = False) -> Iterator[Finding]:
-    """Judge the text to translate."""
+    """Check the text to translate."""
     yield from _common_findings(
         text, "error", "tuning scripts cannot handle", "delete it here and in the references"
     )
@@ -177,7 +177,7 @@ def source_findings(text: Text, *, factored: bool = False) -> Iterator[Finding]:
 
 
 def reference_findings(source: Text, references: Sequence[Text]) -> Iterator[Finding]:
-    """Judge the references, and whether they go with the source."""
+    """Check the references, and whether they match the source line by line."""
     for text in references:
         yield from _common_findings(
             text,
@@ -194,8 +194,8 @@ def reference_findings(source: Text, references: Sequence[Text]) -> Iterator[Fin
             )
     if len(references) > 1:
         yield Place(", ".join(text.path for text in references)).note(
-            f"{len(references)} references: the one whose length is closest counts as the length, "
-            "in mert-moses.pl too unless --shortest or --average is given"
+            f"{len(references)} references: BLEU uses the length of the closest one, and so does "
+            "mert-moses.pl unless --shortest or --average is given"
         )
 
 
@@ -220,7 +220,7 @@ def _pairing_findings(source: Text, reference: Text) -> Iterator[Finding]:
         yield Place(reference.path, odd[0]).warning(
             f"{len(odd):,} of {len(source.lines):,} lines are {_RATIO:.0f} times as long as the "
             "source or three times shorter; the two may be out of step",
-            "see whether line i of the one is the translation of line i of the other",
+            "check that line i of the one is the translation of line i of the other",
         )
     if len(source.lines) < _FEW_SENTENCES:
         yield Place(source.path).note(

@@ -1,9 +1,9 @@
-"""Which words of a text something knows, and whether another spelling of the others is known.
+"""Coverage of a text by a table or model, and spellings of unknown words that would be known.
 
-A text in another case, not tokenised or escaped otherwise than the system it is for gives no error
-anywhere: its words are only unknown. So every word is looked up as it is and as it
-would be in lower case, with a capital, escaped, unescaped, and without punctuation at its end (in
-lower case, too: raw text is often both). Nor does a text of the other language give one.
+Text whose case, tokenisation or escaping differs from the system's causes no error anywhere: its
+words are merely unknown, and so are those of a text in the wrong language. Every word is therefore
+looked up as it is, and also in lower case, with a capital, escaped, unescaped, and without
+punctuation at its end (in lower case as well, because raw text often needs both).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _EXAMPLES = 5
 # shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# this share of the unknown tokens must be known in another spelling to make that the reason; where
-# punctuation was never split off, many more words may be unknown for their capitals
+# the share of unknown tokens that another spelling must make known to count as the reason; lower
+# for punctuation, since raw text also has many words that are unknown because of their capitals
 _REASON, _REASON_OF_PUNCTUATION = 0.25, 0.05
 
 
@@ -50,7 +50,7 @@ def _stripped_and_lower(word: str) -> str:
 
 _UNSPLIT = "without the punctuation at the end"
 _BOTH = f"{_UNSPLIT}, in lower case"
-# what is done to a word -> what to do where that makes it known
+# name of a spelling -> its function, and the advice where this spelling is known
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, "lower-case this text: phrasescore preprocess --lowercase"),
     "with a capital letter": (
@@ -90,25 +90,25 @@ class TextWords:
         self.counts = Counter(tokens)
 
     def with_spellings(self) -> list[bytes]:
-        """Return every word, and how it would be spelt otherwise."""
+        """Return every word, and all other spellings of the words."""
         spelt = (_spelt(word, name) for name in _SPELLINGS for word in self.counts)
         return list(dict.fromkeys([*self.counts, *filter(None, spelt)]))
 
     def unknown_share(self, knows: Knows) -> float:
-        """Return the share of all tokens that something does not know."""
+        """Return the share of all tokens that are unknown."""
         unknown = sum(count for word, count in self.counts.items() if not knows(word))
         return unknown / max(1, self.counts.total())
 
     def findings(
         self, knows: Knows, owner: str, unknown: str, knows_spelling: Knows | None = None
     ) -> Iterator[Finding]:
-        """Judge how much of the text something knows.
+        """Check how many tokens of the text a table or model knows.
 
         Args:
-            knows: Whether it knows a word.
-            owner: What knows them, e.g. ``the phrase table``.
-            unknown: What happens to others, e.g. ``they are copied as they are``.
-            knows_spelling: Whether it knows another spelling of a word; by default ``knows``.
+            knows: Whether a word is known.
+            owner: The table or model, e.g. ``the phrase table``.
+            unknown: The fate of unknown words, e.g. ``they are copied as they are``.
+            knows_spelling: Whether another spelling of a word is known; by default ``knows``.
         """
         total = self.counts.total()
         missing = [word for word in self.counts if not knows(word)]
@@ -137,7 +137,7 @@ class TextWords:
         self, missing: Sequence[bytes], owner: str, name: str, knows: Knows
     ) -> Iterator[Finding]:
         saved = [word for word in missing if (other := _spelt(word, name)) and knows(other)]
-        if name == _BOTH:  # without punctuation alone it is another finding
+        if name == _BOTH:  # words known without punctuation alone belong to that finding
             saved = [word for word in saved if not knows(_spelt(word, _UNSPLIT))]
         count, total, unknown = self._count(saved), self.counts.total(), self._count(missing)
         reason = _REASON_OF_PUNCTUATION if name in (_UNSPLIT, _BOTH) else _REASON
@@ -159,45 +159,14 @@ class TextWords:
 
 
 def _spelt(word: bytes, name: str) -> bytes:
-    """Return a word in another spelling; nothing where it is the same."""
+    """Return a word in another spelling, or nothing if the spelling is the same."""
     spelt = _SPELLINGS[name][0](word.decode("utf-8", "surrogateescape"))
     other = spelt.encode("utf-8", "surrogateescape")
     return other if other != word else b""
 
 
-class _SideWords:
-    """The words of a text that one side of a table has.
-
-    Args:
-        text: The text.
-        column: ``SOURCE`` or ``TARGET``.
-        alone: Whether a word counts only where it is the whole phrase.
-    """
-
-    def __init__(self, text: TextWords, column: int, *, alone: bool) -> None:
-        self._table = WordTable(text.with_spellings())
-        self._column, self._alone = column, alone
-        self._found = np.zeros(len(self._table), np.bool_)
-
-    def add(self, block: TableBlock) -> None:
-        """Look at the phrases of some lines."""
-        begins, ends = block.spans[:, self._column], block.spans[:, self._column + 1]
-        hierarchical = block.format.hierarchical
-        tokens, _ = TokenSpans.of(block.data, begins, ends, hierarchical=hierarchical)
-        begins, ends = tokens.begins, tokens.ends
-        if self._alone:
-            first = tokens.offsets[:-1][np.diff(tokens.offsets) == 1]
-            begins, ends = begins[first], ends[first]
-        numbers = self._table.find_spans(block.data, begins, ends)
-        self._found[numbers[numbers >= 0]] = True
-
-    def words(self) -> set[bytes]:
-        """Return the words and spellings that were there."""
-        return {self._table.word(number) for number in np.flatnonzero(self._found).tolist()}
-
-
 class TableWords:
-    """Which words of the development set a phrase table has, filled while the table is read.
+    """The words of the development set that a phrase table has, collected while it is read.
 
     Args:
         source: Words of the text to translate.
@@ -206,25 +175,35 @@ class TableWords:
 
     def __init__(self, source: TextWords, target: TextWords) -> None:
         self._texts = source, target
-        # a source word is translated by itself if it is a phrase by itself
-        self._sides = (
-            _SideWords(source, SOURCE, alone=True),
-            _SideWords(target, TARGET, alone=False),
-        )
+        self._tables = [WordTable(text.with_spellings()) for text in self._texts]
+        self._found = [np.zeros(len(table), np.bool_) for table in self._tables]
 
     def add(self, block: TableBlock) -> None:
-        """Look at some lines of the table."""
-        for side in self._sides:
-            side.add(block)
+        """Look up the tokens of some lines of the table."""
+        sides = zip((SOURCE, TARGET), self._tables, self._found, strict=True)
+        for column, table, found in sides:
+            begins, ends = block.spans[:, column], block.spans[:, column + 1]
+            hierarchical = block.format.hierarchical
+            tokens, _ = TokenSpans.find(block.data, begins, ends, hierarchical=hierarchical)
+            begins, ends = tokens.begins, tokens.ends
+            if column == SOURCE:
+                # only a phrase of a single word can translate this word in any context
+                single = tokens.offsets[:-1][np.diff(tokens.offsets) == 1]
+                begins, ends = begins[single], ends[single]
+            numbers = table.find_spans(block.data, begins, ends)
+            found[numbers[numbers >= 0]] = True
 
     @property
     def known(self) -> tuple[set[bytes], set[bytes]]:
         """The source words with a phrase pair of their own, and the words of target phrases."""
-        source, target = (side.words() for side in self._sides)
+        source, target = (
+            {table.word(number) for number in np.flatnonzero(found).tolist()}
+            for table, found in zip(self._tables, self._found, strict=True)
+        )
         return source, target
 
     def findings(self, table: str | Path) -> Iterator[Finding]:
-        """Judge how much of both texts the table knows."""
+        """Check how many words of both texts the table knows."""
         (source, target), (sources, targets) = self._texts, self.known
         yield from language_findings(source, sources.__contains__, table)
         yield from source.findings(
@@ -236,7 +215,7 @@ class TableWords:
 
 
 def language_findings(source: TextWords, knows: Knows, table: str | Path) -> Iterator[Finding]:
-    """See whether a text that a table does not know is in the language it translates into.
+    """Check whether a mostly unknown source text is in the target language of a table.
 
     Args:
         source: The text to translate.
@@ -249,7 +228,7 @@ def language_findings(source: TextWords, knows: Knows, table: str | Path) -> Ite
     elsewhere = 1 - source.unknown_share(first_words(table)["target"].__contains__)
     if elsewhere > max(MOST_UNKNOWN, 1 - unknown):
         yield Place(source.where).error(
-            f"{elsewhere:.0%} of its tokens stand on the target side of {table}, and "
+            f"{elsewhere:.0%} of its tokens are on the target side of {table}, and only "
             f"{1 - unknown:.0%} on the source side: source and reference seem to be swapped",
             "name the text of the other language as the source, and this one as the reference",
         )

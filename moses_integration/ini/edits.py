@@ -1,6 +1,6 @@
-"""Edits of a moses.ini: another table, a language model, a setting, a feature less.
+"""Edits of a moses.ini: replace a table, add a language model, change a setting, remove a feature.
 
-Each returns a new ini, in which every byte stays that the edit does not concern.
+Each returns a new ini that differs from the old one only where the edit requires it.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words import Unknown
 
 START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table
-# what mert-moses.pl takes for the name of a dense feature
+# the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LANGUAGE_MODEL_NAME = "NeuralLM"
-# how to make the binary form that an ini asks for; N is the number of scores
+# the commands that make binary tables; N is the number of scores
 _BINARISERS = {
     "PhraseDictionaryCompact": "processPhraseTableMin -nscores N -in TABLE -out NAME",
     "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 N 20 2 TABLE FOLDER",
     "ProbingPT": "CreateProbingPT --num-scores N --input-pt TABLE --output-dir FOLDER",
 }
-# Moses dies at the first unknown word without it
+# without this feature Moses dies at the first unknown word
 _NEEDED = frozenset(["UnknownWordPenalty"])
 _MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
 _OTHER_WEIGHTS = frozenset(["alternate-weight-setting"])
-# these describe the model; a value for them alone would contradict the rest of the file
+# these sections describe the model; changing one alone would contradict the rest of the file
 _STRUCTURE = frozenset(
     name for name in SECTIONS if name.startswith(("feature", "weight", "alternate-weight"))
 ) | {"mapping"}
@@ -61,34 +61,32 @@ class IniChange:
 
     Args:
         ini: The new content.
-        name: The feature that is new or another one now.
-        added: How many weights it did not have before.
-        summary: What was done, for the user.
+        added: The number of new weights.
+        summary: A description of the edit for the user.
     """
 
     ini: MosesIni
-    name: str
     added: int
     summary: str
 
 
 def start_weight_for(ini: MosesIni) -> float:
-    """Return a weight for a new score: that of training, or 0 beside weights that are tuned.
+    """Return the weight of a new score: that of training, or 0 if the other weights are tuned.
 
-    Any other would make translations worse until all weights are tuned again.
+    Beside tuned weights, any other weight would make translations worse until the next tuning.
     """
     return 0.0 if has_tuned_weights(ini) else START_WEIGHT
 
 
 def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
-    """Find the phrase table to replace, and make sure that it can be replaced without guessing.
+    """Find the phrase table to replace, and check that the edit is unambiguous.
 
     Args:
-        ini: What to look through.
-        name: The feature; needed only where there are several phrase tables.
+        ini: The ini.
+        name: The feature; needed only if there are several phrase tables.
 
     Raises:
-        IniError: It cannot be told what to edit, it is not a text table, or the number of its
+        IniError: The choice is ambiguous, the table is not a text table, or the number of its
             weights is wrong.
         SettingsError: ``name`` is not a phrase table.
     """
@@ -96,8 +94,8 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
     for section in ("weight-overwrite", "feature-overwrite", *_OTHER_WEIGHTS):
         if ini.values(section):
             raise ini.error(
-                f"a [{section}] section, which would have to change too",
-                remedy="write what it says into [feature] and [weight], or add the column by hand",
+                f"a [{section}] section, which would have to change, too",
+                remedy="move its content to [feature] and [weight], or add the column by hand",
             )
     line = find_phrase_table(ini, name)
     if line.kind not in TEXT_TABLE_KINDS:
@@ -121,14 +119,14 @@ def with_table(
 ) -> IniChange:
     """Point a phrase table to another file, with a weight for each new score.
 
-    Only the path changes if the number of scores stays. ``tuneable-components``, where present,
-    goes on with 1.
+    Only the path changes if the number of scores stays the same. ``tuneable-components``, if
+    present, gets a 1 for each new score.
 
     Args:
-        ini: What to edit.
-        line: The phrase table's line in it.
-        table: The path of the text table, as the ini will name it.
-        scores: How many scores each of its lines has.
+        ini: The ini.
+        line: The line of the phrase table.
+        table: The path of the text table as it is to be written.
+        scores: The number of scores of the new table.
         start_weight: The weight of each new score.
 
     Raises:
@@ -146,25 +144,25 @@ def with_table(
     summary = f"{line.name}: path={table}"
     if not added:
         summary += f"; still {counted(scores, 'score')}, same weights"
-        return IniChange(ini, line.name, added, summary)
+        return IniChange(ini, added, summary)
     ini = ini.with_feature_option(line.name, "num-features", str(scores))
     if mask := line.options.get("tuneable-components"):
         ini = ini.with_feature_option(line.name, "tuneable-components", mask + ",1" * added)
     ini = ini.with_weights({line.name: weights + (start_weight,) * added})
     shown = " ".join([format_weight(start_weight)] * added)
     summary += f", num-features={scores} (before: {before}), with the weight {shown}"
-    return IniChange(ini, line.name, added, summary)
+    return IniChange(ini, added, summary)
 
 
 def with_reordering(ini: MosesIni, table: str) -> MosesIni:
-    """Point the one lexicalised reordering feature to another table.
+    """Point the only lexicalised reordering feature to another table.
 
     Args:
-        ini: What to edit.
-        table: The path of the text table, as the ini will name it.
+        ini: The ini.
+        table: The path of the text table as it is to be written.
 
     Raises:
-        IniError: There is none, or there are several; or Moses could not read the path.
+        IniError: There is no such feature, or several, or Moses could not read the path.
     """
     check_table_path(table)
     lines = [line for line in ini.features if line.kind == "LexicalReordering"]
@@ -177,12 +175,12 @@ def with_reordering(ini: MosesIni, table: str) -> MosesIni:
 
 
 def check_table_path(table: str) -> None:
-    """Refuse what cannot be the path of a text table.
+    """Refuse a path that cannot name a text table in an ini.
 
     Raises:
-        IniError: Moses could not read it from an ini.
-        SettingsError: It is standard input.
-        PhraseTableError: It is a folder.
+        IniError: Moses could not read the path from an ini.
+        SettingsError: The path is standard input.
+        PhraseTableError: The path is a folder.
     """
     if table == STANDARD_STREAM:
         raise SettingsError(
@@ -194,7 +192,7 @@ def check_table_path(table: str) -> None:
             "a folder, where a text phrase table was expected",
             path=table,
             remedy="name the text table; probing and on-disk tables, which are folders, are made "
-            "from it afterwards",
+            "from the text table afterwards",
         )
 
 
@@ -222,16 +220,16 @@ def with_language_model(
     """Add a feed-forward language model as the last feature, with the last weight.
 
     Args:
-        ini: What to edit.
-        folder: The model, as the ini will name it.
-        name: What weights and n-best lists call it; the next free ``NeuralLM0`` for ``None``.
-        start_weight: Until it is tuned.
-        normalised: Whether its scores are ln p; otherwise ln Z is left out.
-        shares_unknown: Whether a word outside its shortlist has its share of p(<unk>), or all.
+        ini: The ini.
+        folder: The folder of the model as it is to be written.
+        name: The name of the feature; ``None`` for the next free of ``NeuralLM0``, ``NeuralLM1``.
+        start_weight: The weight of the feature.
+        normalised: Whether its scores are ln p; otherwise they omit ln Z.
+        shares_unknown: Whether a word outside its shortlist gets its share of p(<unk>), or all.
 
     Raises:
-        IniError: The name is taken, or the folder's cannot stand in an ini.
-        SettingsError: The name is none that can be tuned.
+        IniError: The name is taken, or Moses could not read the folder from an ini.
+        SettingsError: A feature of this name could not be tuned.
     """
     ini.refuse_old_style()
     folder = folder.rstrip("/") or folder
@@ -259,14 +257,14 @@ def with_language_model(
         )
     ini = ini.with_added_value("feature", code).with_weights({name: (start_weight,)})
     summary = f"{name}: path={folder}, {scores}, with the weight {format_weight(start_weight)}"
-    return IniChange(ini, name, 1, summary)
+    return IniChange(ini, 1, summary)
 
 
 def neural_options(line: FeatureLine) -> tuple[bool, bool]:
-    """Return whether a model's scores are normalised, and whether it shares p(<unk>) out.
+    """Return whether a model's scores are normalised, and whether unknown words share p(<unk>).
 
     Raises:
-        IniError: An option has none of its values (without its place).
+        IniError: An option has an unknown value (the error has no place yet).
     """
     unknown = line.options.get("unknown", "whole")
     if unknown not in get_args(Unknown):
@@ -283,14 +281,14 @@ def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
 
 
 def refuse_in_moses(ini: MosesIni) -> None:
-    """Refuse an ini that is to be read by real Moses, if a feature in it is ours.
+    """Refuse an ini for real Moses if it has a feature that only this project knows.
 
     Raises:
-        IniError: There is one; the error names it.
+        IniError: There is such a feature; the error names it.
     """
     for line in own_features(ini):
         raise ini.error(
-            f"real Moses has no {line.kind}, which is {line.name} here",
+            f"real Moses has no {line.kind}, the class of {line.name}",
             line=line.line,
             remedy=f"take it out (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
@@ -298,18 +296,17 @@ def refuse_in_moses(ini: MosesIni) -> None:
 
 
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
-    r"""Return an ini without a feature's line and its weights.
+    r"""Return an ini without the line and the weights of a feature.
 
-    Weights of single sparse features, ``Name_sparse``, go with it. So what
-    ``with_language_model`` added is taken away again.
+    Weights of its single sparse features, ``Name_sparse``, are removed, too.
 
     Args:
-        ini: What to edit.
-        name: The feature, as weights and n-best lists call it.
+        ini: The ini.
+        name: The name of the feature.
 
     Raises:
-        IniError: There is no such feature, or others, or ``[mapping]``, would not mean the same
-            without it.
+        IniError: There is no such feature, or its removal would change the meaning of other
+            features or of ``[mapping]``.
 
     >>> ini = MosesIni.parse(b"[feature]\nDistortion\nWordPenalty\n[weight]\nDistortion0= 1\n")
     >>> without_feature(ini, "Distortion0").to_bytes()
@@ -324,7 +321,7 @@ def without_feature(ini: MosesIni, name: str) -> MosesIni:
                 raise ini.error(
                     f"[{section}] names {name}, too",
                     line=number,
-                    remedy="write what the section says into [feature] and [weight] first",
+                    remedy="move the content of the section to [feature] and [weight] first",
                 )
     others = {feature.name for feature in ini.features} - {name}
     gone = {line.line}
@@ -338,32 +335,32 @@ def without_feature(ini: MosesIni, name: str) -> MosesIni:
 def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
     why = remedy = ""
     if line.kind in _MAPPED:
-        why = "is a step of the translation itself, which [mapping] counts"
+        why = "is a translation step, which [mapping] refers to by number"
         remedy = "remove it by hand, together with its step in [mapping]"
     elif line.kind in _NEEDED:
         why = "is needed: Moses dies at the first unknown word without it"
-        remedy = "give it the weight that you want in its place"
+        remedy = "change its weight instead"
     elif not line.options.get("name"):
-        # a later feature that is called by its class and number would get another number
+        # features without name= are numbered by class, so a later one would change its name
         for other in ini.features:
             if other.kind == line.kind and not other.options.get("name") and other.line > line.line:
-                why = f"has no name of its own, and {other.name} would get another name without it"
-                remedy = f"give {other.name} its name=, as it is called now"
+                why = f"has no name=, and {other.name} would get another name without it"
+                remedy = f"write name={other.name} into the line of {other.name} first"
                 break
     if why:
         raise ini.error(f"{line.name} {why}", line=line.line, remedy=remedy)
 
 
 def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
-    r"""Return the file with one setting made or changed.
+    r"""Return the ini with one setting added or changed.
 
     Args:
-        ini: The file.
-        name: Of the section, e.g. ``cube-pruning-pop-limit``.
-        value: Its first value; where the section has several, the others stay.
+        ini: The ini.
+        name: The name of the section, e.g. ``cube-pruning-pop-limit``.
+        value: Its first value; further values of the section stay.
 
     Raises:
-        SettingsError: Moses knows no such section, or it is one that holds the model itself.
+        SettingsError: Moses knows no such section, or the section describes the model itself.
 
     >>> with_section(MosesIni.parse(b"[distortion-limit]\n6\n"), "distortion-limit", "4").lines
     ('[distortion-limit]', '4', '')

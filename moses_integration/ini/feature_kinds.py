@@ -1,6 +1,6 @@
-"""The feature functions of Moses: how many values each class has, its state, whether it is tuned.
+"""The classes of Moses's feature functions: number of values, statefulness, tuning.
 
-One more class is ours: real Moses does not know it, and refuses a moses.ini that has it.
+`FEED_FORWARD_LM` is a class of this project only: real Moses refuses a moses.ini with it.
 
 Source: the constructors of the feature functions, and Factory.cpp, of mosesdecoder 34452895f.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
-_MOST_COMPONENTS = 10_000  # of a feature; no table has as many scores
+_MAX_COMPONENTS = 10_000  # of a feature; no table has as many scores
 _SHOWN = 30
 
 
@@ -22,9 +22,9 @@ class FeatureKind:
     """A class of feature functions.
 
     Args:
-        components: How many dense values it has where ``num-features`` says nothing.
-        stateful: Whether its values depend on more than the phrase itself.
-        tuneable: Whether it is tuned where ``tuneable`` says nothing.
+        components: The number of dense values unless ``num-features`` is given.
+        stateful: Whether the values depend on more than the phrase itself.
+        tuneable: Whether the feature is tuned unless ``tuneable`` is given.
     """
 
     components: int = 1
@@ -32,7 +32,7 @@ class FeatureKind:
     tuneable: bool = True
 
 
-# their path points to a table of phrase pairs
+# classes whose path is a table of phrase pairs
 _PHRASE_TABLE_KINDS = """
 PhraseDictionaryMemory PhraseDictionaryBinary PhraseDictionaryOnDisk
 PhraseDictionaryCompact PhraseDictionaryScope3 PhraseDictionaryMultiModel
@@ -43,7 +43,7 @@ PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
 ProbingPT RuleTable
 """
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
-# of these, the ones that read it as text
+# the phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
 _LANGUAGE_MODEL_KINDS = """
 KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
@@ -51,11 +51,11 @@ OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageMod
 ExampleLM InMemoryPerSentenceOnDemandLM
 """
 LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
-# not of Moses: a neural language model that the embedded decoder asks while it searches
+# not of Moses: a neural language model inside the search of the embedded decoder
 FEED_FORWARD_LM = "FeedForwardLM"
 OWN_KINDS = frozenset([FEED_FORWARD_LM])
 
-# classes by their number of values, beside the tables and language models above
+# the other classes by their number of values
 _STATEFUL = {
     0: """PhraseBoundaryFeature TargetBigramFeature TargetNgramFeature TreeStructureFeature
     LexicalReordering""",  # the last by its type, see component_count
@@ -97,20 +97,20 @@ FEATURE_KINDS: dict[str, FeatureKind] = {
     "BleuScoreFeature": FeatureKind(stateful=True, tuneable=False),
 }
 
-# the parts of a lexical reordering type that say how many values there are
+# the parts of a lexical reordering type that determine the number of values
 _ORIENTATIONS = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}
 
 
 def component_count(kind: str, options: Mapping[str, str]) -> int:
-    """Return how many dense values a feature has.
+    """Return the number of dense values of a feature.
 
     Args:
         kind: Its class, one of ``FEATURE_KINDS``.
         options: The options on its line.
 
     Raises:
-        IniError: ``num-features`` is not a count, or beyond any table's, or a lexical reordering
-            model has no type.
+        IniError: ``num-features`` is not a number of plausible size, or a lexical reordering model
+            has no type.
 
     >>> component_count("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff"})
     6
@@ -123,11 +123,11 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     text = options.get("num-features")
     if text is None or kind in OWN_KINDS:
         return FEATURE_KINDS[kind].components
-    count = whole_number(text, _MOST_COMPONENTS)
+    count = whole_number(text, _MAX_COMPONENTS)
     if count is None:
         shown = visible(text.encode("utf-8", "surrogateescape"), _SHOWN)
         raise IniError(
-            f"num-features is '{shown}', expected a whole number up to {_MOST_COMPONENTS:,}"
+            f"num-features is '{shown}', expected a whole number up to {_MAX_COMPONENTS:,}"
         )
     return count
 

@@ -1,10 +1,10 @@
-"""Which weight belongs to which feature: the order of components, and which of them are tuned.
+"""The features of a moses.ini and their weights: order, number of components, which are tuned.
 
-Moses prints features in n-best lists, and tuning sees them, in this order: stateful feature
-functions first, then stateless ones, each in the order of the ini. Feature functions that are not
-tuneable are missing there, and so are single components that ``tuneable-components`` freezes, but
-all count in the model score. Source: ScoreComponentCollection.cpp and the constructors of the
-feature functions in mosesdecoder 34452895f.
+N-best lists and tuning have the features in this order: stateful feature functions first, then
+stateless ones, each in the order of the ini. Lists omit feature functions that are not tuneable and
+single components that ``tuneable-components`` freezes, but all count in the model score. Source:
+ScoreComponentCollection.cpp and the constructors of the feature functions in mosesdecoder
+34452895f.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# what Moses takes where the ini gives a feature no weights
+# Moses's weight for features without weights in the ini
 _DEFAULT_WEIGHT = 1.0
 _BOOLEANS = dict.fromkeys(("yes", "y", "true", "1"), True) | dict.fromkeys(
     ("no", "n", "false", "0"), False
@@ -42,7 +42,7 @@ class Feature:
     Args:
         name: E.g. ``TranslationModel0``.
         tuneable: One flag for each component.
-        stateful: Whether it looks beyond the phrase (and so comes first in lists).
+        stateful: Whether it depends on more than the phrase (and so comes first in lists).
     """
 
     name: str
@@ -51,21 +51,21 @@ class Feature:
 
     @property
     def components(self) -> int:
-        """How many dense values it has."""
+        """The number of dense values."""
         return len(self.tuneable)
 
     @classmethod
-    def of(cls, line: FeatureLine) -> Feature:
+    def from_line(cls, line: FeatureLine) -> Feature:
         """Derive a feature from its line in the ini.
 
         Raises:
-            IniError: The class is unknown, or an option does not make sense (without its place).
+            IniError: The class is unknown, or an option is invalid (the error has no place yet).
         """
         if line.kind not in FEATURE_KINDS:
             raise IniError(
                 f"unknown feature class {line.kind}{did_you_mean(line.kind, FEATURE_KINDS)}",
-                remedy="check the spelling; classes of one's own are not supported here, because "
-                "the order of their values cannot be known",
+                remedy="check the spelling; custom classes are not supported, because the order of "
+                "their values is not known",
             )
         kind = FEATURE_KINDS[line.kind]
         count = component_count(line.kind, line.options)
@@ -95,7 +95,7 @@ def boolean_option(key: str, text: str) -> bool:
     """Read an option of a feature line as Moses reads it.
 
     Raises:
-        IniError: It is neither true nor false (without its place).
+        IniError: The value is neither true nor false (the error has no place yet).
 
     >>> boolean_option("tuneable", "No")
     False
@@ -118,26 +118,25 @@ class FeatureLayout:
     features: tuple[Feature, ...]
 
     @classmethod
-    def of(cls, ini: MosesIni) -> FeatureLayout:
+    def from_ini(cls, ini: MosesIni) -> FeatureLayout:
         """Derive the layout from an ini.
 
         Raises:
-            IniError: The file is old-style or has no features, a class is unknown, an option does
-                not make sense, or a section changes features or weights behind the back of
-                ``[feature]`` and ``[weight]``.
+            IniError: The file is old-style or has no features, a class is unknown, an option is
+                invalid, or another section overrides ``[feature]`` or ``[weight]``.
         """
         ini.refuse_rewriting()
         features = []
         for line in ini.features:
             try:
-                features.append(Feature.of(line))
+                features.append(Feature.from_line(line))
             except IniError as error:
                 raise error.at(ini.path, line.line) from None
         return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> FeatureLayout:
-        """Take the layout from an n-best list alone: names in its order, and how many values."""
+        """Derive the layout from the names and numbers of values in an n-best list."""
         return cls(tuple(Feature(name, (True,) * count) for name, count in sizes.items()))
 
     @cached_property
@@ -147,12 +146,12 @@ class FeatureLayout:
 
     @cached_property
     def size(self) -> int:
-        """How many components all features have together."""
+        """The number of components of all features."""
         return sum(feature.components for feature in self.features)
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Where in a vector each feature's components are."""
+        """The components of each feature in a vector."""
         slices, start = {}, 0
         for feature in self.features:
             slices[feature.name] = slice(start, start + feature.components)
@@ -161,7 +160,7 @@ class FeatureLayout:
 
     @cached_property
     def tuneable(self) -> NDArray[np.bool_]:
-        """(size,): which components are tuned, and printed in n-best lists."""
+        """(size,) bool: the components that are tuned, and printed in n-best lists."""
         import numpy as np
 
         return np.array([flag for feature in self.features for flag in feature.tuneable], bool)
@@ -190,7 +189,7 @@ class FeatureLayout:
         """Return (size,) float64: the values of all features in order.
 
         Raises:
-            IniError: A feature is missing, one too many is there, or one has another size.
+            IniError: A feature is missing or unknown, or has the wrong number of values.
         """
         import numpy as np
 
@@ -220,7 +219,7 @@ class FeatureLayout:
         return {name: tuple(map(float, vector[part])) for name, part in self.slices.items()}
 
     def read_weights(self, ini: MosesIni) -> dict[str, tuple[float, ...]]:
-        """Return the weights of every feature, 1 where the ini gives none, as Moses does.
+        """Return the weights of every feature; like Moses, 1 for features without weights.
 
         Raises:
             IniError: The number of weights differs from the number of components, or weights are
@@ -262,7 +261,7 @@ def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: 
 
 
 def has_tuned_weights(ini: MosesIni) -> bool:
-    """Tell whether weights were tuned: training gives all scores of a phrase table the same."""
+    """Return whether weights were tuned: training weighs all scores of a phrase table equally."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
 
@@ -270,15 +269,15 @@ def has_tuned_weights(ini: MosesIni) -> bool:
 def find_phrase_table(
     ini: MosesIni, name: str | None = None, table: str | Path | None = None
 ) -> FeatureLine:
-    """Find a phrase table: that of a name, or the one that reads a file, or the only one.
+    """Find a phrase table by name, by the file it reads, or as the only one.
 
     Args:
-        ini: What to look through; relative paths resolve against the current directory.
-        name: The feature, if it is known.
-        table: The file, or ``-``; not needed where there is one phrase table.
+        ini: The ini; relative paths resolve against the current directory.
+        name: The name of the feature, if known.
+        table: The file, or ``-``; not needed if there is only one phrase table.
 
     Raises:
-        IniError: There is none, or it cannot be told which is meant.
+        IniError: There is none, or the choice is ambiguous.
         SettingsError: ``name`` is not a phrase table.
     """
     tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
@@ -312,12 +311,12 @@ def _reads(line: FeatureLine, table: str | Path) -> bool:
 
 
 def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> tuple[float, ...]:
-    """Return a weight for each score of a phrase table, 1 where the ini gives none.
+    """Return the weight of each score of a phrase table; 1 if the ini gives none.
 
     Args:
-        ini: The file.
+        ini: The ini.
         line: The phrase table.
-        given: Whether the ini must give them.
+        given: Whether the ini must give weights.
 
     Raises:
         IniError: There are more or fewer weights than scores.

@@ -1,4 +1,4 @@
-"""A moses.ini for the human eye: features in the order of n-best lists, files, what is wrong."""
+"""The listing of a moses.ini: features in the order of n-best lists, files, settings, problems."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 def listing(ini: MosesIni) -> dict[str, Any]:
     """Return features, files, other settings and problems as JSON values.
 
-    Features stand in the order of n-best lists, or in that of the file where their order cannot be
-    told; then ``tuned`` is null for each. ``given`` says whether the ini has their weights.
+    Features are in the order of n-best lists. If that order is unknown, they are in the order of
+    the file, and ``tuned`` is null. ``given`` tells whether the ini has weights of the feature.
 
     Raises:
         IniError: The file is old-style or has no features.
     """
     ini.refuse_old_style()
     try:
-        features = FeatureLayout.of(ini).features
+        features = FeatureLayout.from_ini(ini).features
     except IniError:
         features = ()
     kinds = {line.name: line.kind for line in ini.features}
@@ -60,7 +60,7 @@ def listing(ini: MosesIni) -> dict[str, Any]:
 
 
 def listing_text(found: dict[str, Any]) -> str:
-    """Return what `listing` found for the human eye."""
+    """Return the result of `listing` as text."""
     features, is_known = found["features"], found["features"][0]["tuned"] is not None
     title = f"{found['path']}: {counted(len(features), 'feature')}, "
     if is_known:
@@ -81,7 +81,7 @@ def listing_text(found: dict[str, Any]) -> str:
 
 
 def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: str) -> str:
-    """Write the weights of a feature; those that are not tuned in brackets."""
+    """Format the weights of a feature, with brackets around weights that are not tuned."""
     # a wrong number of weights is among the problems
     if tuned is None or len(tuned) != len(weights):
         return " ".join(map(format_weight, weights))
@@ -102,11 +102,11 @@ def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
 
 
 def problems(ini: MosesIni) -> Iterator[IniError]:
-    """Yield everything that Moses would refuse or silently ignore, each with its line."""
+    """Yield everything that Moses would refuse or silently ignore, with line numbers."""
     for section, number in ini.unknown_sections:
         yield section_problem(ini, section, number)
     try:
-        FeatureLayout.of(ini).read_weights(ini)
+        FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
         yield error
     for line in own_features(ini):
@@ -122,7 +122,7 @@ def problems(ini: MosesIni) -> Iterator[IniError]:
 
 
 def section_problem(ini: MosesIni, section: str, number: int) -> IniError:
-    """Return why Moses does not take a section for what it seems to be."""
+    """Describe why Moses refuses or ignores a section."""
     if section in SHORT_NAMES:
         problem = f"Moses ignores [{section}], which is the short name of a switch"
         remedy = f"write [{SHORT_NAMES[section]}]"
@@ -134,7 +134,7 @@ def section_problem(ini: MosesIni, section: str, number: int) -> IniError:
 
 
 def name_problems(ini: MosesIni, line: FeatureLine) -> Iterator[IniError]:
-    """Yield why Moses's own tuning script does not tune a feature of this name, if so."""
+    """Yield an error if Moses's tuning script would not tune a feature of this name."""
     if not TUNABLE_NAME.fullmatch(line.name):
         yield ini.error(
             f"mert-moses.pl does not tune a feature called {line.name}",
@@ -144,7 +144,7 @@ def name_problems(ini: MosesIni, line: FeatureLine) -> Iterator[IniError]:
 
 
 def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniError]:
-    """Yield why Moses would not find a file that a feature names, if so."""
+    """Yield an error if Moses would not find a file that a feature names."""
     if find_binary_file(path, line.kind) is not None:
         return
     try:

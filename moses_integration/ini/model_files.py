@@ -1,8 +1,8 @@
-"""The files that a moses.ini names: where they are, and how their paths are written.
+"""The files that a moses.ini names: finding them, and making their paths absolute.
 
-Relative paths resolve against the current directory, not against the ini: that is Moses's rule. A
-file that is missing is looked for with ``.gz`` added to its name, with a note. (Moses itself does
-that for reordering tables only; here it holds for all.)
+Relative paths resolve against the current directory, not against the ini: that is Moses's rule. If
+a file is missing, the same name with ``.gz`` is tried, with a note. (Moses itself does that for
+reordering tables only; this project does it for all files.)
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class ModelFile:
     """A file that exists.
 
     Args:
-        path: Where it is, relative if it was given so.
-        note: What to tell the user about how it was found; empty if it was simply there.
+        path: Its path, relative if it was given so.
+        note: A note for the user if the file has another name than given; empty otherwise.
     """
 
     path: Path
     note: str = ""
 
 
-# what follows the name in an ini where a binary form is read, by class
+# class -> the endings that Moses adds to the path in the ini to find a binary form
 _BINARY_ENDINGS = {
     "PhraseDictionaryCompact": (".minphr",),
     "PhraseDictionaryBinary": (".binphr.idx",),
@@ -50,8 +50,8 @@ def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
     """Find the file that an ini names.
 
     Args:
-        named: The path as the ini has it.
-        ini: The ini itself, for a better error where the file is relative to it.
+        named: The path in the ini.
+        ini: The path of the ini, for a better error if the file is relative to it.
 
     Raises:
         InputError: There is no such file, with or without ``.gz``.
@@ -94,7 +94,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _folders_above(ini: str | Path | None) -> list[Path]:
-    """The folder of the ini and the one above: where its relative paths are usually meant."""
+    """Return the folders against which users expect relative paths to resolve."""
     if ini is None or str(ini) == "-":
         return []
     folder = Path(_absolute(ini)).parent
@@ -109,7 +109,7 @@ def path_keys(line: FeatureLine) -> Iterator[str]:
 
 
 def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
-    """Yield every feature that names a file, with the option and the path in it."""
+    """Yield every feature that names a file, with the option and the path."""
     for line in ini.features:
         for key in path_keys(line):
             yield line, key, line.options[key]
@@ -125,21 +125,21 @@ def find_any_file(named: str, kind: str, *, ini: str | Path | None = None) -> Mo
 
 
 def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
-    """Yield the name of each feature that reads a file, and the file; missing ones are left out."""
+    """Yield the name of each feature that reads a file, and the file, unless it is missing."""
     for line, _, path in named_paths(ini):
         with contextlib.suppress(InputError):
             yield line.name, find_any_file(path, line.kind).path
 
 
 def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
-    """Return features with the paths that hold in the current directory only."""
+    """Return features with their relative paths, which only hold in the current directory."""
     return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
 
 
 def with_absolute_paths(ini: MosesIni) -> MosesIni:
     """Return the file with every path of a feature, and of ``[weight-file]``, made absolute.
 
-    Relative ones are taken to be relative to the current directory, as Moses takes them.
+    Relative paths resolve against the current directory, as in Moses.
     """
     for line, key, path in named_paths(ini):
         ini = ini.with_feature_option(line.name, key, _absolute(path))
@@ -149,5 +149,5 @@ def with_absolute_paths(ini: MosesIni) -> MosesIni:
 
 
 def _absolute(path: str | Path) -> str:
-    # not Path.resolve(): links keep their names
+    # Path.resolve() would replace symbolic links
     return os.path.abspath(path)  # noqa: PTH100

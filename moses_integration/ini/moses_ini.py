@@ -1,14 +1,14 @@
-r"""A moses.ini: read by Moses's rules, edited without touching what is not meant.
+r"""The text of a moses.ini: parsed by Moses's rules, and edited without touching other bytes.
 
-``#`` starts a comment anywhere on a line. ``[name]`` opens a section, every other line that is not
-blank is a value of the section above it; a section that is opened twice continues. ``[feature]``
-lines are ``Class key=value ...``; a feature is called by its ``name=``, or else by its class and a
+``#`` starts a comment anywhere on a line. ``[name]`` opens a section; every other line that is not
+blank is a value of the section above it. A section that is opened twice continues. ``[feature]``
+lines are ``Class key=value ...``; the name of a feature is its ``name=``, or else its class and a
 running index. ``[weight]`` lines are ``Name= number ...``; the last line of a name wins.
 
-Values are ``str``; bytes that are not UTF-8 survive as surrogates, so that ``to_bytes`` gives every
-file back as it was. Whether weights and features fit together is the matter of
-``feature_weights``, whether files exist that of ``model_files``. Source: Parameter.cpp and
-FeatureFunction.cpp of mosesdecoder 34452895f.
+Values are ``str``; bytes that are not UTF-8 survive as surrogates, so that ``to_bytes`` returns
+every file unchanged. ``feature_weights`` checks that weights and features fit together, and
+``model_files`` that files exist. Source: Parameter.cpp and FeatureFunction.cpp of mosesdecoder
+34452895f.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class FeatureLine:
 
     Args:
         kind: Its class, e.g. ``PhraseDictionaryMemory``.
-        name: What weights and n-best lists call it, e.g. ``TranslationModel0``.
-        options: Everything after the class, by key, ``name`` and ``num-features`` included.
+        name: Its name in weights and n-best lists, e.g. ``TranslationModel0``.
+        options: All options after the class, ``name`` and ``num-features`` included.
         line: Its 1-based line number.
     """
 
@@ -55,8 +55,8 @@ class MosesIni:
     """The content of one moses.ini; editing returns a new one.
 
     Args:
-        lines: All lines, without line feeds; what follows the last line feed is the last.
-        path: Where it was read from, for errors.
+        lines: All lines, without line feeds; the last line is the text after the last line feed.
+        path: The path of the file, for errors.
     """
 
     lines: tuple[str, ...]
@@ -75,7 +75,7 @@ class MosesIni:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:
-        """Parse the bytes of a file; ``path`` is what errors call it."""
+        """Parse the bytes of a file; ``path`` is its name in errors."""
         if b"\0" in data:
             raise IniError("binary data, where a moses.ini was expected", path=path)
         ini = cls(tuple(data.decode("utf-8", "surrogateescape").split("\n")), path)
@@ -89,7 +89,7 @@ class MosesIni:
         return IniError(problem, path=self.path, line=line, remedy=remedy)
 
     def to_bytes(self) -> bytes:
-        """Return the file's bytes; unedited, they are those that were read."""
+        """Return the bytes of the file; without edits, exactly the bytes that were read."""
         return "\n".join(self.lines).encode("utf-8", "surrogateescape")
 
     def _check(self) -> None:
@@ -125,7 +125,7 @@ class MosesIni:
                 continue
             if current is None:
                 raise self.error(
-                    f"{code[:40]!r} stands before the first [section]",
+                    f"{code[:40]!r} comes before the first [section]",
                     line=number,
                     remedy="check that this is a moses.ini, saved as plain text without a "
                     "byte order mark",
@@ -141,7 +141,7 @@ class MosesIni:
             raise error.at(self.path, line) from None
 
     def values(self, section: str) -> tuple[str, ...]:
-        """Return the values of a section in order; none where there is no such section."""
+        """Return the values of a section in order; none if there is no such section."""
         return tuple(text for _, text in self._sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
@@ -150,7 +150,7 @@ class MosesIni:
 
     @cached_property
     def sections(self) -> tuple[str, ...]:
-        """The names of all sections that have values, in the order of their first ones."""
+        """The names of all sections that have values, in the order of their first values."""
         return tuple(self._sections)
 
     @cached_property
@@ -163,7 +163,7 @@ class MosesIni:
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
-        """The sections that only a file from before ``[feature]`` lines has."""
+        """The sections that only exist in files from before ``[feature]`` lines."""
         return tuple(name for name in self._sections if name in OLD_STYLE_SECTIONS)
 
     @cached_property
@@ -193,7 +193,7 @@ class MosesIni:
 
     @cached_property
     def weights(self) -> dict[str, tuple[float, ...]]:
-        """The weights that the file states, by name; those of sparse features among them."""
+        """The weights in the file, by name, including those of sparse features."""
         return {name: weights for name, (_, weights) in self._weight_lines.items()}
 
     def weight_line(self, name: str) -> int | None:
@@ -216,7 +216,7 @@ class MosesIni:
         )
 
     def refuse_old_style(self) -> None:
-        """Raise an IniError, with what to do, unless the file has ``[feature]`` lines."""
+        """Raise an IniError unless the file has ``[feature]`` lines."""
         if self.old_style_sections:
             first = self.old_style_sections[0]
             raise self.error(
@@ -231,13 +231,13 @@ class MosesIni:
             )
 
     def refuse_rewriting(self) -> None:
-        """Raise an IniError unless [feature] and [weight] alone say what there is."""
+        """Raise an IniError if other sections override [feature] or [weight]."""
         self.refuse_old_style()
         for section in sorted(REWRITING_SECTIONS):
             if self.values(section):
                 raise self.error(
                     f"a [{section}] section",
-                    remedy="write what it says into [feature] and [weight] themselves",
+                    remedy="move its content to [feature] and [weight]",
                 )
 
     def with_feature_option(self, name: str, key: str, value: str) -> MosesIni:
@@ -250,9 +250,9 @@ class MosesIni:
         return self._with_line(number, lambda line: _with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
-        """Return the file with other weights for the features named, every other byte as it was.
+        """Return the file with new weights of the named features, every other byte as it was.
 
-        The line that decides now is changed; a name without one gets a line after the last.
+        The line that is in effect changes; a name without a line gets a new one after the last.
         """
         ini = self
         for name, values in weights.items():
@@ -272,7 +272,7 @@ class MosesIni:
         return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
 
     def with_added_value(self, section: str, code: str) -> MosesIni:
-        """Return the file with one more value of a section, which is made if there is none."""
+        """Return the file with one more value of a section, which is created if necessary."""
         lines = list(self.lines)
         if present := self._sections.get(section):
             last = present[-1][0]
@@ -305,7 +305,7 @@ def section_of(code: str) -> str | None:
     """Return the section that a line opens, or ``None`` for a value.
 
     Raises:
-        IniError: The bracket is not closed; Moses would continue the section before.
+        IniError: The bracket is not closed; Moses would continue the previous section.
     """
     if not code.startswith("["):
         return None
@@ -321,8 +321,8 @@ def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
     """Parse a feature line into its class and its options.
 
     Raises:
-        IniError: An argument has no ``=``, a key stands twice, or the name cannot stand in an
-            n-best list.
+        IniError: An argument has no ``=``, a key occurs twice, or the name would break the columns
+            of an n-best list.
 
     >>> _parse_feature("KENLM name=LM0 factor=0")
     ('KENLM', {'name': 'LM0', 'factor': '0'})
@@ -346,7 +346,7 @@ def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
     if _BARS in options.get("name", ""):
         raise IniError(
             f"the name of a feature has {_BARS}, which ends a column of an n-best list",
-            remedy="call the feature otherwise, with letters, digits, '.', '-' and '_'",
+            remedy="rename the feature, with letters, digits, '.', '-' and '_'",
         )
     return kind, options
 
@@ -355,8 +355,8 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
     """Parse a weight line into the name of its feature and the weights.
 
     Raises:
-        IniError: The ``=`` is not glued to the name and followed by a blank, there is no weight,
-            or one is not a finite number.
+        IniError: The line is not a name with ``=`` and then weights, or a weight is not a finite
+            number.
 
     >>> parse_weights("TranslationModel0= 0.2 0.3")
     ('TranslationModel0', (0.2, 0.3))
@@ -366,7 +366,7 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
     if not label.endswith("=") or not name or "=" in name:
         raise IniError(
             f"the weight line {code[:80]!r} is not of the form 'Name= 0.3'",
-            remedy="glue the '=' to the name and put a blank after it",
+            remedy="write the '=' directly after the name, and a blank after the '='",
         )
     if not tokens:
         raise IniError(
@@ -387,7 +387,7 @@ def _parse_weight(name: str, token: str) -> float:
 
 
 def format_weight(weight: float) -> str:
-    """Write a weight with as few digits as give it back exactly.
+    """Format a weight with the fewest digits that read back to the same number.
 
     >>> format_weight(0.2), format_weight(1.0), format_weight(-1e-05)
     ('0.2', '1', '-1e-05')
@@ -397,7 +397,7 @@ def format_weight(weight: float) -> str:
 
 
 def _with_option(line: str, key: str, value: str) -> str:
-    """Return a feature line with one option set, at its place or after the last one.
+    """Return a feature line with one option replaced, or added after the last one.
 
     Raises:
         IniError: Moses could not read the value back.
@@ -421,17 +421,18 @@ def refuse_unreadable(what: str, value: str) -> None:
     """Refuse a value that Moses would not read back.
 
     Raises:
-        IniError: It is empty, or has blanks or a ``#``.
+        IniError: The value is empty, or has blanks or a ``#``.
     """
     if not value or any(character in value for character in " \t\r\n#"):
         raise IniError(
-            f"the {what} {value!r} cannot stand in a moses.ini: values have no blanks and no '#'",
+            f"the {what} {value!r} cannot be written into a moses.ini: values have no blanks and "
+            "no '#'",
             remedy="rename the file or make a link to it",
         )
 
 
 def _with_code(line: str, value: str) -> str:
-    """Return a line with another value of one word; blanks around it and comments stay.
+    """Return a line with its value replaced; blanks around the value and comments stay.
 
     >>> _with_code("  weights.txt # sparse", "/data/weights.txt")
     '  /data/weights.txt # sparse'
@@ -443,7 +444,7 @@ def _with_code(line: str, value: str) -> str:
 
 
 def _with_weights(line: str, weights: Sequence[float]) -> str:
-    """Return a weight line with other weights; a number that stays the same keeps its spelling.
+    """Return a weight line with new weights; an unchanged number keeps its spelling.
 
     >>> _with_weights("LM0= 0.50  1 # tuned", [0.5, 2, 3])
     'LM0= 0.50  2 3 # tuned'

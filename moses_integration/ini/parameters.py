@@ -1,15 +1,15 @@
-"""The names of the sections a moses.ini may have: those Moses accepts, and those of the old style.
+"""The names of the sections of a moses.ini: those that Moses accepts, and those of the old style.
 
-Moses refuses an ini with a section it does not know. It also knows short names, but only as
-switches: a section ``[dl]`` is accepted and then never looked at.
+Moses refuses an ini with an unknown section. It also knows short names, but only as switches: it
+accepts a section ``[dl]`` and then never reads it.
 
 Source: Parameter.cpp of mosesdecoder 34452895f.
 """
 
 from __future__ import annotations
 
-# what a new-style file may have: the model, input, search, choice among hypotheses, unknown
-# words, output, server
+# the sections of a new-style file: model, input, search, choice among hypotheses, unknown words,
+# output, server
 _SECTIONS = """
 feature feature-add feature-overwrite feature-name-overwrite mapping weight weight-add
 weight-file weight-overwrite alternate-weight-setting
@@ -44,7 +44,7 @@ session-cache-size
 """
 SECTIONS = frozenset(_SECTIONS.split())
 
-# what only a file from before feature lines has; Moses converts it when it is read
+# the sections of files from before [feature] lines; Moses converts such a file when it reads it
 _OLD_STYLE_SECTIONS = """
 ttable-file ttable-limit lmodel-file lmodel-dub slmodel-file slmodel-factor
 slmodel-beam distortion-file generation-file global-lexical-file dlm-model glm-feature
@@ -56,12 +56,12 @@ weight-bl weight-dlm weight-glm weight-wt weight-pp weight-pb
 """
 OLD_STYLE_SECTIONS = frozenset(_OLD_STYLE_SECTIONS.split())
 
-# what changes features or weights from elsewhere than [feature] and [weight]
+# sections that override [feature] or [weight]
 REWRITING_SECTIONS = frozenset(
     ["feature-add", "feature-overwrite", "feature-name-overwrite", "weight-overwrite"]
 )
 
-# short names of switches that look right in a file and do nothing there
+# short names of switches, which have no effect as sections of a file
 SHORT_NAMES = {
     "i": "input-file",
     "v": "verbose",

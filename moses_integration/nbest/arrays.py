@@ -1,10 +1,10 @@
-"""Whole n-best lists as arrays, without a Python object a line.
+"""Complete n-best lists as arrays, without a Python object for each line.
 
-The rules are those of ``moses_integration.nbest.format``. A compiled loop reads the lines that are
-plain: labels exactly as in the list's first line, numbers that a double holds exactly before
-scaling. Every other line is marked, and ``format.parse_entry`` decides about it. All lines of a
-list must have the dense features of its first one. Sparse features (``TranslationModel0_name=``
-after ``TranslationModel0=``) are not tuned: they enter as one sum.
+The rules are those of ``moses_integration.nbest.format``. A compiled loop reads the plain lines:
+those with exactly the labels of the first line, and with numbers whose digits a double holds
+exactly. It marks every other line as doubtful, and ``format.parse_entry`` reads that line again.
+All lines of a list must have the dense features of its first line. Sparse features
+(``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: they enter as one sum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +40,18 @@ from phrasescore.table.phrase_table import words_of
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
+Offsets: TypeAlias = NDArray[np.int64]
 
 
 class NBestBlock(NamedTuple):
-    """What the loop fills for the L lines of a block; F is the number of feature values.
+    """The arrays that the loop fills for the L lines of a block; F is the number of feature values.
 
     Attributes:
-        sentences: (L,) which sentence each candidate translates.
+        sentences: (L,) the number of the sentence that each candidate translates.
         features: (L, F) the feature values.
         totals: (L,) the model scores.
-        tokens: Word ids, -1 for a word that the table does not have.
-        offsets: (L + 1,) where each candidate begins in ``tokens``.
+        tokens: Word ids, -1 for words outside the vocabulary.
+        offsets: (L + 1,) the first token of each candidate, then the number of tokens.
         words: (L, 2) begin and end of the words column in the block.
         doubtful: (L,) whether a line must be read the slow way; its other values are not set.
     """
@@ -66,22 +67,24 @@ class NBestBlock(NamedTuple):
 
 @compiled
 def _number(data: Bytes, at: int, end: int) -> float:
-    """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
+    """Return the value of a plain decimal number, correctly rounded, or NaN in doubt."""
     data = borrowed(data)
     value, stop, exact = parse_decimal(data, at, end)
     return value if exact and stop == end else np.nan
 
 
 @compiled
-def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: Any) -> bool:
-    """Read the features column; return whether it is as the labels want it.
+def _features(
+    data: Bytes, begin: int, end: int, labels: Bytes, sizes: Offsets, values: NDArray[np.float64]
+) -> bool:
+    """Read the features column; return whether it has exactly the expected labels and sizes.
 
     Args:
         data: The block.
-        begin: Where the column begins.
-        end: The byte after it.
+        begin: The first byte of the column.
+        end: The byte after the column.
         labels: The labels of the first line with their ``=``, each followed by a space.
-        sizes: How many values follow each label.
+        sizes: The number of values of each label.
         values: (F,) filled.
     """
     data, labels, sizes, values = borrowed((data, labels, sizes, values))
@@ -109,9 +112,9 @@ def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: 
 
 @compiled
 def _line(
-    data: Any, begin: int, end: int, labels: Any, sizes: Any, block: NBestBlock, line: int
+    data: Bytes, begin: int, end: int, labels: Bytes, sizes: Offsets, block: NBestBlock, line: int
 ) -> bool:
-    """Read everything of one line but its words; return whether it is plain."""
+    """Read a line except for its words; return whether the line is plain."""
     data, labels, sizes, block = borrowed((data, labels, sizes, block))
     first = find_bars(data, begin, end)
     second = find_bars(data, first + 3, end) if first >= 0 else -1
@@ -137,8 +140,10 @@ def _line(
 
 
 @compiled
-def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBestBlock) -> None:
-    """Read whole lines into the arrays of ``block``."""
+def scan(
+    data: Bytes, labels: Bytes, sizes: Offsets, vocabulary: WordArrays, block: NBestBlock
+) -> None:
+    """Read complete lines into the arrays of ``block``."""
     data, labels, sizes, vocabulary, block = borrowed((data, labels, sizes, vocabulary, block))
     begin = 0
     count = 0
@@ -154,23 +159,26 @@ def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBes
         begin = end + 1
 
 
-def up_to_short_line(data: bytes, least: int) -> bytes:
-    """Cut whole lines off behind one that lacks values, which is an error: no room is made for all.
+def up_to_short_line(data: bytes, min_length: int) -> bytes:
+    """Cut a block after its first line that is too short to have all values.
+
+    Such a line is an error. Without the cut, many short lines after a first line with thousands of
+    features would need arrays far larger than the file.
 
     Args:
         data: The lines.
-        least: The bytes of a line that has all values; each takes a blank and a digit.
+        min_length: The bytes of the shortest line with all values: a blank and a digit for each.
     """
-    if data.count(b"\n") * least <= len(data):
+    if data.count(b"\n") * min_length <= len(data):
         return data
     begin = 0
-    while (end := data.index(b"\n", begin)) - begin >= least:
+    while (end := data.index(b"\n", begin)) - begin >= min_length:
         begin = end + 1
     return data[: end + 1]
 
 
 def without_blank_lines(data: bytes) -> tuple[bytes, NDArray[np.int64]]:
-    """Return whole lines without the blank ones, and the number of each, from 1."""
+    """Drop blank lines; return the other lines, and their numbers from 1."""
     if b"\n\n" not in data and not data.startswith(b"\n"):
         return data, np.arange(1, data.count(b"\n") + 1)
     kept = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
@@ -183,15 +191,15 @@ class Candidates:
     """N candidate translations of a list, in its order; F dense feature values each.
 
     Args:
-        sizes: How many values each dense feature has, by name, in the list's order.
-        sentences: (N,) which sentence each translates, from 0.
-        lines: (N,) the number of each one's line, from 1.
+        sizes: The number of values of each dense feature, by name, in the list's order.
+        sentences: (N,) the number of the sentence that each translates, from 0.
+        lines: (N,) the line number of each candidate, from 1.
         features: (N, F) unweighted values: float32 of a whole list, float64 of a sentence.
         sparse: (N,) weighted sum of the sparse features whose weights were given.
         totals: (N,) the model scores as printed.
-        tokens: Word ids, -1 for words that the vocabulary does not have.
-        offsets: (N + 1,) where each candidate begins in ``tokens``.
-        words: The words of each, one space between them; empty unless they were asked for.
+        tokens: Word ids, -1 for words outside the vocabulary.
+        offsets: (N + 1,) the first token of each candidate, then the number of tokens.
+        words: The words of each candidate with one space between them; empty unless requested.
     """
 
     sizes: Mapping[str, int]
@@ -228,19 +236,15 @@ def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _joined(parts: Sequence[Candidates]) -> Candidates:
-    """Put parts of one list together, at least one."""
+    """Join parts of one list, at least one."""
     if len(parts) == 1:
         return parts[0]
+    columns = ("sentences", "lines", "features", "sparse", "totals", "tokens")
     return Candidates(
-        parts[0].sizes,
-        np.concatenate([part.sentences for part in parts]),
-        np.concatenate([part.lines for part in parts]),
-        np.concatenate([part.features for part in parts]),
-        np.concatenate([part.sparse for part in parts]),
-        np.concatenate([part.totals for part in parts]),
-        np.concatenate([part.tokens for part in parts]),
-        _offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
-        [words for part in parts for words in part.words],
+        sizes=parts[0].sizes,
+        offsets=_offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+        words=[words for part in parts for words in part.words],
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
     )
 
 
@@ -249,13 +253,13 @@ class NBestReader:
 
     Args:
         path: The list.
-        vocabulary: Which words have which id.
+        vocabulary: The ids of words.
         sparse_weights: Weights of single sparse features; others count as 0.
-        with_words: Whether to return the words themselves too.
-        block_size: How many bytes to read at a time.
+        with_words: Whether to return the words themselves, too.
+        block_size: The number of bytes to read at a time.
 
     Attributes:
-        unweighted: The first sparse feature met that has no weight, if any.
+        unweighted: The first sparse feature in the list that has no weight, if any.
     """
 
     def __init__(
@@ -284,7 +288,7 @@ class NBestReader:
             NBestError: The list is empty or cut short, a line breaks the format or lacks a
                 feature, or sentences go backwards.
         """
-        # beyond float32 is infinite; who adds the candidates to a pool refuses that
+        # values beyond float32 become infinite; the pool of candidates refuses those
         with np.errstate(over="ignore"):
             return _joined(
                 [
@@ -294,7 +298,7 @@ class NBestReader:
             )
 
     def sentences(self) -> Iterator[Candidates]:
-        """Yield the candidates of one sentence after the other; no more is held than a block.
+        """Yield the candidates of one sentence after the other, holding one block in memory.
 
         Raises:
             NBestError: As ``read`` does, at the place in question.
@@ -366,7 +370,7 @@ class NBestReader:
             )
 
     def _finished(self, data: bytes, numbers: NDArray[np.int64], block: NBestBlock) -> Candidates:
-        """Read the doubtful lines again, check the order, and take the words."""
+        """Read the doubtful lines again, check the order, and add the words."""
         sparse = np.zeros(len(block.sentences))
         tokens, offsets = block.tokens[: block.offsets[-1]], block.offsets
         lines = data.split(b"\n") if self._with_words or block.doubtful.any() else []
@@ -381,7 +385,7 @@ class NBestReader:
             self._sizes,
             block.sentences,
             numbers,
-            # so that equal values are equal bits: minus zero becomes zero
+            # turns minus zero into zero, so that equal values have equal bits
             block.features + 0.0,
             sparse,
             block.totals,
@@ -453,7 +457,7 @@ class NBestReader:
         wrong = np.flatnonzero(sentences < before)
         if len(wrong):
             raise NBestError(
-                f"sentence {sentences[wrong[0]]} stands after sentence {before[wrong[0]]}",
+                f"sentence {sentences[wrong[0]]} comes after sentence {before[wrong[0]]}",
                 path=self._path,
                 line=int(numbers[wrong[0]]),
                 remedy="give each list its own file; candidates of a sentence stand together, "

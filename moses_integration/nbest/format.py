@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from phrasescore.generation.translator import Translated
 
 SEPARATOR = b" ||| "
-_PIPES = b"|||"
-_COLUMNS = "sentence ||| words ||| features ||| total"
-MOST_SENTENCES = 10**9 - 1  # what the arrays of whole lists have room for
+PIPES = b"|||"
+MAX_SENTENCES = 10**9 - 1  # sentence numbers are 32-bit integers in the arrays of whole lists
 CUT_SHORT = "the list ends in the middle of a line"
 CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
 
@@ -64,12 +63,7 @@ def parse_entry(line: bytes) -> NBestEntry:
     >>> entry.sentence, entry.words, entry.features["LM0"], entry.total
     (7, b'la maison', (-4.5,), -1.25)
     """
-    columns = line.split(_PIPES, 6)
-    if len(columns) < 4:
-        raise NBestError(
-            f"{counted(len(columns), 'column')}, expected at least 4 ({_COLUMNS})",
-            remedy=CUT_REMEDY,
-        )
+    columns = split_columns(line)
     segmentation, alignment = _extra_columns(columns[4:6])
     return NBestEntry(
         sentence=_sentence(columns[0].strip(b" ")),
@@ -81,8 +75,24 @@ def parse_entry(line: bytes) -> NBestEntry:
     )
 
 
+def split_columns(line: bytes) -> list[bytes]:
+    """Split a line into its columns, blanks included.
+
+    Raises:
+        NBestError: There are fewer than four.
+    """
+    columns = line.split(PIPES, 6)
+    if len(columns) < 4:
+        raise NBestError(
+            f"{counted(len(columns), 'column')}, expected at least 4 "
+            "(sentence ||| words ||| features ||| total)",
+            remedy=CUT_REMEDY,
+        )
+    return columns
+
+
 def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
-    """Tell segmentation from alignment: spans have ``=``; empty ones differ in a space."""
+    """Tell segmentation from alignment: spans have ``=``; empty columns differ in a space."""
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
     if not columns:
@@ -93,7 +103,7 @@ def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def _sentence(text: bytes) -> int:
-    number = whole_number(text, MOST_SENTENCES)
+    number = whole_number(text, MAX_SENTENCES)
     if number is None:
         raise NBestError(
             f"the line starts with {_shown(text)}, expected the number of a sentence",
@@ -111,7 +121,7 @@ def _features(column: bytes) -> dict[str, tuple[float, ...]]:
                 features[name] = tuple(values)
             name, values = token[:-1].decode("utf-8", "surrogateescape"), []
             if name in features:
-                raise NBestError(f"the feature {name} stands twice in one line")
+                raise NBestError(f"the feature {name} occurs twice in one line")
         elif name:
             values.append(_number(token, f"value of {name}"))
         else:
@@ -152,7 +162,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
                 entry = parse_entry(line[:-1])
                 if entry.sentence < last:
                     raise NBestError(
-                        f"sentence {entry.sentence} stands after sentence {last}",
+                        f"sentence {entry.sentence} comes after sentence {last}",
                         remedy="give each list its own file; candidates of a sentence stand "
                         "together, sentences in rising order",
                     )
@@ -163,7 +173,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
 
 
 def read_nbest_lists(path: str | Path) -> Iterator[tuple[int, list[NBestEntry]]]:
-    """Yield each sentence that has candidates with all of them, in the list's order."""
+    """Yield the number of each sentence with all of its candidates, in the list's order."""
     for sentence, entries in itertools.groupby(read_nbest(path), lambda entry: entry.sentence):
         yield sentence, list(entries)
 
@@ -192,13 +202,14 @@ def format_entry(entry: NBestEntry) -> bytes:
 
 
 def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
-    """Return the translations that a model of sentences made of one: its ln p, and word penalty.
+    """Return the n-best lines of a sentence that a model of sentences has translated.
 
-    The best comes first; a line without words has none.
+    Each has two features, ln p and the word penalty. The best comes first; an empty sentence has
+    no lines.
 
     Args:
-        line: Its number counts from 1, that of the list from 0.
-        feature: What ln p is called.
+        line: The translations; lines of the text count from 1, sentences of the list from 0.
+        feature: The name of the feature ln p.
 
     Raises:
         CorpusError: A translation has a word that the list cannot hold.
@@ -218,7 +229,7 @@ def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
 
 def _text(words: list[bytes], number: int) -> bytes:
     text = b" ".join(words)
-    if _PIPES in text:
+    if PIPES in text:
         raise CorpusError(
             f"a translation of sentence {number:,} has |||, which ends a column of an n-best list",
             remedy="prepare the texts of training and translation with phrasescore preprocess, "

@@ -14,18 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from moses_integration.bleu.statistics import References, bleu_of_sums
 
 _SMOOTHED_FROM = 2  # the order; Moses's mbr.cpp
-SIZE, SCALE = 200, 1.0  # Moses's defaults
 
 
 def expected_losses(
-    candidates: Sequence[bytes], scores: ArrayLike, scale: float = SCALE
+    candidates: Sequence[bytes], scores: ArrayLike, scale: float = 1.0
 ) -> NDArray[np.float64]:
     """Return the risk of every candidate.
 
     Args:
         candidates: N translations of one sentence, words separated by spaces.
         scores: Their model scores (ln of something that need not be normalised), shape (N,).
-        scale: What the scores are multiplied with: 0 makes all candidates equally probable.
+        scale: The factor of the scores; 0 makes all candidates equally probable.
 
     Returns:
         Expected losses, between 0 and 1, shape (N,).
@@ -39,7 +38,7 @@ def expected_losses(
     weights /= weights.sum()
     references = References([candidates])
     tokens, offsets = references.encode(candidates)
-    # every candidate against every reference
+    # score every candidate against every other one as its reference
     sizes = np.tile(np.diff(offsets), count)
     tiled = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     pairs = references.score_tokens(
@@ -50,8 +49,8 @@ def expected_losses(
     return weights @ losses
 
 
-def least_risk(candidates: Sequence[bytes], scores: ArrayLike, scale: float = SCALE) -> int:
-    """Return which candidate has the least expected loss, the first of equals.
+def least_risk(candidates: Sequence[bytes], scores: ArrayLike, scale: float = 1.0) -> int:
+    """Return the candidate with the lowest expected loss, the first of equals.
 
     >>> least_risk([b"a b c", b"x y z d", b"x y z e"], [0.0, -0.1, -0.1])
     1

@@ -1,9 +1,9 @@
-"""Score the candidates of an n-best list with models, and add the scores as features.
+"""New features of n-best lists: the scores that models give to the candidates.
 
-All models score in one pass: ln p of whole translations, or of the phrases they are made of. A list
-is taken in blocks of lines; what the candidates of a block have in common is computed once: for
-models of sentences each distinct prefix of a sentence's candidates, for models of phrases each
-distinct pair. Memory does not depend on the list's length, and an interrupted run can be continued.
+All models score in one pass: ln p of whole translations, or of the phrases they consist of. A list
+is read in blocks of lines, and shared work in a block is done once: models of sentences compute
+each distinct prefix of a sentence's candidates once, models of phrases each distinct pair. Memory
+does not depend on the list's length, and an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
+from moses_integration.nbest.format import (
+    CUT_REMEDY,
+    CUT_SHORT,
+    MAX_SENTENCES,
+    PIPES,
+    split_columns,
+)
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import ModelError, NBestError, SettingsError, counted
 from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
@@ -31,12 +37,12 @@ from phrasescore.table.block import block_sizes, read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
+from phrasescore.table.text_blocks import read_numbers
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LINES_PER_BLOCK = 20_000
-_PIPES = b"|||"
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,9 @@ class Candidate:
     """One candidate of a list.
 
     Args:
-        source: The words of the sentence that it translates; none where no model reads them.
-        words: Its own.
-        phrases: What it is made of, in the order of the target; none where no model asks.
+        source: The words of the sentence that it translates; none if no model reads them.
+        words: The words of the candidate.
+        phrases: Its phrase pairs in the order of the target; none if no model scores phrases.
     """
 
     source: tuple[bytes, ...]
@@ -59,9 +65,9 @@ class NBestModel:
     """A model and the feature that its scores become.
 
     Args:
-        name: What the feature is called in the list.
-        model: What scores; it may read either side.
-        factor: Which factor of a factored word it reads, from 0.
+        name: The name of the feature in the list.
+        model: The model; it may read either side.
+        factor: The factor of a factored word that it reads, from 0.
         of_sentences: Whether it scores whole translations; otherwise their phrases.
         reads_source: Whether it reads a source at all.
     """
@@ -73,11 +79,7 @@ class NBestModel:
     reads_source: bool = True
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise SettingsError(
-                f"a feature cannot be called {self.name!r}",
-                remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
-            )
+        _check_name(self.name)
 
     def ln_p(self, pairs: Sequence[PhrasePair]) -> NDArray[np.float64]:
         """Return ln p of pairs of texts, ``(N,)``.
@@ -106,10 +108,74 @@ class NBestModel:
         return scored_tokens(text, side, self.factor if b"|" in text else 0)
 
 
-def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
-    """Whether a pair is an unknown word that Moses copied or dropped, and not from the table.
+@dataclass(frozen=True)
+class NBestScores:
+    """Numbers that another program gave the candidates, and the feature that they become.
 
-    ``table_words`` are those that the table translates by themselves; ``None``: not known.
+    Args:
+        name: What the feature is called in the list.
+        path: A file with one number for each candidate, in the order of the list.
+        values: The numbers, ``(candidates,)``.
+    """
+
+    name: str
+    path: str | Path
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    @classmethod
+    def read(cls, name: str, path: str | Path) -> NBestScores:
+        """Read the numbers; a candidate takes eight bytes.
+
+        Raises:
+            InputError: The file cannot be read, or a line is not one number.
+        """
+        return cls(name, path, read_numbers(path))
+
+    def of_candidates(self, first: int, count: int) -> list[float]:
+        """Return the numbers of ``count`` candidates after the first ``first`` ones.
+
+        Raises:
+            NBestError: The file has fewer numbers.
+        """
+        if first + count > len(self.values):
+            raise NBestError(
+                f"{counted(len(self.values), 'number')}, and the list has more candidates",
+                path=self.path,
+                remedy="write one number for each candidate, in the order of the list",
+            )
+        return self.values[first : first + count].tolist()
+
+    def must_end_after(self, candidates: int) -> None:
+        """Refuse numbers that belong to no candidate.
+
+        Raises:
+            NBestError: The file has more numbers than the list has candidates.
+        """
+        if len(self.values) > candidates:
+            raise NBestError(
+                f"{counted(len(self.values), 'number')} for {counted(candidates, 'candidate')}",
+                path=self.path,
+                remedy="write one number for each candidate, in the order of the list",
+            )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"a feature cannot be called {name!r}",
+            remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
+        )
+
+
+def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
+    """Return whether a pair is an unknown word that Moses copied or dropped.
+
+    Args:
+        pair: The pair.
+        table_words: The words that the table translates by themselves; ``None`` if not known.
     """
     source, target = pair
     return (
@@ -123,10 +189,10 @@ def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
 def ln_p_of_sentences(
     model: NBestModel, candidates: Sequence[Candidate]
 ) -> tuple[list[float], int]:
-    """Return ln p of each candidate, and how many distinct ones were scored.
+    """Return ln p of each candidate, and the number of distinct candidates scored.
 
-    Candidates of one sentence share the work of reading it and that of their common prefixes; for
-    a model of the other direction each distinct candidate is read.
+    Candidates of one sentence share the work of reading it and of their common prefixes; a model
+    of the other direction has to read each distinct candidate.
     """
     pairs = [(b" ".join(each.source), b" ".join(each.words)) for each in candidates]
     distinct = sorted(set(pairs))
@@ -139,10 +205,10 @@ def ln_p_of_phrases(
 ) -> tuple[list[float], int, int]:
     """Return the sum of ln p of each candidate's phrases, each floored at -100 as Moses does.
 
-    That is what the decoder itself would have computed from a column of the phrase table.
+    The decoder would have computed the same sum from a column of the phrase table.
 
     Returns:
-        The sums, how many distinct pairs were scored, and how many were copied and get 0.
+        The sums, the number of distinct pairs scored, and the number of copied pairs, which get 0.
     """
     zero = {pair for each in candidates for pair in each.phrases if is_copied(pair, table_words)}
     distinct = sorted({pair for each in candidates for pair in each.phrases} - zero)
@@ -171,15 +237,15 @@ def read_table_words(table: str | Path) -> set[bytes]:
 
 @dataclass(frozen=True)
 class NBestCounts:
-    """What was done so far.
+    """Counts of the work so far.
 
     Args:
         lines: Lines of the list.
-        candidates: Those that are not blank.
-        pairs: Phrase pairs that candidates are made of, each use counted.
-        scored: How many of those were scored, because their block had not had them before.
-        copied: How many are unknown words that Moses copied or dropped, and that get 0.
-        translations: Whole sentences scored, each distinct one of a block.
+        candidates: Lines that are not blank.
+        pairs: Phrase pairs of all candidates, each use counted.
+        scored: Distinct pairs of each block, which were scored.
+        copied: Unknown words that Moses copied or dropped, which get 0.
+        translations: Distinct whole translations of each block, which were scored.
     """
 
     lines: int = 0
@@ -220,61 +286,73 @@ def rescore_nbest(
     models: Sequence[NBestModel],
     table_words: AbstractSet[bytes] | None = None,
     *,
+    scores: Sequence[NBestScores] = (),
     lines_per_block: int = LINES_PER_BLOCK,
-    numerics: dict[str, Any] | None = None,
+    numerics: Mapping[str, object] | None = None,
 ) -> NBestCounts:
-    """Write an n-best list with one more feature for each model; every other byte stays.
+    """Write an n-best list with a feature for each model and file of scores; all else stays.
 
     Args:
         path: The list, plain or gzip; for models of phrases with the phrases of each candidate.
-        source: The text it translates, a line for each sentence; ``None`` where no model reads it.
-        output: Where to; it gets its name when it is whole; ``-`` is standard output.
-        models: At least one.
-        table_words: The words that the phrase table translates by themselves; others were copied
-            or dropped by Moses and get 0 from models of phrases, as they do from a table.
-            ``None``: they get the model's score.
-        lines_per_block: How many lines to hold at a time.
-        numerics: What else decides the digits, as JSON values: an interrupted run only continues
-            under the same ones.
+        source: The text it translates, a line for each sentence; ``None`` if no model reads it.
+        output: The new list, which gets its name when it is complete; ``-`` is standard output.
+        models: Their features come first.
+        table_words: The words that the phrase table translates by themselves. Moses copied or
+            dropped the others, and models of phrases give them 0, as a table does. ``None``: they
+            get the model's score.
+        scores: Numbers of other programs, the features after those of the models.
+        lines_per_block: The number of lines to hold at a time.
+        numerics: Further settings that affect the digits, as JSON values: an interrupted run only
+            continues under the same ones.
 
     Raises:
-        NBestError: The list breaks its format, does not say of which phrases its candidates are
-            made, does not fit the source, or has such a feature already.
+        NBestError: The list breaks its format, has no phrase segmentation, does not fit the
+            source or the scores, or has a feature of this name already.
         SettingsError: Two features have the same name, a source is missing, or the output is an
             input.
         ModelError: A model gives something that is not a log-probability.
     """
-    _check(models, source)
+    _check(models, scores, source)
     refuse_same_file(path, output, "the list itself")
+    for each in scores:
+        refuse_same_file(each.path, output, "a file of scores")
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
         refuse_same_file(source, output, "the source")
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
-    asked = {
+    request = {
         "models": [[model.name, model.model.digest, model.factor] for model in models],
+        "scores": [each.name for each in scores],
         "table_words": None if table_words is None else _digest(table_words),
         "lines_per_block": lines_per_block,
         "numerics": numerics,
     }
     stream = BlockStream(
-        [path] if source is None else [path, source],
-        asked,
+        [path, *([] if source is None else [source]), *(each.path for each in scores)],
+        request,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(str(path), sentences, models, table_words).rescored,
+        _Rescorer(str(path), sentences, models, scores, table_words).rescored,
         NBestCounts(),
-        unlike="other options, models, list or source",
+        unlike="other options, models, scores, list or source",
         what="rescoring",
         unit="candidates",
     )
-    return stream.write(output).counts
+
+    def check_ends(_: JournaledOutputs, counts: NBestCounts) -> None:
+        for each in scores:
+            each.must_end_after(counts.candidates)
+
+    return stream.write(output, check_ends).counts
 
 
 def _digest(words: AbstractSet[bytes]) -> str:
     return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
 
 
-def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
-    names = [model.name for model in models]
+def _check(
+    models: Sequence[NBestModel], scores: Sequence[NBestScores], source: str | Path | None
+) -> None:
+    names = [model.name for model in models] + [each.name for each in scores]
     for name in names:
         if names.count(name) > 1:
             raise SettingsError(f"two features are called {name}", remedy="give each its --name")
@@ -286,10 +364,10 @@ def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
             )
 
 
-def _blocks(path: str | Path, most: int, skip: int) -> Iterator[_Block]:
+def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[_Block]:
     first = 1
     with open_input(path) as stream:
-        for number, size in enumerate(block_sizes(most)):
+        for number, size in enumerate(block_sizes(max_lines)):
             taken = list(itertools.islice(stream, size))
             if not taken:
                 return
@@ -306,9 +384,12 @@ class _Rescorer:
         path: str,
         sentences: Sequence[tuple[bytes, ...]] | None,
         models: Sequence[NBestModel],
+        scores: Sequence[NBestScores],
         table_words: AbstractSet[bytes] | None,
     ) -> None:
         self._path, self._sentences, self._models = path, sentences, models
+        self._scores_of_others = scores
+        self._names = [model.name for model in models] + [each.name for each in scores]
         self._with_phrases = not all(model.of_sentences for model in models)
         self._table_words = table_words
 
@@ -322,6 +403,8 @@ class _Rescorer:
                 raise error.at(self._path, number) from None
         candidates = [candidate for _, candidate in read if candidate is not None]
         counts, columns = self._scores(candidates)
+        for scores in self._scores_of_others:
+            columns.append(scores.of_candidates(before.candidates, len(candidates)))
         values = iter(zip(*columns, strict=True))
         text = b"".join(
             line if candidate is None else self._with_features(line, next(values))
@@ -349,18 +432,10 @@ class _Rescorer:
             raise NBestError(CUT_SHORT, remedy=CUT_REMEDY)
         if not line.strip():
             return line, None
-        columns = line.split(_PIPES, 6)
-        if len(columns) < 4:
-            raise NBestError(
-                f"{counted(len(columns), 'column')}, expected at least 4 "
-                "(sentence ||| words ||| features ||| total)",
-                remedy=CUT_REMEDY,
-            )
-        for model in self._models:
-            if b" %s= " % model.name.encode() in columns[2]:
-                raise NBestError(
-                    f"there is a feature {model.name} already", remedy="give another --name"
-                )
+        columns = split_columns(line)
+        for name in self._names:
+            if b" %s= " % name.encode() in columns[2]:
+                raise NBestError(f"there is a feature {name} already", remedy="give another --name")
         source = self._source(columns[0].strip(b" "))
         phrases = []
         if self._with_phrases:
@@ -370,7 +445,7 @@ class _Rescorer:
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
         sentences = self._sentences
-        place = whole_number(number, MOST_SENTENCES)
+        place = whole_number(number, MAX_SENTENCES)
         if sentences is None and place is not None:
             return ()
         if sentences is None or place is None or place >= len(sentences):
@@ -382,13 +457,13 @@ class _Rescorer:
         return sentences[place]
 
     def _with_features(self, line: bytes, values: Sequence[float]) -> bytes:
-        columns = line.split(_PIPES, 6)
+        columns = split_columns(line)
         features = columns[2]
         end = len(features.rstrip(b" "))
         added = b"".join(
-            b" %s= %.6g" % (model.name.encode(), value)
-            for model, value in zip(self._models, values, strict=True)
+            b" %s= %.6g" % (name.encode(), value)
+            for name, value in zip(self._names, values, strict=True)
         )
-        return _PIPES.join(
+        return PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]
         )

@@ -1,11 +1,11 @@
-"""Which phrase pairs the candidates of an n-best list are made of.
+"""The phrase pairs that the candidates of an n-best list consist of.
 
-Moses prints that on request in one of two ways: as a column of spans such as ``0-1=0-1 2=2``
+Moses prints them on request in one of two notations: as a column of spans such as ``0-1=0-1 2=2``
 (source=target, positions from 0, phrases in the order of the target), or behind each phrase of the
-translation itself, ``la maison |0-1| . |2-2|``. Where a phrase is translated by nothing, Moses
-prints only where it would begin, and at the beginning of a sentence a nonsensical end; so target
-ends are not read: a phrase ends where the next one begins. In the second notation it prints nothing
-there; so a word of the source that no phrase covers counts as translated by nothing.
+translation itself, ``la maison |0-1| . |2-2|``. For an empty target phrase the first notation has
+only the begin, or, at the beginning of a sentence, a nonsensical end. Target ends are therefore not
+read: a phrase ends where the next one begins. The second notation omits empty target phrases, so a
+source word that no phrase covers counts as translated by nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from moses_integration.nbest.format import NBestEntry
 from phrasescore.errors import NBestError
 from phrasescore.table.phrase_table import words_of
 
-# Moses writes 2^64 - 1 for a place before the first
+# up to 20 digits, because Moses prints position -1 as 2^64 - 1
 _PLACE = rb"[0-9]{1,20}"
 _SPAN = re.compile(rb"(%b)(?:-(%b))?=(%b)(?:-%b)?" % ((_PLACE,) * 4))
 _MARK = re.compile(rb"\|(%b)-(%b)\|" % ((_PLACE,) * 2))
@@ -40,7 +40,7 @@ def phrase_pairs(columns: Sequence[bytes], source: Sequence[bytes]) -> list[Phra
         source: The words of the sentence that it translates.
 
     Raises:
-        NBestError: The list does not say, or what it says does not fit the sentence.
+        NBestError: The line has no segmentation, or one that does not fit the sentence.
 
     >>> line = b"0 ||| la maison .  ||| LM0= -4.5 ||| -1 ||| 0-1=0-1 2=2"
     >>> phrase_pairs(line.split(b"|||"), [b"the", b"house", b"."])
@@ -58,7 +58,7 @@ def phrase_pairs(columns: Sequence[bytes], source: Sequence[bytes]) -> list[Phra
     return _pairs(spans, words, source)
 
 
-# begin and end (the word after the last) of a source phrase, begin of its target phrase
+# a source phrase (its first word, and the word after its last) and its first target word
 _Span = tuple[int, int, int]
 
 
@@ -77,7 +77,7 @@ def _spans_of_column(columns: Sequence[bytes], words: Sequence[bytes]) -> list[_
 
 
 def without_marks(words: bytes) -> bytes:
-    """Take marks such as ``|0-1|``, which Moses's -t leaves, out of words with a space between.
+    """Remove the marks that Moses prints with -t, such as ``|0-1|``.
 
     >>> without_marks(b"la maison |0-1| . |2-2|")
     b'la maison .'
@@ -88,7 +88,7 @@ def without_marks(words: bytes) -> bytes:
 
 
 def _spans_of_marks(tokens: Sequence[bytes]) -> tuple[list[bytes], list[_Span]]:
-    """Take marks such as ``|0-1|`` out of a translation."""
+    """Return the words of a translation without its marks, and the spans of the marks."""
     words: list[bytes] = []
     spans: list[_Span] = []
     begin = 0
@@ -160,7 +160,7 @@ def phrase_spans(entry: NBestEntry, length: int) -> tuple[list[PhraseSpan], list
         length: Words of the source sentence.
 
     Raises:
-        NBestError: The list does not say, or what it says does not fit the sentence.
+        NBestError: The entry has no segmentation, or one that does not fit the sentence.
     """
     words = words_of(entry.words)
     columns = [b""] * 4 + ([] if entry.segmentation is None else [entry.segmentation])

@@ -230,7 +230,7 @@ def tuned_sizes(ini: MosesIni) -> dict[str, int]:
     """
     return {
         feature.name: feature.components
-        for feature in FeatureLayout.of(ini).features
+        for feature in FeatureLayout.from_ini(ini).features
         if any(feature.tuneable)
     }
 

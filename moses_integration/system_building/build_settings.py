@@ -23,7 +23,7 @@ ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
 # a phrase pair can be anywhere in a sentence pair: beyond this, a single one takes too much memory
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 _HIGHEST_ORDER = 6  # of the language model
 _TEMPLATE = """\
 [input-factors]
@@ -117,7 +117,7 @@ class BuildSettings:
     lm_order: Annotated[int, Between(1, _HIGHEST_ORDER)] = 3
     lmplz: str = "auto"
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
-    max_sentence_length: Annotated[int, Between(1, MOST_WORDS)] = 80  # as Moses's documentation
+    max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80  # as Moses's documentation
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1

@@ -1,1 +1,1 @@
-"""Whole phrase and reordering tables: cut down to texts, and surveyed."""
+"""Complete phrase and reordering tables: filtered to a text, pruned, and surveyed."""

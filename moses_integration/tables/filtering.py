@@ -1,4 +1,4 @@
-"""A system cut down to what one text can use: tables filtered to its phrases, all columns kept.
+"""A system filtered to one text: its tables keep the lines whose source phrase occurs in the text.
 
 Phrase tables and reordering tables in text form are filtered; everything else is used as it is.
 Kept lines are copied byte for byte, in order.
@@ -37,23 +37,23 @@ from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens
 
 INI_NAME = "moses.ini"
-_STEPS = "steps"  # the stamps of tables, while the folder is made
+_STEPS = "steps"  # the stamps of finished tables, until the whole folder is finished
 _UNFINISHED = ("part", "journal")
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
-# longer phrases are looked for in the text itself, one by one: there are hardly any
+# the few longer phrases are searched for in the text itself
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
 
 
 class PhraseFilter:
-    """Which source phrases occur in a text.
+    """A test for the source phrases that occur in a text.
 
     Args:
         lines: The text; words are separated by spaces and tabs.
 
     Attributes:
-        digest: Of the words of the text.
+        digest: SHA-256 of the words of the text.
 
     >>> PhraseFilter([b"a b c"]).occurs(b"b c"), PhraseFilter([b"a b c"]).occurs(b"a c")
     (True, False)
@@ -73,16 +73,16 @@ class PhraseFilter:
         self._last: tuple[bytes, bool] = (b"", False)
 
     def occurs(self, phrase: bytes) -> bool:
-        """Tell whether a phrase, with any blanks, occurs in a line of the text."""
+        """Return whether a phrase, with any blanks, occurs in a line of the text."""
+        # lines of one source stand together in a table, so remember the last answer
         if phrase != self._last[0]:
-            self._last = (phrase, self._looked_up(_words(phrase)))
+            words = _words(phrase)
+            joined = b" ".join(words)
+            if len(words) <= _LONGEST_IN_SET:
+                self._last = (phrase, joined in self._phrases)
+            else:
+                self._last = (phrase, b" " + joined + b" " in self._text)
         return self._last[1]
-
-    def _looked_up(self, words: list[bytes]) -> bool:
-        joined = b" ".join(words)
-        if len(words) <= _LONGEST_IN_SET:
-            return joined in self._phrases
-        return b" " + joined + b" " in self._text
 
 
 def _words(line: bytes) -> list[bytes]:
@@ -91,21 +91,21 @@ def _words(line: bytes) -> list[bytes]:
 
 @dataclass(frozen=True)
 class LineCounts:
-    """How many lines a table had, and how many of them stay."""
+    """The number of lines of a table, and the number kept."""
 
     lines: int = 0
     kept: int = 0
 
 
 def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> LineCounts:
-    """Copy the lines whose source phrase occurs; return how many there were and how many stay.
+    """Copy the lines whose source phrase occurs, and count lines.
 
     The same call continues where an earlier one was killed.
 
     Args:
         source: A table.
-        output: Where to; gzip if the name ends in ``.gz``.
-        phrases: Those that occur.
+        output: The filtered table; gzip if the name ends in ``.gz``.
+        phrases: The phrases that occur.
     """
 
     def work(block: list[bytes], counts: LineCounts) -> tuple[bytes, LineCounts]:
@@ -116,7 +116,8 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
 
     return (
         BlockStream(
-            inputs=[],  # a table counts by its size and time of change: reading it takes too long
+            # the table is identified by size and modification time: hashing it takes too long
+            inputs=[],
             asked={"text": phrases.digest, "table": file_state(source)},
             read=lambda _, done: itertools.islice(_line_lists(source), done, None),
             work=work,
@@ -157,38 +158,39 @@ def _line_lists(path: str | Path) -> Iterator[list[bytes]]:
 def filter_system(
     ini: MosesIni, text: Sequence[bytes], folder: str | Path
 ) -> tuple[MosesIni, list[FilteredTable]]:
-    """Filter the tables of a system to a text, once; a second call finds what the first left.
+    """Filter the tables of a system to a text, once; a second call finds the finished folder.
 
     Args:
         ini: The system; its paths resolve against the current directory.
-        text: What will be translated.
-        folder: Gets its name only when everything in it is whole. What a killed call has done
-            stays beside it, for the same call.
+        text: The text to translate.
+        folder: The new folder, which gets its name when everything in it is complete. The work of
+            a killed call stays beside it, and the same call continues it.
 
     Returns:
         The system with absolute paths to the filtered tables, also written to
-        ``folder/moses.ini``, and what was filtered (nothing the second time).
+        ``folder/moses.ini``, and the tables filtered (none the second time).
 
     Raises:
-        InputError: A table does not exist or is damaged, or what its feature is called cannot be
-            the name of a file.
-        ResumeError: Something else stands in the place of its part, or another process makes it.
+        InputError: A table does not exist or is damaged, or the name of its feature cannot be the
+            name of a file.
+        ResumeError: Something else has the name of the unfinished folder, or another process is
+            making the folder.
     """
     folder = Path(folder).absolute()
     names = [
         (feature, filtered_name(ini, feature)) for feature in ini.features if is_filterable(feature)
     ]
-    asked = _asked(ini, text)
+    request = _request(ini, text)
     part = hidden(folder, "part")
     with (
-        held(folder),  # which removes what a killed call left of its own
+        held(folder),  # also removes the lock of a killed call
         only_regular_files(folder),
         only_regular_files(part),
     ):
         if (folder / INI_NAME).exists():
             return MosesIni.read(folder / INI_NAME), []
         tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
-        _make_ready(part, [name for _, name in names])
+        _prepare(part, [name for _, name in names])
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
         try:
@@ -197,9 +199,9 @@ def filter_system(
                 done.append(FilteredTable(feature.name, **counts))
                 ini = ini.with_feature_option(feature.name, "path", str(folder / name))
         except InputError:
-            shutil.rmtree(part)  # a table that must be repaired will be another one
+            shutil.rmtree(part)  # once the table is repaired, its part would be stale
             raise
-        FilterRecord(asked, tuple(done)).write(part / RESULT)
+        FilterRecord(request, tuple(done)).write(part / RESULT)
         write_atomically(part / INI_NAME, ini.to_bytes())
         shutil.rmtree(part / _STEPS, ignore_errors=True)
         part.rename(folder)
@@ -207,23 +209,24 @@ def filter_system(
 
 
 def is_filtered(ini: MosesIni, text: Sequence[bytes], folder: Path) -> bool:
-    """Tell whether a folder has all of what ``filter_system`` would make of these."""
+    """Return whether a folder is the finished result of ``filter_system`` for these inputs."""
     with contextlib.suppress(OSError, JsonError, SettingsError):
         record = parse_record(read_object(folder / RESULT))
-        same = isinstance(record, FilterRecord) and record.asked == _asked(ini, text)
+        same = isinstance(record, FilterRecord) and record.asked == _request(ini, text)
         return same and (folder / INI_NAME).exists()
     return False
 
 
-def _asked(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
+def _request(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
+    """Return the digests that identify a filtered system."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
     }
 
 
-def _make_ready(part: Path, names: Sequence[str]) -> None:
-    """Make the folder that a killed call may have left ready to filter tables of these names."""
+def _prepare(part: Path, names: Sequence[str]) -> None:
+    """Create the unfinished folder, or clean up the one that a killed call has left."""
     if part.is_symlink() or (part.exists() and not part.is_dir()):
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
@@ -235,8 +238,7 @@ def _make_ready(part: Path, names: Sequence[str]) -> None:
     if any(name not in ours and not name.startswith(locks) for name in found.values()):
         raise _foreign(part)
     for path, name in found.items():
-        # parts are left over from a call that was killed, and so are locks: only the holder of the
-        # folder takes locks in it
+        # this process holds the lock of the folder, so all parts and locks inside are stale
         if name.startswith(locks) or path.name != Path(name).name:
             remove(path)
 
@@ -244,7 +246,7 @@ def _make_ready(part: Path, names: Sequence[str]) -> None:
 def _filtered_once(
     table: Path, output: Path, phrases: PhraseFilter, name: str
 ) -> Mapping[str, int]:
-    """Filter a table unless a killed call has done that; return its lines and those that stay."""
+    """Filter a table, unless a killed call has finished it; return the counts of its lines."""
     settings = {"text": phrases.digest, "table": file_state(table)}
     steps = Steps(output.parent / _STEPS)
     steps.do(
@@ -258,26 +260,26 @@ def _filtered_once(
 
 def _foreign(part: Path) -> ResumeError:
     return ResumeError(
-        "this stands where tables are filtered, and has something else in it",
+        "the filtered tables belong here, but this folder has something else in it",
         path=part,
         remedy="move it away",
     )
 
 
 def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
-    """Return what the filtered table of a feature is called in its folder.
+    """Return the name of a feature's filtered table in its folder.
 
     Raises:
-        InputError: What the feature is called cannot be the name of a file.
+        InputError: The name of the feature cannot be the name of a file.
     """
     try:
-        return file_name(feature.name, ".gz", of="feature")
+        return file_name(feature.name, ".gz", "feature")
     except InputError as error:
         raise error.at(ini.path, feature.line) from None
 
 
 def is_filterable(feature: FeatureLine) -> bool:
-    """Tell whether a feature reads a table in text form whose source side is the input's words."""
+    """Return whether a feature reads a text table whose source side is words of the input."""
     if feature.kind not in {*TEXT_TABLE_KINDS, _REORDERING} or "path" not in feature.options:
         return False
     if feature.options.get("filterable") == "false" or find_binary_file(

@@ -1,6 +1,6 @@
-"""A phrase table without the pairs that some conditions rule out; the other lines stay as they are.
+"""Pruning of a phrase table: drop the pairs that fail a condition, keep the other lines unchanged.
 
-The conditions come in this order, and each judges what those before it have left: a list of pairs,
+The conditions apply in this order, each to the pairs that the previous ones left: a list of pairs,
 the significance test, a threshold, the best of each source. Memory does not depend on the table's
 length. The same command continues after ``kill -9`` and arrives at the same bytes.
 """
@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,13 @@ _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 @dataclass(frozen=True)
 class DropList:
-    """Phrase pairs to drop, held in memory: source and target of a line, with a tab between them.
+    """Phrase pairs to drop, held in memory: a line is source, tab, target.
 
-    Further columns are ignored, so a list may say why. Phrases are compared as sequences of tokens,
-    whatever blanks separate them.
+    Further columns are ignored, so they may hold comments. Phrases are compared as sequences of
+    tokens, whatever blanks separate them.
 
     Args:
-        targets: Of each source, as tokens separated by single blanks.
+        targets: The targets of each source, as tokens separated by single blanks.
         digest: SHA-256 of the list's lines.
     """
 
@@ -65,7 +65,7 @@ class DropList:
 
     @classmethod
     def read(cls, path: str | Path) -> DropList:
-        """Read a plain or gzip file, or ``-``; a pair that stands twice counts once.
+        """Read a plain or gzip file, or ``-``; a repeated pair counts once.
 
         Raises:
             InputError: The file cannot be read, or a line has no tab or no source.
@@ -86,10 +86,10 @@ class DropList:
         return cls(targets, digest.hexdigest())
 
     def find(self, block: TableBlock) -> tuple[NDArray[np.bool_], int]:
-        """Look for the pairs among lines that hold all that the table has of their sources.
+        """Find the listed pairs among all lines of some sources.
 
         Returns:
-            (lines,) bool: which are listed; and how many pairs of the list are among them.
+            (lines,) bool: the listed lines; and the number of distinct listed pairs found.
         """
         listed = np.zeros(len(block), np.bool_)
         found = 0
@@ -119,16 +119,16 @@ def _joined(phrase: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class ColumnRanking:
-    """One score decides.
+    """Ranks pairs by one score.
 
     Args:
-        number: Which, counted from 1.
+        number: The column of the score, counted from 1.
     """
 
     number: int
 
     def values(self, block: TableBlock) -> NDArray[np.float64]:
-        """Return (lines,) float64: the score as the table has it.
+        """Return (lines,) float64: the score as it is in the table.
 
         Raises:
             SettingsError: The table has no such score.
@@ -138,12 +138,12 @@ class ColumnRanking:
 
 @dataclass(frozen=True)
 class WeightedRanking:
-    """The weighted sum of all scores decides, as Moses adds them up for this one feature.
+    """Ranks pairs by the weighted sum of all scores, as Moses computes it for this one feature.
 
     Args:
         weights: One for each score.
-        feature: Whose they are.
-        ini: Where they stand.
+        feature: The feature that has these weights.
+        ini: The file of the feature, for errors.
     """
 
     weights: tuple[float, ...]
@@ -151,7 +151,7 @@ class WeightedRanking:
     ini: str
 
     def values(self, block: TableBlock) -> NDArray[np.float64]:
-        """Return (lines,) float64: sum of weight * max(ln(score as float32), -100).
+        """Return (lines,) float64: the sum of weight * max(ln(score as float32), -100).
 
         Raises:
             IniError: The table has more or fewer scores.
@@ -175,7 +175,10 @@ Ranking: TypeAlias = ColumnRanking | WeightedRanking
 
 
 @compiled
-def _weighted_sums(scores: Any, weights: Any, sums: Any) -> None:
+def _weighted_sums(
+    scores: NDArray[np.float64], weights: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None:
+    # Moses keeps both the probability and its logarithm in single precision
     for line in range(len(scores)):
         total = 0.0
         for i in range(len(weights)):
@@ -189,14 +192,14 @@ def _weighted_sums(scores: Any, weights: Any, sums: Any) -> None:
 
 @dataclass(frozen=True)
 class PruningConditions:
-    """What a pair must meet to be kept; ``None`` where nothing is asked.
+    """The conditions for keeping a pair; ``None`` for a condition that does not apply.
 
     Args:
-        drop: Pairs that must go.
-        significance: How significant a pair must be.
-        ranking: What threshold and best ones go by.
-        threshold: The least value of the ranking.
-        top: How many targets of a source are kept, the best ones.
+        drop: Pairs to drop.
+        significance: The minimum significance of a pair.
+        ranking: The value that threshold and top compare.
+        threshold: The minimum value of the ranking.
+        top: The number of best targets to keep of each source.
     """
 
     drop: DropList | None = None
@@ -206,7 +209,7 @@ class PruningConditions:
     top: int | None = None
 
     def check(self) -> None:
-        """Raise a SettingsError unless the conditions say something, and all of it."""
+        """Raise a SettingsError unless there is a condition and each condition is complete."""
         compares = self.threshold is not None or self.top is not None
         if self.ranking is not None and not compares:
             raise SettingsError(
@@ -224,8 +227,8 @@ class PruningConditions:
                 remedy="name a score with --column, or a moses.ini with --weights",
             )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all that decides which pairs are kept, as JSON values."""
+    def to_json(self) -> dict[str, object]:
+        """Return everything that decides which pairs are kept, as JSON values."""
         level, ranking = self.significance, self.ranking
         return {
             "drop_list_sha256": None if self.drop is None else self.drop.digest,
@@ -238,19 +241,19 @@ class PruningConditions:
 
 @dataclass(frozen=True)
 class PruningCounts:
-    """What became of the pairs so far.
+    """Numbers of pairs so far.
 
     Args:
-        lines: How many there were.
-        kept: How many are left.
-        sources: How many sources there were.
-        sources_kept: How many have a pair left.
-        listed: How many pairs went because they are listed.
-        insignificant: How many went because they may be there by chance.
-        below: How many were below the threshold.
-        beyond: How many were not among the best.
-        listed_found: How many pairs of the list were there.
-        cramped: For how many the number of sentences was too small for the test.
+        lines: Pairs read.
+        kept: Pairs kept.
+        sources: Sources read.
+        sources_kept: Sources with a pair kept.
+        listed: Pairs dropped because they are listed.
+        insignificant: Pairs dropped by the significance test.
+        below: Pairs dropped below the threshold.
+        beyond: Pairs dropped because they are not among the best of their source.
+        listed_found: Pairs of the list that the table has.
+        cramped: Pairs for which the number of sentences was too small for the test.
     """
 
     lines: int = 0
@@ -271,12 +274,12 @@ class PruningCounts:
 
 @dataclass(frozen=True)
 class PruningReport:
-    """What a run did.
+    """The result of pruning a table.
 
     Args:
-        conditions: What was asked.
-        made: The counts over the whole table, and how the run went.
-        reordering: What was done to the reordering table, if there is one.
+        conditions: The conditions.
+        made: The counts over the whole table, and the course of the run.
+        reordering: The counts of the reordering table, if there is one.
     """
 
     conditions: PruningConditions
@@ -285,19 +288,19 @@ class PruningReport:
 
     @property
     def counts(self) -> PruningCounts:
-        """What became of the pairs, what an earlier, interrupted run did included."""
+        """The numbers of pairs, including those of an earlier, interrupted run."""
         return self.made.counts
 
     @property
     def listed_missing(self) -> int:
-        """How many pairs of the list are not in the table."""
+        """The number of listed pairs that the table lacks."""
         listed = len(self.conditions.drop) if self.conditions.drop is not None else 0
         return max(0, listed - self.counts.listed_found)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the report as JSON values."""
         counts, made = self.counts, self.made
-        result = {
+        result: dict[str, object] = {
             "pairs": counts.lines,
             "kept": counts.kept,
             "sources": counts.sources,
@@ -319,29 +322,30 @@ class PruningReport:
         return result
 
     def __str__(self) -> str:
-        asked, counts = self.conditions, self.counts
+        conditions, counts = self.conditions, self.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
             f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
             f"{counted(counts.sources, 'source')}"
         ]
-        if asked.drop is not None:
+        if conditions.drop is not None:
             lines.append(
                 f"dropped: {counts.listed:,} listed; {self.listed_missing:,} of "
-                f"{counted(len(asked.drop), 'listed pair')} not in the table"
+                f"{counted(len(conditions.drop), 'listed pair')} not in the table"
             )
-        if asked.significance is not None:
-            level = asked.significance
+        if conditions.significance is not None:
+            level = conditions.significance
             lines.append(f"dropped: {counts.insignificant:,} with -ln p up to {level.level:.6g}")
             if counts.cramped:
                 lines.append(
                     f"{counted(counts.cramped, 'pair')} of phrases that were extracted more often "
                     f"than fits into {level.sentences:,} sentences"
                 )
-        if asked.threshold is not None:
-            lines.append(f"dropped: {counts.below:,} below {asked.threshold:g}")
-        if asked.top is not None:
-            lines.append(f"dropped: {counts.beyond:,} beyond the best {asked.top:,} of a source")
+        if conditions.threshold is not None:
+            lines.append(f"dropped: {counts.below:,} below {conditions.threshold:g}")
+        if conditions.top is not None:
+            beyond = f"beyond the best {conditions.top:,} of a source"
+            lines.append(f"dropped: {counts.beyond:,} {beyond}")
         if self.reordering is not None:
             lines.append(str(self.reordering))
         return "\n".join(lines)
@@ -359,10 +363,10 @@ def prune_table(
 
     Args:
         table: A plain or gzip phrase table, sorted as Moses sorts it, or ``-``.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        conditions: What a pair must meet.
-        reordering: A reordering table to be cut to the same pairs, and where to write it.
-        lines_per_block: How many lines to hold at a time.
+        output: The pruned table; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        conditions: The conditions for keeping a pair.
+        reordering: A reordering table to cut to the same pairs, and the file to write it to.
+        lines_per_block: The number of lines to hold at a time.
 
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
@@ -379,7 +383,7 @@ def prune_table(
         return chosen_lines(block, kept), counts + judged
 
     def finish(outputs: JournaledOutputs, counts: PruningCounts) -> None:
-        """Cut the other table while the first has no name yet: both are there, or none."""
+        """Cut the reordering table before the phrase table gets its name: both appear, or none."""
         nonlocal cut
         if not counts.kept:
             raise PhraseTableError(
@@ -409,12 +413,12 @@ def judge(
 
     Args:
         block: All lines of some sources.
-        conditions: What a pair must meet.
+        conditions: The conditions for keeping a pair.
 
     Returns:
-        (lines,) bool, and what became of the pairs.
+        (lines,) bool, and the numbers of pairs.
     """
-    left = [np.ones(len(block), np.bool_)]  # before and after each condition
+    left = [np.ones(len(block), np.bool_)]  # the pairs left before and after each condition
     found = cramped = 0
     listed = np.zeros(len(block), np.bool_)
     if conditions.drop is not None:
@@ -453,15 +457,15 @@ def best_of_runs(
     values: NDArray[np.float64],
     candidates: NDArray[np.bool_],
     run_offsets: NDArray[np.int64],
-    most: int,
+    limit: int,
 ) -> NDArray[np.bool_]:
     """Choose the best lines of each run; of equally good ones those that come first.
 
     Args:
-        values: (lines,) What is compared.
-        candidates: (lines,) Which lines may be chosen.
-        run_offsets: (runs + 1,) Where the runs begin, then the number of lines.
-        most: How many to choose of a run.
+        values: (lines,) The values to compare.
+        candidates: (lines,) The lines that may be chosen.
+        run_offsets: (runs + 1,) The first line of each run, then the number of lines.
+        limit: The maximum number of lines of a run.
 
     Returns:
         (lines,) bool.
@@ -471,6 +475,6 @@ def best_of_runs(
     order = np.lexsort((-values[lines], runs))  # stable
     rank = np.arange(lines.size) - np.searchsorted(runs, runs)
     chosen = np.zeros(candidates.size, np.bool_)
-    # sorted by runs as the lines are, so the ranks are those of the sorted lines
-    chosen[lines[order[rank < most]]] = True
+    # runs stay in their order when sorted, so rank k of a run belongs to its k-th best line
+    chosen[lines[order[rank < limit]]] = True
     return chosen

@@ -1,8 +1,8 @@
 """A lexicalised reordering table cut to the pairs that a pruned phrase table still has.
 
 Both are sorted by ``source |||``, so one walk over both is enough, and memory stays flat. A line
-is kept if its pair, byte for byte, is in the phrase table; pairs that only the reordering table has
-would never be looked up. Pairs that it lacks get Moses's default there, as before.
+is kept if its pair, byte for byte, is in the phrase table; Moses would never look up the others.
+Pairs that the reordering table lacks get Moses's default, as before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,22 @@ from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.byte_scanning import Bytes
 from phrasescore.table.phrase_table import INSPECTED_LINES, TableFormat
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
+
+Positions: TypeAlias = NDArray[np.int64]
+# bytes, (lines, 6) columns, and (runs + 1,) first lines of runs with the same source
+_Runs: TypeAlias = tuple[Bytes, Positions, Positions]
 
 
 @dataclass(frozen=True)
 class CutReordering:
-    """What was done to a reordering table.
+    """The numbers of lines of a reordering table.
 
     Args:
-        lines: How many lines it had.
-        kept: How many are left.
+        lines: Lines read.
+        kept: Lines kept.
     """
 
     lines: int = 0
@@ -41,25 +46,28 @@ class CutReordering:
 
 
 def check_reordering(path: str | Path) -> None:
-    """Look at the beginning of a reordering table, before the hours that its phrase table takes.
+    """Check the beginning of a reordering table before its phrase table takes hours.
 
-    A pipe is left alone, as it cannot be read again.
+    A pipe is not checked, because it cannot be read again.
 
     Raises:
-        InputError: It cannot be read, or is no such table.
+        InputError: The file cannot be read, or is not a reordering table.
     """
     if can_be_read_again(path):
-        next(read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.of_reordering), None)
+        next(
+            read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.from_reordering_lines),
+            None,
+        )
 
 
 def prune_reordering(
     reordering: str | Path, output: str | Path, phrase_table: str | Path
 ) -> CutReordering:
-    """Write the lines of a reordering table whose pairs are in a phrase table, as they are.
+    """Copy the lines of a reordering table whose pairs are in a phrase table.
 
     Args:
         reordering: A plain or gzip reordering table with source and target, sorted.
-        output: Where to; gzip if the name ends in ``.gz``.
+        output: The cut table; gzip if the name ends in ``.gz``.
         phrase_table: A plain or gzip phrase table, sorted.
 
     Raises:
@@ -76,7 +84,7 @@ def prune_reordering(
     stream = BlockStream(
         [reordering],
         None,
-        lambda _, done: read_source_runs(reordering, format_of=TableFormat.of_reordering),
+        lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
         work,
         CutReordering(),
         unlike="another table",
@@ -87,7 +95,7 @@ def prune_reordering(
 
 
 def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
-    """Return the bytes of some of the lines."""
+    """Return the bytes of the chosen lines."""
     data = np.frombuffer(block.text, np.uint8)
     ends = np.flatnonzero(data == ord("\n")) + 1
     if len(ends) < len(block):
@@ -96,17 +104,17 @@ def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
 
 
 class _Pairs:
-    """The pairs of a sorted table, asked for in its order."""
+    """The pairs of a sorted table, which is read forward as pairs are looked up."""
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._blocks = blocks
         self._block = next(blocks, None)
         self._run = 0
 
-    def find(self, wanted: TableBlock) -> Any:
+    def find(self, wanted: TableBlock) -> NDArray[np.bool_]:
         """Return (lines,) bool: whether the pair of each line is in the table.
 
-        Each call must ask for later sources than the one before.
+        Each call must look up later sources than the previous one.
         """
         found = np.zeros(len(wanted), np.bool_)
         run = 0
@@ -125,15 +133,17 @@ class _Pairs:
 
 
 @compiled
-def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tuple[int, int]:
-    """Walk over two lists of runs until one ends; return where each is.
+def _match(
+    wanted: _Runs, table: _Runs, run: int, table_run: int, found: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """Walk over two lists of runs until one ends; return the position in each.
 
     Args:
-        wanted: Bytes, columns and offsets of the runs of the lines to look up.
-        table: The same of the lines among which to look.
+        wanted: The lines to look up.
+        table: The lines to search.
         run: The first run to look up.
-        table_run: The first run to look at.
-        found: (lines,) bool, filled where a line's pair is there.
+        table_run: The first run to search.
+        found: (lines,) set to True where the table has a line's pair.
     """
     wanted, table, found = borrowed((wanted, table, found))
     data, spans, offsets = wanted
@@ -154,8 +164,8 @@ def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tup
 
 
 @compiled
-def _are_ordered(data: Any, rows: Any) -> bool:
-    """Tell whether the targets of some lines are sorted, as Moses leaves them."""
+def _are_ordered(data: Bytes, rows: Positions) -> bool:
+    """Return whether the targets of some lines are sorted, as Moses writes them."""
     for line in range(1, len(rows)):
         if compare_phrases(data, rows[line], data, rows[line - 1], TARGET) < 0:
             return False
@@ -163,9 +173,10 @@ def _are_ordered(data: Any, rows: Any) -> bool:
 
 
 @compiled
-def _has_target(data: Any, row: Any, other: Any, rows: Any, ordered: bool) -> bool:
-    """Tell whether one of the lines ``rows`` of ``other`` has the target of a line."""
+def _has_target(data: Bytes, row: Positions, other: Bytes, rows: Positions, ordered: bool) -> bool:
+    """Return whether one of the lines ``rows`` of ``other`` has the target of a line."""
     low, high = 0, len(rows)
+    # binary search in sorted targets; otherwise `middle` is `low`, a linear scan
     while low < high:
         middle = (low + high) // 2 if ordered else low
         order = compare_phrases(data, row, other, rows[middle], TARGET)

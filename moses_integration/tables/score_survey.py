@@ -1,8 +1,8 @@
-"""A look at every score of a phrase table: what Moses's logarithm would make of it.
+"""A survey of the scores of a phrase table after Moses's logarithm.
 
-Moses reads a score as float32, takes the natural logarithm and floors it at -100; zero is floored,
-and so is all below 3.715e-44. A few such scores are normal. A column full of them says that
-something else than probabilities was written.
+Moses reads a score as float32, takes the natural logarithm and floors it at -100; that affects
+zero and everything below 3.715e-44. A few such scores are normal. A column full of them does not
+hold probabilities.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FLOOR_LN = -100.0
 
 @dataclass
 class ScoreSurvey:
-    """How many scores of a table are of each kind.
+    """Counts of the odd values of each score.
 
     Args:
-        scores: How many scores each phrase pair has.
+        scores: The number of scores of a phrase pair.
 
     Attributes:
-        lines: How many phrase pairs there are.
-        zeros: (scores,) int64, in how many lines each score is zero.
-        floored: The same of a logarithm that is floored, zeros included.
-        infinite: The same of scores beyond the largest float32, which Moses takes for infinite.
-        above_one: The same of scores above 1.
+        lines: The number of phrase pairs.
+        zeros: (scores,) int64, the lines in which each score is zero.
+        floored: The lines in which its logarithm is floored, zeros included.
+        infinite: The lines in which it exceeds the largest float32 and is infinite for Moses.
+        above_one: The lines in which it is above 1.
     """
 
     scores: int
@@ -54,7 +54,7 @@ class ScoreSurvey:
         self.lines += len(block)
 
     def warnings(self) -> tuple[str, ...]:
-        """Say which scores are floored, one sentence for each."""
+        """Return one sentence for each score that is floored in some lines."""
         counts = zip(self.zeros.tolist(), self.floored.tolist(), strict=True)
         return tuple(
             f"score {number} {floored_share(floored, zeros, self.lines)}"
@@ -64,7 +64,7 @@ class ScoreSurvey:
 
 
 def floored_share(floored: int, zeros: int, lines: int) -> str:
-    """Say in how many of the lines a score is floored."""
+    """Describe how often a score is floored."""
     share = f"is floored at -100 by Moses in {floored:,} of {lines:,} lines ({floored / lines:.1%})"
     return share + (f", {zeros:,} of them zero" if zeros else "")
 

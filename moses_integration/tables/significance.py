@@ -1,15 +1,15 @@
-"""Is a phrase pair there by chance? Fisher's exact test on the counts of a phrase table.
+"""Fisher's exact test on the counts of a phrase table: is a phrase pair there by chance?
 
 Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that hold the source phrase, the
 target phrase, and both, and ask how likely it is that two unrelated phrases would meet that often:
 the upper tail of the hypergeometric distribution, p. They keep a pair if -ln p is above a level.
 A pair that was seen once, of phrases that were seen once (1-1-1), has p = 1/N for N sentences.
 
-Here the counts are those of the table's fifth column, ``C(target) C(source) C(pair)``: how often
-phrases were extracted, not in how many sentences. A phrase that comes twice in a sentence, or is
-extracted with several partners, counts more than once. So frequent phrases may have been extracted
-more often than there are sentences. Where the counts of a pair leave no room in N, the test takes
-the smallest table with room for the two phrases side by side, C(source) + C(target) in all.
+This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
+phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
+extracted with several partners, counts more than once, so frequent phrases may have been extracted
+more often than there are sentences. Where N is too small for the counts of a pair, the test uses
+the smallest table in which both phrases have room side by side, C(source) + C(target) in all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
     BLANKS,
     LINE_FEED,
+    Bytes,
     column_after,
     find_byte,
     parse_decimal,
@@ -36,23 +36,23 @@ from phrasescore.table.byte_scanning import (
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
-# how far a level that has a name is from ln N, as in Moses's contrib/sigtest-filter
+# distance of the named levels from ln N, as in Moses's contrib/sigtest-filter
 _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
 # columns from the end of the scores to the counts
 _TO_COUNTS = 2
 # whole numbers above this need not be doubles
 _LARGEST_COUNT = 2.0**53
-_ENOUGH = 1e-17  # a term of a sum that is smaller, relative to the sum, changes nothing
+_ENOUGH = 1e-17  # terms smaller than this share of their sum change nothing in double precision
 
 
 @dataclass(frozen=True)
 class SignificanceLevel:
-    """Which pairs are significant.
+    """The condition for a significant pair.
 
     Args:
-        level: What -ln p must exceed.
-        sentences: How many sentence pairs the phrases were extracted from.
+        level: The bound that -ln p must exceed.
+        sentences: The number of sentence pairs that the phrases were extracted from.
     """
 
     level: float
@@ -60,7 +60,7 @@ class SignificanceLevel:
 
     @classmethod
     def parse(cls, text: str, sentences: int) -> SignificanceLevel:
-        """Take a level as a user writes it.
+        """Parse a level as a user writes it.
 
         Args:
             text: A number, or ``a+e``: just above alpha = ln N, so that 1-1-1 pairs go, or
@@ -87,7 +87,7 @@ class SignificanceLevel:
         """Test the pairs of some lines.
 
         Returns:
-            (lines,) bool: which are significant; and for how many N was too small.
+            (lines,) bool: the significant pairs; and the number of pairs for which N was too small.
 
         Raises:
             PhraseTableError: A line has no such counts.
@@ -102,8 +102,8 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
     """Return (lines, 3) float64: how often target, source and pair were extracted.
 
     Raises:
-        PhraseTableError: A line has not three whole numbers in its fifth column, of which the last
-            is at least 1 and none of the others is smaller than it.
+        PhraseTableError: The fifth column of a line is not three whole numbers, the last of them at
+            least 1 and not greater than the others.
     """
     counts = np.zeros((len(block), 3))
     row = _read_counts(block.data, block.spans, counts)
@@ -113,7 +113,7 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
 
 
 def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
-    """Say what is wrong with the counts of a line."""
+    """Describe what is wrong with the counts of a line."""
     line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
     column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
     numbers = column.split()
@@ -131,17 +131,17 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
         problem = f"the counts are {text!r}, which are not all whole numbers"
         remedy = (
             "extract rules with --NoFractionalCounting, or prune by other conditions: Fisher's "
-            "test knows no parts of a phrase pair"
+            "test needs whole counts"
         )
     else:
-        problem = f"the counts are {text!r}: no pair can be rarer than once or more frequent than "
+        problem = f"the counts are {text!r}: a pair occurs at least once, and at most as often as "
         problem += "its phrases"
     return PhraseTableError(problem, path=block.path, line=block.first_line + row, remedy=remedy)
 
 
 @compiled
-def _read_counts(data: Any, spans: Any, counts: Any) -> int:
-    """Fill in the counts of all lines; return the first line without good ones, -1 if none."""
+def _read_counts(data: Bytes, spans: NDArray[np.int64], counts: NDArray[np.float64]) -> int:
+    """Fill in the counts of all lines; return the first bad line, or -1."""
     data, spans, counts = borrowed((data, spans, counts))
     text_end = len(data) - len(GAP)  # the last line need not end in a line feed
     for line in range(len(spans)):
@@ -165,8 +165,8 @@ def _read_counts(data: Any, spans: Any, counts: Any) -> int:
 
 
 @compiled
-def _test_all(counts: Any, sentences: float, values: Any) -> int:
-    """Fill in -ln p of all pairs; return for how many ``sentences`` was too small."""
+def _test_all(counts: NDArray[np.float64], sentences: float, values: NDArray[np.float64]) -> int:
+    """Fill in -ln p of all pairs; return the number for which ``sentences`` was too small."""
     cramped = 0
     for line in range(len(counts)):
         target, source, pair = counts[line, 0], counts[line, 1], counts[line, 2]
@@ -180,13 +180,13 @@ def _test_all(counts: Any, sentences: float, values: Any) -> int:
 
 @compiled
 def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
-    """Return -ln of the probability that two phrases meet so often by chance, or more often.
+    """Return -ln p, where p is the probability of at least this many meetings by chance.
 
     Args:
-        pair: How often they met.
-        source: How often the one was there, at least ``pair``.
-        target: How often the other was there, at least ``pair``.
-        total: Out of how many, at least ``source + target - pair``.
+        pair: How often the phrases met.
+        source: How often the source phrase occurred, at least ``pair``.
+        target: How often the target phrase occurred, at least ``pair``.
+        total: The number of sentence pairs, at least ``source + target - pair``.
     """
     # the four cells of the table: both, the one, the other, neither
     both, one, other = pair, source - pair, target - pair
@@ -195,15 +195,15 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
     if both > mode:
         term = share = 1.0
         first = _ln_term(both, one, other, neither)
-        # from here on every term is smaller than the one before
+        # beyond the mode every term of the upper tail is smaller than the previous one
         while one > 0 and other > 0 and term > _ENOUGH * share:
             term *= one * other / ((both + 1) * (neither + 1))
             share += term
             both, one, other, neither = both + 1, one - 1, other - 1, neither + 1
         return -(first + math.log(share))
     if both == 0 or neither == 0:
-        return 0.0  # they cannot meet less often
-    # most of the distribution: what is left is the sum of the smaller terms below
+        return 0.0  # fewer meetings are impossible, so p is 1
+    # the upper tail is most of the distribution: sum the lower tail, and take p = 1 - sum
     both, one, other, neither = both - 1, one + 1, other + 1, neither - 1
     term = share = 1.0
     first = _ln_term(both, one, other, neither)

@@ -1,9 +1,9 @@
-"""A map as a page to browse and as a picture for a paper.
+"""Drawing a map: an HTML page to browse, or a picture for a paper.
 
-The page is one HTML file that needs no network: hover, search, zoom to a cluster. Bokeh draws; its
-program is in the file. The page's own script talks to it in plain calls: Bokeh's callbacks in text
-would need ``eval``, which the page forbids itself. The picture has the whole map, and its largest
-clusters at a larger scale.
+The page is a single HTML file that needs no network, with hover, search and zoom to a cluster. It
+contains BokehJS, which draws the points. The page's own script calls BokehJS directly, because
+Bokeh's textual callbacks need ``eval``, which the page's content security policy forbids. The
+picture shows the whole map, and the largest clusters at a larger scale.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,26 +25,28 @@ if TYPE_CHECKING:
     from bokeh.models import Range1d
     from bokeh.plotting import figure as BokehFigure  # noqa: N812 - a class
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
 
-# the map has four ninths of the picture, each zoom one: row and column
+# a grid of 3 x 3: the map covers four cells, each zoomed cluster one cell (row, column)
 _ZOOMS = ((0, 2), (1, 2), (2, 2), (2, 1), (2, 0))
 _SIZE = 11.0  # inches of a side
-_RASTERISED = 1000  # so many points are pixels in SVG and PDF, which open at once then
+_RASTERISED = 1000  # from this many points on, SVG and PDF hold pixels, which open quickly
 _ZOOM_MARGIN = 0.1  # around a cluster, as a share of its extent
-_POINTS = {"zoom": 6.5, "map": 7.5}  # of letters
-_LONGEST = 45  # letters of a text
-_MAX_TEXTS = 400  # that are tried in a zoom
-_APART = 1.5  # pixels around a text
+_POINTS = {"zoom": 6.5, "map": 7.5}  # font sizes
+_LONGEST = 45  # characters of a label
+_MAX_TEXTS = 400  # labels to try in a zoomed cluster
+_APART = 1.5  # pixels around a label
 _TEMPLATES = Path(__file__).parent / "templates"
-_EXAMPLES = 3  # of a cluster, in the list
+_EXAMPLES = 3  # of a cluster, in the page's list
 _MARGIN = 0.04  # around all points, as a share of their extent
-_LETTERS = 12  # pixels of the texts beside points, as the page's script counts them
+_LETTERS = 12  # pixels of the labels' font; the page's script counts on it
 _TOOLTIP = '<div class="tip">@text</div>'
 
 
 def check_page() -> None:
-    """Find out before the work begins whether a page could be written at its end.
+    """Check before the work begins that a page can be written.
 
     Raises:
         MissingDependencyError: Bokeh or Jinja2 is not installed.
@@ -60,7 +62,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
     """Write the page.
 
     Args:
-        path: Where to.
+        path: Output file.
         drawn: The map.
 
     Raises:
@@ -73,7 +75,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
     from jinja2.utils import htmlsafe_json_dumps
 
     program = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-    # text in a script ends at this, wherever it stands
+    # this string would end the page's script element
     assert "</script" not in program
     values = {
         "drawn": drawn,
@@ -87,7 +89,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
             }
             for number, cluster in enumerate(drawn.clusters)
         ],
-        # the template's own filter sorts keys, and Bokeh reads what it names before it is named
+        # not the template's tojson filter: it sorts keys, and Bokeh needs definitions before uses
         "item": htmlsafe_json_dumps(json_item(_figure(drawn), ID("map"))),
         "program": program,
     }
@@ -95,7 +97,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
 
 
 def _figure(drawn: DrawnMap) -> BokehFigure:
-    """Return the plot; the page's script finds its parts by their names."""
+    """Return the plot; the page's script looks its parts up by ``name``."""
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
@@ -112,13 +114,13 @@ def _figure(drawn: DrawnMap) -> BokehFigure:
     )
     found = ColumnDataSource({"x": [], "y": []}, name="found")
     written = ColumnDataSource({"x": [], "y": [], "text": []}, name="written")
-    middles = [cluster.middle for cluster in drawn.clusters]
+    centres = [cluster.centre for cluster in drawn.clusters]
     names = ColumnDataSource(
         {
-            "x": [x for x, _ in middles],
-            "y": [y for _, y in middles],
-            "text": [str(number + 1) for number in range(len(middles))],
-            "colour": [cluster_colour(number) for number in range(len(middles))],
+            "x": [x for x, _ in centres],
+            "y": [y for _, y in centres],
+            "text": [str(number + 1) for number in range(len(centres))],
+            "colour": [cluster_colour(number) for number in range(len(centres))],
         },
         name="names",
     )
@@ -171,16 +173,16 @@ def draw_map(path: str | Path, drawn: DrawnMap) -> None:
     """Write the picture.
 
     Args:
-        path: Where to, in the format of the name.
+        path: Output file; the extension chooses the format.
         drawn: The map.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        SettingsError: The name has no format, or the file cannot be written.
+        SettingsError: The extension is not a format, or the file cannot be written.
     """
     zooms = drawn.clusters[: len(_ZOOMS)]
     with warnings.catch_warnings(), saved_figure(path, _SIZE, _SIZE) as figure:
-        # a letter that the font lacks is an empty box in the picture, which says enough
+        # a character that the font lacks is drawn as an empty box; no warning is needed
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         grid = figure.add_gridspec(3, 3)
         end = 2 if zooms else 3
@@ -192,7 +194,7 @@ def draw_map(path: str | Path, drawn: DrawnMap) -> None:
         whole.set_aspect("equal", adjustable="datalim")
         for number, axes in enumerate(parts):
             _frame(axes, drawn, number)
-        # lay the figure out for good: where texts have room is a matter of pixels
+        # fix the layout before labels are placed: whether a label fits depends on pixels
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         _name_clusters(whole, drawn)
@@ -217,7 +219,7 @@ def _draw_points(axes: Axes, drawn: DrawnMap) -> None:
 
 
 def _frame(axes: Axes, drawn: DrawnMap, number: int) -> None:
-    """Show one cluster in axes of its own."""
+    """Zoom axes to one cluster, in a frame of its colour."""
     cluster = drawn.clusters[number]
     left, right, low, high = cluster.box
     side = max(right - left, high - low) * (0.5 + _ZOOM_MARGIN)
@@ -229,11 +231,11 @@ def _frame(axes: Axes, drawn: DrawnMap, number: int) -> None:
 
 
 def _name_clusters(axes: Axes, drawn: DrawnMap) -> None:
-    """Write the names of clusters over the map, those that have zooms first and numbered."""
+    """Write the names of clusters over the map; zoomed clusters come first and are numbered."""
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.8, "linewidth": 0.8}
     named = [
         axes.text(
-            *cluster.middle,
+            *cluster.centre,
             plain_label(f"{number + 1}: {cluster.name}" if number < len(_ZOOMS) else cluster.name),
             fontsize=_POINTS["map"],
             fontweight="bold" if number < len(_ZOOMS) else "normal",
@@ -247,7 +249,7 @@ def _name_clusters(axes: Axes, drawn: DrawnMap) -> None:
 
 
 def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
-    """Write as many texts as there is room for, those of some points first."""
+    """Label as many points as there is room for, those of ``first`` before the others."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     x, y = drawn.places.T
     inside = (left < x) & (x < right) & (low < y) & (y < high)
@@ -267,10 +269,10 @@ def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
     _keep_apart(axes, written)
 
 
-def _keep_apart(axes: Axes, written: Sequence[Any]) -> None:
-    """Take away texts that would leave the axes, or touch those before them."""
+def _keep_apart(axes: Axes, written: Sequence[Text]) -> None:
+    """Remove labels that leave the axes or touch an earlier label."""
     room = axes.get_window_extent()
-    taken: list[Any] = []
+    taken: list[Bbox] = []
     for text in written:
         box = text.get_window_extent().padded(_APART)
         leaves = box.x0 < room.x0 or box.x1 > room.x1 or box.y0 < room.y0 or box.y1 > room.y1

@@ -1,8 +1,7 @@
-"""A map of phrases or words in two dimensions: chosen, laid out and grouped.
+"""Maps of phrases or words in two dimensions: selection, layout and clusters.
 
-Points that are near each other in the map are so in the model; far distances and directions mean
-nothing. The layout is Barnes-Hut t-SNE (van der Maaten, 2013), with which the paper drew its
-figures 4 and 5.
+Points that are close in the map are close in the model; long distances and directions mean nothing.
+The layout is Barnes-Hut t-SNE (van der Maaten, 2013), as in figures 4 and 5 of the paper.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ if TYPE_CHECKING:
 
 MIN_POINTS = 10
 PERPLEXITY = 30.0
-NO_CLUSTER = "#8a8f98"  # of points in none; grey enough on white and on black
-# black, the last, is not seen on a dark page
+NO_CLUSTER = "#8a8f98"  # a grey that is visible on white and on black pages
+# without black, the last colour, which is invisible on a dark page
 _CLUSTER_COLOURS = COLOURS[:-1]
-# how Moses writes characters that mean something to it; the last is the one that the others have
+# Moses's escapes; the ampersand comes last because all the other escapes contain it
 _ESCAPED = (
     *((b"&bar;", b"|"), (b"&#124;", b"|"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&bra;", b"[")),
     *((b"&ket;", b"]"), (b"&quot;", b'"'), (b"&apos;", b"'"), (b"&#91;", b"["), (b"&#93;", b"]")),
     (b"&amp;", b"&"),
 )
-# van der Maaten's own program begins so, too: fewer dimensions, found by their variance
+# van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
-# With fewer points or threads, threads mostly wait for each other: for 5,000 points two take 76 s
-# of processor time where one takes 53, and on a busy machine longer.
+# With fewer points or threads, the threads mostly wait for each other: on 5,000 points two threads
+# take 76 s of processor time where one takes 53 s, and even longer on a busy machine.
 _POINTS_FOR_THREADS, _MIN_THREADS = 1000, 4
 _MIN_CLUSTER = 5  # points
-_MIN_SHARE = 200  # a cluster has at least one point in so many
-_MAX_CLUSTERS = 24  # the largest
-_WORDS = 3  # of a cluster's name
-_INSIDE = (0.05, 0.95)  # of a cluster's points, along x and y; a few stray far
+_MIN_SHARE = 200  # a cluster has at least one in this many of all points
+_MAX_CLUSTERS = 24
+_WORDS = 3  # in a cluster's name
+_INSIDE = (0.05, 0.95)  # quantiles of a cluster's box: a few points stray far
 
 
 # -- points ------------------------------------------------------------------------------------
@@ -56,19 +55,19 @@ _INSIDE = (0.05, 0.95)  # of a cluster's points, along x and y; a few stray far
 
 @dataclass(frozen=True)
 class MapPoints:
-    """The things that a map shows, and their vectors.
+    """The phrases or words of a map, and their vectors.
 
     Args:
-        texts: N phrases or words, as a reader sees them.
+        texts: N phrases or words, with Moses's escapes undone.
         vectors: ``(N, D)``.
-        noun: What one is called.
-        of: How many there were to choose from.
+        noun: ``phrase`` or ``word``.
+        among: Number of phrases or words that the N were chosen from.
     """
 
     texts: tuple[str, ...]
     vectors: Vectors
     noun: str
-    of: int
+    among: int
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -81,17 +80,17 @@ def random_phrases(
     count: int,
     seed: int,
 ) -> MapPoints:
-    """Draw distinct phrases of a table, each with the same chance.
+    """Draw a uniform sample of the distinct phrases of a table, in one pass.
 
-    Each phrase has a number that depends on it and the seed alone, and those with the lowest ones
-    are taken: in one pass, however often a phrase stands there, and wherever.
+    Each phrase is hashed with the seed, and the phrases with the lowest hashes are taken, so the
+    sample does not depend on where or how often a phrase occurs.
 
     Args:
-        phrases: Of the table.
+        phrases: The phrases of the table.
         vocabulary: The words that the model reads.
-        summaries: Of that model.
-        count: How many to draw at most.
-        seed: Another one draws others.
+        summaries: Computes the vectors of the phrases.
+        count: Maximum number of phrases to draw.
+        seed: Seed of the draw.
 
     Raises:
         CorpusError: The model knows no phrase.
@@ -107,28 +106,28 @@ def random_phrases(
         seen = np.union1d(seen, digests)
         ids = joined([ids, block])
         keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
-        # sorted, each once
+        # unique sorts the keys
         keys, rows = np.unique(keys, return_index=True)
         keys, ids = keys[:count], ids.select(rows[:count])
     if not len(ids):
-        raise phrases.none()
+        raise phrases.no_phrase_error()
     texts = tuple(map(shown, phrase_texts(ids, vocabulary)))
-    return MapPoints(texts, summaries.of(ids), "phrase", len(seen))
+    return MapPoints(texts, summaries.encode(ids), "phrase", len(seen))
 
 
 def frequent_words(
     known: WordVectors, count: int, table: str | Path | None, factor: int
 ) -> MapPoints:
-    """Take a model's most frequent words, or those of them that a table has.
+    """Take a model's most frequent words, or the most frequent words of a table.
 
     Args:
         known: Words and their vectors, the most frequent first.
-        count: How many to take at most.
-        table: A phrase table, or ``None``.
-        factor: Which factor of a factored token is the word.
+        count: Maximum number of words.
+        table: Phrase table that must contain the words, or ``None``.
+        factor: The factor of factored tokens that is the word.
 
     Raises:
-        CorpusError: The table has none of them.
+        CorpusError: The model knows no word of the table.
     """
     rows = np.arange(len(known.words))
     if table is not None:
@@ -154,7 +153,7 @@ def _in_table(path: str | Path, known: WordVectors, factor: int) -> NDArray[np.b
 
 
 def shown(text: bytes) -> str:
-    """Return a text as a reader sees it, what Moses escaped written out.
+    """Return a text with Moses's escapes undone.
 
     >>> shown(b"don &apos;t &amp;lt;")
     "don 't &lt;"
@@ -168,7 +167,7 @@ def shown(text: bytes) -> str:
 
 
 def check_layout() -> None:
-    """Find out before the work begins whether a map can be laid out.
+    """Check before the work begins that a map can be laid out.
 
     Raises:
         MissingDependencyError: scikit-learn is not installed.
@@ -180,15 +179,15 @@ def check_layout() -> None:
 
 
 def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
-    """Return places, ``(N, 2)``; the same for the same vectors, seed and machine.
+    """Return coordinates, ``(N, 2)``, reproducible for the same vectors, seed and machine.
 
     Args:
-        vectors: ``(N, D)``, of at least ten things.
-        seed: For what is random in it.
+        vectors: ``(N, D)`` with N at least ten.
+        seed: Seed of the layout.
         threads: CPU threads.
 
     Raises:
-        SettingsError: There are too few, or all are the same.
+        SettingsError: There are too few vectors, or all are equal.
     """
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
@@ -215,13 +214,13 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
         method="barnes_hut",
         init="pca",
         learning_rate="auto",
-        # about how many neighbours of each count
+        # roughly the number of neighbours that t-SNE considers for each point
         perplexity=min(PERPLEXITY, (N - 1) / 3),
         random_state=random_state,
         n_jobs=threads,
     )
     many = N >= _POINTS_FOR_THREADS and threads >= _MIN_THREADS
-    # scikit-learn's own limit leaves out the loop over the points
+    # n_jobs does not limit the OpenMP loop over the points
     with threadpool_limits(threads if many else 1):
         return np.asarray(method.fit_transform(narrow), np.float32)
 
@@ -231,34 +230,34 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
 
 @dataclass(frozen=True)
 class PointCluster:
-    """A dense place.
+    """A dense region of the map.
 
     Args:
         name: Its most typical words.
-        members: The numbers of its points, those nearest to its middle first.
-        middle: Where its name stands.
-        box: Left, right, low and high ends of where nearly all of it is.
+        members: Indices of its points, nearest to the centre first.
+        centre: Position of the name, x and y.
+        box: Left, right, bottom and top of a box around nearly all points.
     """
 
     name: str
     members: NDArray[np.int64]
-    middle: tuple[float, float]
+    centre: tuple[float, float]
     box: tuple[float, float, float, float]
 
 
 def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[PointCluster]:
-    """Find the dense places of a map with HDBSCAN, the largest first.
+    """Find the clusters of a map with HDBSCAN, the largest first.
 
     Args:
-        places: ``(N, 2)``.
-        texts: N phrases, or words that stand in the order of their frequency.
+        places: ``(N, 2)`` coordinates.
+        texts: N phrases, or N words in the order of their frequency.
     """
     from sklearn.cluster import HDBSCAN
 
-    least = max(_MIN_CLUSTER, len(places) // _MIN_SHARE)
-    if len(places) < 2 * least:
+    min_size = max(_MIN_CLUSTER, len(places) // _MIN_SHARE)
+    if len(places) < 2 * min_size:
         return []
-    method = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True)
+    method = HDBSCAN(min_cluster_size=min_size, cluster_selection_method="leaf", copy=True)
     numbers = method.fit_predict(places)
     groups = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
     groups.sort(key=lambda rows: -len(rows))
@@ -274,18 +273,18 @@ def _cluster(
     rows: NDArray[np.int64],
 ) -> PointCluster:
     there = places[rows]
-    middle = np.median(there, axis=0)
-    rows = rows[np.argsort(((there - middle) ** 2).sum(axis=1), kind="stable")]
+    centre = np.median(there, axis=0)
+    rows = rows[np.argsort(((there - centre) ** 2).sum(axis=1), kind="stable")]
     (left, low), (right, high) = np.quantile(there, _INSIDE, axis=0).tolist()
     name = _name([words[row] for row in np.sort(rows).tolist()], everywhere, len(words))
-    x, y = middle.tolist()
+    x, y = centre.tolist()
     return PointCluster(name, rows, (x, y), (left, right, low, high))
 
 
 def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int) -> str:
-    """Return the words that are most typical: frequent here, and more so than elsewhere.
+    """Return the most typical words: frequent in the cluster, and less frequent elsewhere.
 
-    Of words that stand here once each, which is how it is in a map of words, the first ones.
+    In a map of words, where each word occurs once, these are the first words of the cluster.
     """
     here = Counter(word for each in members for word in dict.fromkeys(each))
     weights = {
@@ -297,15 +296,15 @@ def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int
 
 @dataclass(frozen=True)
 class DrawnMap:
-    """Points and their clusters.
+    """A laid-out map, ready to be drawn.
 
     Args:
-        title: What it is a map of.
-        subtitle: From what, and how it was made.
-        noun: What a point is, e.g. ``phrase``.
-        texts: N of them.
-        places: ``(N, 2)``.
-        clusters: The largest first.
+        title: Title of the picture or page.
+        subtitle: Where the points come from, and how the map was made.
+        noun: What a point is: ``phrase`` or ``word``.
+        texts: The text of each of N points.
+        places: ``(N, 2)`` coordinates.
+        clusters: Clusters, the largest first.
     """
 
     title: str
@@ -316,14 +315,14 @@ class DrawnMap:
     clusters: tuple[PointCluster, ...]
 
     def cluster_numbers(self) -> NDArray[np.int64]:
-        """(N,) the cluster of each point, -1 for none."""
+        """Return (N,) the number of each point's cluster, -1 for none."""
         numbers = np.full(len(self.texts), -1, np.int64)
         for number, cluster in enumerate(self.clusters):
             numbers[cluster.members] = number
         return numbers
 
     def colours(self) -> list[str]:
-        """(N,) the colour of each point."""
+        """Return (N,) the colour of each point."""
         return [
             NO_CLUSTER if number < 0 else cluster_colour(number)
             for number in self.cluster_numbers().tolist()
@@ -331,5 +330,5 @@ class DrawnMap:
 
 
 def cluster_colour(number: int) -> str:
-    """Return the colour of a cluster; they come again, so clusters are told by number, too."""
+    """Return the colour of a cluster; colours repeat, so clusters are numbered, too."""
     return _CLUSTER_COLOURS[number % len(_CLUSTER_COLOURS)]

@@ -1,4 +1,4 @@
-"""Phrases that a model reads, of a phrase table or one a line of a text, and their summaries c."""
+"""Summaries c of phrases, and reading the phrases: from a phrase table, or one on each line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import must_summarise
-from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.sequence_model import END
+from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
-from phrasescore.table.block import LONGEST_PHRASE, read_blocks
+from phrasescore.table.block import MAX_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
@@ -37,28 +36,28 @@ from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 _GROUP = {"cpu": 2048, "cuda": 16384}
 _CHUNK = {"cpu": 256, "cuda": 4096}
 _PANEL = 1024
-_LONG = 64  # words that a chunk is padded to at most
+_LONG = 64  # the largest area of a padded chunk, in words per phrase
 _PHRASES_AT_ONCE = 16_384
 _TEXTS_AT_ONCE = 65_536
 
 Rows: TypeAlias = NDArray[np.int64]
-# reads sorted, distinct phrases into their summaries, (N, H)
+# encodes sorted, distinct phrases into their summaries, (N, H)
 Encode: TypeAlias = Callable[[TokenSequences], Tensor]
 
 
 class TablePhrases:
-    """The phrases of a table whose words a model knows, block by block, distinct within a block.
+    """The phrases of a table whose words a model knows, as arrays of word ids.
 
-    A phrase with an unknown word does not count: all unknown words are one to the model, so
-    different phrases would look alike. Phrases are ids; none takes a Python object.
+    A phrase with an unknown word is skipped: all unknown words are the same word to the model, so
+    different phrases would look alike.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         loaded: The model.
-        min_words: How many words a phrase must have.
+        min_words: Minimum number of words of a phrase.
 
     Attributes:
-        unknown: How many phrases were left out so far because of an unknown word.
+        unknown: Number of phrases skipped so far because of an unknown word.
     """
 
     def __init__(self, path: str | Path, loaded: LoadedModel, min_words: int = 1) -> None:
@@ -69,11 +68,11 @@ class TablePhrases:
         self.unknown = 0
 
     def blocks(self) -> Iterator[TokenSequences]:
-        """Yield the phrases, as ids.
+        """Yield the phrases as word ids, block by block, distinct within a block.
 
         Raises:
             InputError: The file cannot be read.
-            PhraseTableError: It breaks the format.
+            PhraseTableError: The file breaks the format.
         """
         with Progress("reading the phrase table", unit="lines") as progress:
             for block in read_blocks(self._path):
@@ -88,18 +87,18 @@ class TablePhrases:
                 progress.advance(len(block))
 
     def all(self) -> TokenSequences:
-        """Return all the phrases of the table, each once, in the order of their first lines.
+        """Return the distinct phrases of the whole table, in the order of their first lines.
 
         Raises:
-            CorpusError: There is none.
+            CorpusError: The model knows none of them.
         """
         ids = distinct(joined(list(self.blocks())))
         if not len(ids):
-            raise self.none()
+            raise self.no_phrase_error()
         return ids
 
-    def none(self) -> CorpusError:
-        """Return the error for a table without any such phrase."""
+    def no_phrase_error(self) -> CorpusError:
+        """Return the error to raise if the model knows no phrase of the table."""
         at_least = "" if self._min_words == 1 else f" of at least {self._min_words} words"
         return CorpusError(
             f"the model knows all words of no {self._side} phrase{at_least} in this table "
@@ -110,24 +109,24 @@ class TablePhrases:
 
 
 def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences, JoinedTexts]:
-    """Read phrases, one a line; words that the model does not know are ``<unk>`` to it.
+    """Read one phrase per line; words that the model does not know become ``<unk>``.
 
     Returns:
-        The ids of N phrases, and their texts.
+        The word ids of N phrases, and their texts.
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is empty or longer than a model reads in any time, or the file is empty.
+        CorpusError: A line is empty or too long for a model to read, or the file is empty.
     """
     ids, texts, lengths = [], [], list[int]()
     for block in Texts((path,), columns=1, factor=loaded.model.settings.factor).blocks():
         spans = block.tokens[0]
         words = np.diff(spans.offsets)
-        wrong = np.flatnonzero((words == 0) | (words > LONGEST_PHRASE))
+        wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
         if len(wrong):
             row = int(wrong[0])
             raise CorpusError(
-                f"a phrase of {words[row]:,} words, where a model reads at most {LONGEST_PHRASE:,}"
+                f"a phrase of {words[row]:,} words, where a model reads at most {MAX_PHRASE:,}"
                 if words[row]
                 else "an empty phrase",
                 path=path,
@@ -144,7 +143,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
 
 
 def texts_of(ids: TokenSequences, vocabulary: Vocabulary) -> JoinedTexts:
-    """Write out phrases whose words are all known, with few Python objects at a time."""
+    """Return the texts of phrases of known words, with few Python objects alive at a time."""
     parts, lengths = [], list[NDArray[np.int64]]()
     for begin in range(0, len(ids), _TEXTS_AT_ONCE):
         rows = np.arange(begin, min(begin + _TEXTS_AT_ONCE, len(ids)))
@@ -155,7 +154,7 @@ def texts_of(ids: TokenSequences, vocabulary: Vocabulary) -> JoinedTexts:
 
 
 def joined(parts: Sequence[TokenSequences]) -> TokenSequences:
-    """Put some phrases after others."""
+    """Concatenate sequences of phrases."""
     if not parts:
         return from_lists([])
     tokens = np.concatenate([part.tokens for part in parts])
@@ -163,7 +162,7 @@ def joined(parts: Sequence[TokenSequences]) -> TokenSequences:
 
 
 def distinct(ids: TokenSequences) -> TokenSequences:
-    """Return each phrase where it comes first."""
+    """Return the distinct phrases in the order of their first occurrence."""
     return ids.select(np.flatnonzero(is_first(first_rows(phrase_digests(ids.tokens, ids.offsets)))))
 
 
@@ -175,26 +174,25 @@ def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class PhraseSummaries:
-    """The summaries c that a model makes of phrases.
+    """Computes the summaries c of phrases.
 
-    Phrases are sorted and cut into groups, as for scores. Equal phrases are read once, and equal
-    prefixes where the kind of model has faster steps. Each core works on groups of its own.
+    Phrases are sorted and cut into groups, as in scoring. Equal phrases are encoded once; the gated
+    unit also encodes equal prefixes once. Each core works on its own groups.
 
     Args:
         loaded: The model, on any device.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Attributes:
-        size: H, the numbers of a summary.
+        size: H, the length of a summary.
 
     Raises:
-        ModelError: Models of its kind make no summary.
+        ModelError: Models of this kind have no summaries.
     """
 
     def __init__(self, loaded: LoadedModel, device: str = "auto") -> None:
         must_summarise(loaded.model.settings, loaded.path)
         model = loaded.model
-        assert isinstance(model, EncoderDecoder | AttentionModel)
         place = choose_device(device)
         self._folder = loaded.path
         self.size = model.settings.hidden
@@ -208,22 +206,22 @@ class PhraseSummaries:
                 self._free.put(make())
 
     def blocks(self, phrases: TokenSequences) -> Iterator[Vectors]:
-        """Yield the summaries of some thousand phrases at a time, in their order.
+        """Yield the summaries of all phrases in order, some thousands at a time.
 
         Raises:
-            ModelError: The model gives no numbers.
+            ModelError: A summary is not finite.
         """
         with Progress("reading phrases", len(phrases), "phrases") as progress:
             for begin in range(0, len(phrases), _PHRASES_AT_ONCE):
                 rows = np.arange(begin, min(begin + _PHRASES_AT_ONCE, len(phrases)))
-                yield self.of(phrases.select(rows))
+                yield self.encode(phrases.select(rows))
                 progress.advance(len(rows))
 
-    def of(self, phrases: TokenSequences) -> Vectors:
-        """Return the summaries of N phrases of ids, without </s>, ``(N, H)``, in their order.
+    def encode(self, phrases: TokenSequences) -> Vectors:
+        """Return the summaries of N phrases (ids without </s>), ``(N, H)``, in their order.
 
         Raises:
-            ModelError: The model gives no numbers.
+            ModelError: A summary is not finite.
         """
         found = np.empty((len(phrases), self.size), np.float32)
         nothing = TokenSequences(np.empty(0, np.int32), np.zeros(len(phrases) + 1, np.int64))
@@ -243,9 +241,9 @@ class PhraseSummaries:
         return found
 
     def _read(self, phrases: TokenSequences, rows: Rows, found: Vectors) -> None:
-        """Fill in the summaries of sorted rows."""
+        """Encode the phrases of sorted ``rows`` into the same rows of ``found``."""
         part = phrases.select(rows)
-        new = is_new(part)
+        new = is_new(part)  # sorted, so equal phrases are neighbours
         encode = self._free.get()
         try:
             with torch.inference_mode():
@@ -255,10 +253,8 @@ class PhraseSummaries:
             self._free.put(encode)
 
 
-def _encoder_maker(
-    model: EncoderDecoder | AttentionModel, device: torch.device
-) -> Callable[[], Encode]:
-    """Return a function that makes the encoder of one thread."""
+def _encoder_maker(model: SequenceModel, device: torch.device) -> Callable[[], Encode]:
+    """Return a factory of encoders; each thread needs its own."""
     group, chunk = _GROUP[device.type], _CHUNK[device.type]
     if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
         weights = pack(model, device, torch.float32, _PANEL)
@@ -266,7 +262,7 @@ def _encoder_maker(
     placed = copy.deepcopy(model).to(device).eval()
 
     def encode(phrases: TokenSequences) -> Tensor:
-        """Read phrases, those of about one length together."""
+        """Encode phrases in batches of similar length."""
         order = np.argsort(phrases.lengths, kind="stable")
         found = torch.empty(len(phrases), placed.settings.hidden, device=device)
         for cut in cut_by_area(phrases.lengths[order], chunk, chunk * _LONG):

@@ -1,14 +1,16 @@
-"""Figure 3 of Cho et al. (2014): a model's ln p of phrase pairs against that by their table.
+"""Figure 3 of Cho et al. (2014): ln p of phrase pairs by a model against ln p by their table.
 
-The difference of two ln p says little by itself. A pair whose source was seen once has p = 1 in the
-table whatever its target, and ln p of a model falls with every word. So a pair is compared with
-pairs like it: by least squares over pairs drawn at random, ln p of the model is expected to be
+The difference of the two ln p says little by itself. A pair whose source was seen once has p = 1 in
+the table whatever its target is, and the model's ln p falls with every word. Each pair is therefore
+compared with similar pairs: a least-squares fit over randomly drawn pairs predicts the model's ln p
+as
 
     a + b * ln p of the table + c * words + d * [p of the table is 1]
 
-with a spread that grows with the root of the number of words. A disagreement is as strong as the
-number of such standard deviations by which a pair lies above or below. The model disagrees upwards
-if it lies above what is expected and above the table, downwards if below both.
+with a standard deviation that grows with the square root of the number of words. The strength of a
+disagreement is the number of standard deviations between a pair and its prediction. The model is
+"higher" on a pair if its ln p exceeds both the prediction and the table's ln p, and "lower" if its
+ln p is below both.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from phrasescore.table.phrase_table import Entry, Side, TableFormat
 
 NEAR, FAR = 1.0, 5.0  # nats
 _PAIRS_AT_ONCE = 8192
-# where all pairs lie on a line, rounding is all that is left of a deviation
+# if all pairs lie exactly on the fitted plane, a smaller deviation is rounding error
 _MIN_DEVIATION = 1e-9
 
 
@@ -40,14 +42,14 @@ _MIN_DEVIATION = 1e-9
 
 @dataclass(frozen=True)
 class DrawnPairs:
-    """Some lines of a table.
+    """Randomly drawn lines of a table.
 
     Args:
         path: The table.
-        format: What all its lines have in common.
-        numbers: Of the lines, from 1, ascending.
-        lines: Their bytes, without line feeds.
-        among: How many lines the table has.
+        format: The format that all its lines share.
+        numbers: Line numbers from 1, ascending.
+        lines: The bytes of the lines, without line feeds.
+        among: Number of lines of the whole table.
     """
 
     path: str | Path
@@ -57,7 +59,7 @@ class DrawnPairs:
     among: int
 
     def blocks(self, pairs: int = _PAIRS_AT_ONCE) -> Iterator[TableBlock]:
-        """Yield them in blocks, whose first lines are places among the drawn ones, from 1."""
+        """Yield the lines in blocks; a block counts its lines among the drawn ones, from 1."""
         for begin in range(0, len(self.lines), pairs):
             lines = self.lines[begin : begin + pairs]
             text = b"".join(line + b"\n" for line in lines)
@@ -67,13 +69,13 @@ class DrawnPairs:
 def draw_pairs(
     table: str | Path, count: int, seed: int, lines_per_block: int = LINES_PER_BLOCK
 ) -> DrawnPairs:
-    """Draw pairs of a table, each with the same chance; all of them if there are no more.
+    """Draw a uniform sample of a table's pairs; all pairs if the table has no more than ``count``.
 
     Args:
         table: A plain or gzip phrase table, in any order, or ``-``.
-        count: How many.
-        seed: For the random numbers.
-        lines_per_block: How many lines to hold at a time.
+        count: Number of pairs to draw.
+        seed: Seed of the random numbers.
+        lines_per_block: Number of lines to hold in memory at a time.
 
     Raises:
         InputError: The table cannot be read or breaks its format.
@@ -83,9 +85,9 @@ def draw_pairs(
     with Progress("drawing pairs", unit="lines") as progress:
         for block in read_blocks(table, lines_per_block):
             numbers = random_numbers(block.first_line + np.arange(len(block)), seed)
-            for row in kept.candidates(numbers).tolist():
-                line = block.first_line + row
-                kept.offer(float(numbers[row]), line, (line, block.line(row)))
+            rows = kept.candidates(numbers)
+            lines = ((block.first_line + row, block.line(row)) for row in rows.tolist())
+            kept.add(numbers[rows], lines)
             among, found = among + len(block), block.format
             progress.advance(len(block))
     drawn = sorted(kept.items())
@@ -97,9 +99,9 @@ class PairScores:
     """ln p of N pairs.
 
     Args:
-        table: (N,) by the table, at least -100.
-        model: (N,) by the model, or by another score of the table.
-        words: (N,) how many words were predicted, </s> counted.
+        table: (N,) ln p by the table, at least -100.
+        model: (N,) ln p by the model, or by another score of the table.
+        words: (N,) number of predicted words, </s> included.
     """
 
     table: NDArray[np.float64]
@@ -112,9 +114,9 @@ class Scores:
     """The two scores to compare.
 
     Args:
-        column: The score of the table that is p, counted from 1.
-        model: What gives the other p, or the number of a score that a model has written.
-        factor: Which factor of a token counts.
+        column: Number of the table's score, counted from 1.
+        model: The model, or the number of a score that a model has written into the table.
+        factor: The factor of factored tokens that the model reads.
     """
 
     column: int
@@ -123,16 +125,16 @@ class Scores:
 
     @property
     def predicted(self) -> Side:
-        """The side whose p is asked for, given the other."""
+        """The predicted side: p(this side | other side)."""
         return "target" if isinstance(self.model, int) else self.model.sides[1][0]
 
-    def of(self, block: TableBlock) -> PairScores:
-        """Return ln p of the pairs of a block.
+    def score(self, block: TableBlock) -> PairScores:
+        """Return both ln p of each pair of a block.
 
         Raises:
             SettingsError: The table has no such score.
-            PhraseTableError: A score is no probability, or a token lacks the factor.
-            ModelError: The model gives something that is not a log-probability.
+            PhraseTableError: A score is above 1, or a token lacks the factor.
+            ModelError: The model returns a value that is not a log-probability.
         """
         table = logarithms(probabilities(block, self.column))
         words = np.diff(block.token_spans(self.predicted, self.factor).offsets) + 1
@@ -151,12 +153,12 @@ ScoredBlock: TypeAlias = tuple[TableBlock, PairScores]
 
 
 def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[ScoredBlock]:
-    """Return pairs in blocks, with their ln p; errors name the lines of the table."""
+    """Return the drawn pairs in blocks with their scores; errors name the table's own lines."""
     scored = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
         for block in drawn.blocks():
             try:
-                scored.append((block, scores.of(block)))
+                scored.append((block, scores.score(block)))
             except PhrasescoreError as error:
                 if error.line is not None:
                     error.line = drawn.numbers[error.line - 1]
@@ -166,10 +168,10 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[ScoredBlock]:
 
 
 def _scored_blocks(table: str | Path, scores: Scores, total: int) -> Iterator[ScoredBlock]:
-    """Yield a whole table of ``total`` lines in blocks, with ln p of their pairs."""
+    """Yield a whole table of ``total`` lines in blocks, with the scores of their pairs."""
     with Progress("scoring the table", total=total, unit="pairs") as progress:
         for block in read_blocks(table):
-            yield block, scores.of(block)
+            yield block, scores.score(block)
             progress.advance(len(block))
 
 
@@ -178,16 +180,16 @@ def _scored_blocks(table: str | Path, scores: Scores, total: int) -> Iterator[Sc
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over drawn pairs.
+    """Statistics over the drawn pairs.
 
     Args:
-        pearson: The correlation of the two ln p; ``None`` where one of them is the same for all.
-        spearman: That of their ranks, equal values sharing the mean of theirs.
-        near: The share of pairs whose ln p differ by at most 1 nat.
-        far: The share of those whose differ by more than 5.
-        above: The share of those to which the model gives more than the table.
-        mean_table: The mean of ln p by the table.
-        mean_model: That by the model.
+        pearson: Correlation of the two ln p; ``None`` if one of them is constant.
+        spearman: Rank correlation; equal values share their mean rank.
+        near: Share of pairs whose two ln p differ by at most 1 nat.
+        far: Share of pairs whose two ln p differ by more than 5 nats.
+        above: Share of pairs to which the model gives a higher probability than the table.
+        mean_table: Mean ln p by the table.
+        mean_model: Mean ln p by the model.
     """
 
     pearson: float | None
@@ -199,8 +201,8 @@ class Agreement:
     mean_model: float
 
     @classmethod
-    def of(cls, scores: PairScores) -> Agreement:
-        """Compare the two ln p of at least one pair."""
+    def from_scores(cls, scores: PairScores) -> Agreement:
+        """Compare the two ln p of one or more pairs."""
         difference = scores.model - scores.table
         return cls(
             _correlation(scores.table, scores.model),
@@ -225,7 +227,7 @@ class Agreement:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (N,) the rank of each value, the mean of theirs for equal ones."""
+    """Return (N,) the rank of each value; equal values share their mean rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[places])
@@ -242,20 +244,20 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 
 @dataclass(frozen=True)
 class Expectation:
-    """The ln p that a model is expected to give a pair.
+    """The fitted prediction of a model's ln p (see the module's docstring).
 
     Args:
         coefficients: (4,) a, b, c and d.
-        deviation: Of a pair of one word.
+        deviation: Standard deviation of the residual of a pair of one word.
     """
 
     coefficients: NDArray[np.float64]
     deviation: float
 
     @classmethod
-    def of(cls, scores: PairScores) -> Expectation:
-        """Fit it to pairs drawn at random, at least one."""
-        # divided by the root of the words, the residuals of all pairs have one deviation
+    def fit(cls, scores: PairScores) -> Expectation:
+        """Fit the prediction to one or more randomly drawn pairs."""
+        # weighted least squares: dividing by sqrt(words) gives all residuals the same deviation
         roots = np.sqrt(scores.words)
         features = _features(scores) / roots[:, None]
         found = np.linalg.lstsq(features, scores.model / roots, rcond=None)[0]
@@ -264,7 +266,7 @@ class Expectation:
         return cls(coefficients, float(np.sqrt(np.mean(residuals**2))))
 
     def strengths(self, scores: PairScores) -> NDArray[np.float64]:
-        """Return (N,) by how many standard deviations each pair lies above what is expected."""
+        """Return (N,) how many standard deviations each pair lies above its prediction."""
         residuals = scores.model - _features(scores) @ self.coefficients
         if self.deviation < _MIN_DEVIATION:
             return np.zeros(len(residuals))
@@ -281,11 +283,11 @@ class Disagreement:
     """A pair about which model and table disagree.
 
     Args:
-        entry: Its line.
+        entry: The parsed line of the table.
         table: ln p by the table.
         model: ln p by the model.
-        words: Predicted words, </s> counted.
-        strength: Standard deviations above what is expected.
+        words: Number of predicted words, </s> included.
+        strength: Standard deviations above the prediction.
     """
 
     entry: Entry
@@ -296,23 +298,23 @@ class Disagreement:
 
     @property
     def per_word(self) -> float:
-        """The difference of the two ln p, for each predicted word."""
+        """The difference of the two ln p per predicted word."""
         return (self.model - self.table) / self.words
 
 
 def strongest_disagreements(
     scored: Iterable[ScoredBlock], count: int, expected: Expectation
 ) -> tuple[list[Disagreement], list[Disagreement], int]:
-    """Find the strongest disagreements each way among pairs that stream past.
+    """Find the strongest disagreements in both directions, in one pass.
 
     Args:
-        scored: Blocks of pairs.
-        count: How many to keep of each.
-        expected: What the model is expected to give.
+        scored: Blocks of scored pairs.
+        count: Number of pairs to keep in each direction.
+        expected: The fitted prediction.
 
     Returns:
-        Pairs that the model gives more than the table, those that it gives less, each the strongest
-        first, and how many pairs there were.
+        The pairs on which the model is higher, those on which it is lower, the strongest
+        disagreement first in both, and the number of pairs searched.
     """
     higher: LowestItems[Disagreement] = LowestItems(count)
     lower: LowestItems[Disagreement] = LowestItems(count)
@@ -322,16 +324,19 @@ def strongest_disagreements(
         strengths = expected.strengths(scores)
         for sign, kept in ((1.0, higher), (-1.0, lower)):
             agrees = (sign * strengths <= 0) | (sign * (scores.model - scores.table) <= 0)
-            numbers = np.where(agrees, np.inf, -sign * strengths)
-            for row in kept.candidates(numbers).tolist():
-                found = Disagreement(
+            keys = np.where(agrees, np.inf, -sign * strengths)
+            rows = kept.candidates(keys)
+            found = (
+                Disagreement(
                     block.entry(row),
                     float(scores.table[row]),
                     float(scores.model[row]),
                     int(scores.words[row]),
                     float(strengths[row]),
                 )
-                kept.offer(float(numbers[row]), block.first_line + row, found)
+                for row in rows.tolist()
+            )
+            kept.add(keys[rows], found)
     return higher.items(), lower.items(), searched
 
 
@@ -340,14 +345,13 @@ def strongest_disagreements(
 
 @dataclass(frozen=True)
 class ScatterSettings:
-    """How many pairs to compare, and how many to list.
+    """Settings of a comparison.
 
     Args:
-        pairs: How many to draw.
-        disagreements: How many to list each way.
-        whole_table: Whether all pairs of the table are searched for disagreements; otherwise those
-            that were drawn.
-        seed: For the draw.
+        pairs: Number of pairs to draw.
+        disagreements: Number of disagreements to list in each direction.
+        whole_table: Whether to search the whole table for disagreements, not only the drawn pairs.
+        seed: Seed of the draw.
     """
 
     pairs: int = 100_000
@@ -361,14 +365,14 @@ class Comparison:
     """The result of a comparison.
 
     Args:
-        scores: What was compared.
-        drawn: The pairs that were drawn.
-        drawn_scores: Their ln p.
-        agreement: How far these agree.
-        searched: How many pairs were searched for disagreements.
-        expected: What the model was expected to give.
-        higher: Pairs that the model gives more than the table, the strongest disagreement first.
-        lower: Pairs that it gives less, likewise.
+        scores: The two scores that were compared.
+        drawn: The drawn pairs.
+        drawn_scores: The scores of the drawn pairs.
+        agreement: Statistics over the drawn pairs.
+        searched: Number of pairs that were searched for disagreements.
+        expected: The prediction, fitted to the drawn pairs.
+        higher: Pairs on which the model is higher, the strongest disagreement first.
+        lower: Pairs on which the model is lower, the strongest disagreement first.
     """
 
     scores: Scores
@@ -391,34 +395,32 @@ class Comparison:
 def compare(table: str | Path, scores: Scores, settings: ScatterSettings) -> Comparison:
     """Compare ln p of a table's pairs by the table and by a model.
 
-    Memory depends on the pairs that are drawn and listed, not on the table.
+    Memory depends on the number of pairs drawn and listed, not on the size of the table.
 
     Args:
         table: A plain or gzip phrase table, in any order; or ``-``, unless all of it is searched.
-        scores: What to compare.
-        settings: How much to draw and list.
+        scores: The two scores to compare.
+        settings: Numbers of pairs to draw and to list.
 
     Raises:
         InputError: The table cannot be read or breaks its format.
-        SettingsError: It has no such score.
-        ModelError: The model gives something that is not a log-probability.
+        SettingsError: The table has no such score.
+        ModelError: The model returns a value that is not a log-probability.
     """
     if settings.whole_table:
         refuse_pipe(table)
     drawn = draw_pairs(table, settings.pairs, settings.seed)
     scored = score_drawn(drawn, scores)
+    parts = [part for _, part in scored]
     together = PairScores(
-        np.concatenate([part.table for _, part in scored]),
-        np.concatenate([part.model for _, part in scored]),
-        np.concatenate([part.words for _, part in scored]),
+        np.concatenate([part.table for part in parts]),
+        np.concatenate([part.model for part in parts]),
+        np.concatenate([part.words for part in parts]),
     )
-    expected = Expectation.of(together)
+    expected = Expectation.fit(together)
+    blocks: Iterable[ScoredBlock] = scored
     if settings.whole_table and drawn.among > len(drawn.lines):
-        searched_blocks: Iterable[ScoredBlock] = _scored_blocks(table, scores, drawn.among)
-    else:
-        searched_blocks = scored
-    higher, lower, searched = strongest_disagreements(
-        searched_blocks, settings.disagreements, expected
-    )
-    agreement = Agreement.of(together)
+        blocks = _scored_blocks(table, scores, drawn.among)
+    higher, lower, searched = strongest_disagreements(blocks, settings.disagreements, expected)
+    agreement = Agreement.from_scores(together)
     return Comparison(scores, drawn, together, agreement, searched, expected, higher, lower)

@@ -1,6 +1,6 @@
-"""The folder of a comparison: a picture, the drawn pairs, lists of disagreements with reasons.
+"""Results of ``analyze scatter``: picture, drawn pairs, lists of disagreements with reasons.
 
-A list has lines that ``prune --drop`` takes: source, tab, target, and then why.
+The lines of a list begin with source, tab, target, and so are valid input of ``prune --drop``.
 """
 
 from __future__ import annotations
@@ -29,28 +29,27 @@ from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 HIGHER, LOWER, PAIRS = "model-higher.tsv", "model-lower.tsv", "pairs.tsv.gz"
 PICTURE = "scatter"
-# drawn pairs that are enough to say how common a reason is
-_FOR_SHARES = 10_000
+_FOR_SHARES = 10_000  # drawn pairs that are enough to estimate the share of a reason
 _ROWS_AT_ONCE = 8192
-_MOST_POINTS = 2000  # of a picture; more would hide each other
+_MAX_POINTS = 2000  # of a picture; more would hide each other
 _INCHES = 5.0
-_CELLS = 70  # of the density, across
-_OUTSIDE = 5e-3  # the share of points that may lie below an axis, not to press the others together
+_CELLS = 70  # hexagons of the density plot, from left to right
+_OUTSIDE = 5e-3  # share of outliers that may be cut off, so that the rest is not squeezed
 _LINK = re.compile(rb"([0-9]{1,9})-([0-9]{1,9})")
-_SHORTEST_COPY = 3  # letters; shorter words of two languages are often alike
-# one mark for each kind of quotation
+_SHORTEST_COPY = 3  # letters; shorter words of two languages are often equal by chance
+# all kinds of quotation marks count as one
 _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"'))
 
 
 @dataclass(frozen=True)
 class SeenPair:
-    """A pair as its reasons see it.
+    """A pair in the forms that the reasons look at.
 
     Args:
-        entry: Its line.
-        factor: Which factor of a token counts.
-        hierarchical: Whether the table holds rules.
-        known: The vocabularies of a model, if there is one.
+        entry: The parsed line.
+        factor: The factor of factored tokens that is read.
+        hierarchical: Whether the table holds hierarchical rules.
+        known: The vocabularies of the model; empty if the table's own score is compared.
     """
 
     entry: Entry
@@ -60,7 +59,7 @@ class SeenPair:
 
     @cached_property
     def words(self) -> dict[Side, list[bytes]]:
-        """The words of both sides, as a model sees them."""
+        """The words of both sides as a model sees them."""
         columns: dict[Side, bytes] = {"source": self.entry.source, "target": self.entry.target}
         return {
             side: scored_tokens(phrase, side, self.factor, hierarchical=self.hierarchical)
@@ -69,7 +68,7 @@ class SeenPair:
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
-        """The words of source and target, Moses's escapes undone."""
+        """The words of source and target with Moses's escapes undone."""
         source, target = (
             [html.unescape(word.decode("utf-8", "surrogateescape")) for word in words]
             for words in self.words.values()
@@ -78,13 +77,13 @@ class SeenPair:
 
 
 def _singleton(pair: SeenPair) -> str | None:
-    """The pair was extracted once."""
+    """Detect a pair that was extracted once."""
     counts = Counts.parse(pair.entry.counts)
     return "" if counts is not None and counts.pair is not None and counts.pair <= 1 else None
 
 
 def _unknown(pair: SeenPair) -> str | None:
-    """Words that the model does not know, and how many."""
+    """Detect words that the model does not know; the detail is their number."""
     count = sum(
         vocabulary.encode(pair.words[side]).count(UNK_ID) for side, vocabulary in pair.known.items()
     )
@@ -92,26 +91,26 @@ def _unknown(pair: SeenPair) -> str | None:
 
 
 def _length(pair: SeenPair) -> str | None:
-    """One side has more than twice the words of the other: source:target."""
+    """Detect a side with more than twice the words of the other; the detail is both lengths."""
     source, target = (len(words) for words in pair.words.values())
     return f"{source}:{target}" if max(source, target) > 2 * min(source, target) else None
 
 
 def _digits(pair: SeenPair) -> str | None:
-    """The sides have other digits."""
+    """Detect different digits on the two sides."""
     source, target = (Counter(filter(str.isdigit, "".join(words))) for words in pair.texts)
     return "" if source != target else None
 
 
 def _copied(pair: SeenPair) -> str | None:
-    """Words of at least three letters that stand unchanged in the target, and how many."""
+    """Detect source words of three letters or more in the target; the detail is their number."""
     source, target = pair.texts
     words = {word for word in source if sum(map(str.isalpha, word)) >= _SHORTEST_COPY}
     return str(len(words & {*target})) if words & {*target} else None
 
 
 def _unaligned(pair: SeenPair) -> str | None:
-    """More than half of the words of a side have no link: unlinked/all words of both sides."""
+    """Detect a side mostly without alignment links; the detail is unlinked/all words."""
     links = _LINK.findall(pair.entry.alignment)
     if not links:
         return None
@@ -125,7 +124,7 @@ def _unaligned(pair: SeenPair) -> str | None:
 
 
 def _punctuation(pair: SeenPair) -> str | None:
-    """The sides have other marks, whatever the quotation marks look like."""
+    """Detect different punctuation; all kinds of quotation marks count as one."""
     source, target = (
         Counter(word.translate(_QUOTES) for word in words if _is_mark(word)) for words in pair.texts
     )
@@ -136,7 +135,7 @@ def _is_mark(word: str) -> bool:
     return word.isprintable() and not any(map(str.isalnum, word))
 
 
-# name -> what finds it: nothing, or a detail, which may be empty
+# name -> its test, which returns a detail (perhaps empty) or None
 REASONS: dict[str, Callable[[SeenPair], str | None]] = {
     "singleton": _singleton,
     "unknown": _unknown,
@@ -149,7 +148,7 @@ REASONS: dict[str, Callable[[SeenPair], str | None]] = {
 
 
 def reasons(pair: SeenPair) -> dict[str, str]:
-    """Return what applies to a pair: names of ``REASONS`` with their details.
+    """Return the reasons that apply to a pair, with their details.
 
     >>> reasons(SeenPair(Entry(b"in 1990", b"en", b"1", b"0-0", b"3 1 1")))
     {'singleton': '', 'digits': ''}
@@ -159,12 +158,12 @@ def reasons(pair: SeenPair) -> dict[str, str]:
 
 
 def described(found: Mapping[str, str]) -> str:
-    """Write reasons as one field: ``singleton, unknown=2, length=1:5``."""
+    """Format reasons as one field: ``singleton, unknown=2, length=1:5``."""
     return ", ".join(f"{name}={detail}" if detail else name for name, detail in found.items())
 
 
 def shares(found: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Return to which share of some pairs each reason applies."""
+    """Return the share of the pairs to which each reason applies."""
     counts = Counter(name for each in found for name in each)
     return {name: counts[name] / len(found) if found else 0.0 for name in REASONS}
 
@@ -174,21 +173,21 @@ class ScatterRecord(Record):
     """The record of ``analyze scatter``.
 
     Args:
-        pairs: Of the table.
-        drawn_pairs: That were drawn.
-        searched_pairs: That were searched for disagreements.
+        pairs: Number of pairs in the table.
+        drawn_pairs: Number of drawn pairs.
+        searched_pairs: Number of pairs that were searched for disagreements.
         pearson: As in `Agreement`, likewise the next six.
-        spearman: Of the ranks.
+        spearman: Rank correlation.
         near: A share.
         far: A share.
         above: A share.
         mean_table: In nats.
         mean_model: In nats.
-        outside_the_picture: Drawn pairs that the picture does not show.
+        outside_the_picture: Number of drawn pairs that the picture does not show.
         expected: The coefficients and the deviation of `Expectation`.
-        disagreements: By list, its number of pairs and the share of each reason.
-        reasons_of_drawn_pairs: The share of each reason among drawn pairs.
-        provenance: Of the comparison.
+        disagreements: For each list, its number of pairs and the share of each reason.
+        reasons_of_drawn_pairs: The share of each reason among the drawn pairs.
+        provenance: Versions, inputs and settings of the comparison.
     """
 
     kind: ClassVar[str] = "analyze scatter"
@@ -215,10 +214,10 @@ def write_comparison(
     """Write the picture, the drawn pairs, the lists of disagreements and the record.
 
     Args:
-        comparison: What was found.
-        folder: Where to; made if need be.
-        picture: The format of the picture.
-        provenance: Of the comparison.
+        comparison: The result to write.
+        folder: Output folder; created if it does not exist.
+        picture: Format of the picture.
+        provenance: Versions, inputs and settings of the comparison.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -256,7 +255,7 @@ def write_comparison(
 
 
 def _line(found: Disagreement, why: Mapping[str, str]) -> bytes:
-    """Return one line of a list."""
+    """Format one line of a list."""
     entry = found.entry
     counts = Counts.parse(entry.counts)
     fields = [
@@ -271,7 +270,7 @@ def _line(found: Disagreement, why: Mapping[str, str]) -> bytes:
 
 
 def _drawn_lines(comparison: Comparison) -> Iterator[bytes]:
-    """Yield the drawn pairs in the order of the table: source, target, and both ln p."""
+    """Yield the drawn pairs in the order of the table: source, target, ln p by table and model."""
     scores, lines = comparison.drawn_scores, comparison.drawn.lines
     for begin in range(0, len(lines), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)
@@ -287,7 +286,7 @@ def _joined(phrase: bytes) -> bytes:
 
 
 def _draw(comparison: Comparison, path: Path) -> int:
-    """Draw ln p of the drawn pairs; return how many lie outside the picture."""
+    """Draw both ln p of the drawn pairs; return the number of pairs outside the picture."""
     scores, drawn = comparison.scores, comparison.drawn_scores
     p = "p(target | source)" if scores.predicted == "target" else "p(source | target)"
     by = f"score {scores.model} of the table" if isinstance(scores.model, int) else "the model"
@@ -304,24 +303,25 @@ def draw_scatter(
     title: str,
     labels: tuple[str, str],
 ) -> int:
-    """Draw N points of two values of one unit, each axis with the same scale and bounds.
+    """Draw N points; both axes have the same unit, scale and bounds.
 
-    Up to 2,000 are points; of more, colours show how many lie in a cell. A line shows where both
-    values are equal.
+    Up to 2,000 points are drawn one by one; more become a density plot. A dashed line marks equal
+    values.
 
     Args:
-        path: Where to, in the format of the name.
-        across: (N,) the one value of each.
-        up: (N,) the other.
-        title: Above the picture.
-        labels: What the values are, across and up.
+        path: Output file; the extension chooses the format.
+        across: (N,) horizontal values.
+        up: (N,) vertical values.
+        title: Title of the picture.
+        labels: Labels of the horizontal and the vertical axis.
 
     Returns:
-        How many points lie outside, which the title says: at most one in 200 below each axis.
+        The number of points outside the picture, at most one in 200 for each axis. The title
+        states the number.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        SettingsError: The name has no format, or the file cannot be written.
+        SettingsError: The extension is not a format, or the file cannot be written.
     """
     low = min(float(np.quantile(values, _OUTSIDE)) for values in (across, up))
     high = max(float(values.max()) for values in (across, up))
@@ -331,10 +331,10 @@ def draw_scatter(
     outside = int((~inside).sum())
     if outside:
         title += f", {outside:,} of them outside"
-    with saved_figure(path, _INCHES + (len(up) > _MOST_POINTS), _INCHES) as figure:
+    with saved_figure(path, _INCHES + (len(up) > _MAX_POINTS), _INCHES) as figure:
         axes = figure.add_subplot()
-        if len(up) > _MOST_POINTS:
-            # as pixels also in formats for print: thousands of cells would be a large file
+        if len(up) > _MAX_POINTS:
+            # pixels even in vector formats: thousands of hexagons would make a large file
             cells = axes.hexbin(
                 across[inside],
                 up[inside],
@@ -366,7 +366,7 @@ def _seen(entry: Entry, comparison: Comparison) -> SeenPair:
 
 
 def described_lists(record: ScatterRecord) -> Iterable[str]:
-    """Say in a line for each list what its pairs have in common, beside what is usual."""
+    """Yield a line for each list: the shares of its reasons beside those of drawn pairs."""
     usual = record.reasons_of_drawn_pairs
     for name, listed in record.disagreements.items():
         common = ", ".join(

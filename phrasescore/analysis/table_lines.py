@@ -1,10 +1,11 @@
-"""Lines of a phrase table as the analyses read them: probabilities, counts, uniform samples."""
+"""Reading phrase tables for the analyses: probabilities, counts, uniform random samples."""
 
 from __future__ import annotations
 
 import contextlib
-import heapq
 import math
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ from phrasescore.table.phrase_table import phrase_tokens
 
 Item = TypeVar("Item")
 
-# digits were rounded when a table was written
+# a table's digits are rounded, so a probability of 1 may be written slightly above 1
 _MAX_PROBABILITY = 1.0001
 # splitmix64: the increment, the two multipliers of its finaliser, and its shifts
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -27,11 +28,11 @@ _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
-    """Return (lines,) the score ``column``, counted from 1, of each line.
+    """Return (lines,) score number ``column`` of each line, counted from 1.
 
     Raises:
         SettingsError: The table has no such score.
-        PhraseTableError: One is above 1.
+        PhraseTableError: A score is above 1.
     """
     values = block.score_column(column)
     above = np.flatnonzero(values > _MAX_PROBABILITY)
@@ -57,9 +58,9 @@ class Counts:
     """The counts of a pair, in Moses's order.
 
     Args:
-        target: How often the target phrase was extracted.
-        source: How often the source phrase was.
-        pair: How often the two were extracted together; ``None`` where the table has two counts.
+        target: Occurrences of the target phrase in phrase extraction.
+        source: Occurrences of the source phrase.
+        pair: Occurrences of the pair; ``None`` where the table has only two counts.
     """
 
     target: float
@@ -81,25 +82,26 @@ class Counts:
 
 
 def source_counts(block: TableBlock, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (n,) how often the source phrases of some lines were extracted, NaN without counts.
+    """Return (n,) the extraction counts of the source phrases of some lines, NaN without counts.
 
     Args:
-        block: Some lines of a table.
-        rows: (n,) which of them.
+        block: Lines of a table.
+        rows: (n,) rows of the block.
     """
     found = (Counts.parse(block.entry(row).counts) for row in rows.tolist())
     return np.array([math.nan if each is None else each.source for each in found], np.float64)
 
 
 def random_numbers(lines: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """Return (N,) numbers in [0, 1) that depend on the seed and the line number alone.
+    """Return (N,) random numbers in [0, 1) that depend only on the seed and the line number.
 
-    The lines with the lowest numbers are a uniform sample without replacement, whatever the blocks
-    in which a table is read. The generator is splitmix64, applied to the seed and to the line.
+    The lines with the lowest numbers are a uniform sample without replacement, and the sample does
+    not depend on how a table is cut into blocks. The generator is splitmix64, applied to the seed
+    and to the line number.
 
     Args:
         lines: (N,) line numbers.
-        seed: From 0.
+        seed: A number from 0.
     """
     key = _mixed(np.array([seed], np.uint64) * _GOLDEN + _GOLDEN)
     mixed = _mixed((lines.astype(np.uint64) + np.uint64(1)) * _GOLDEN + key)
@@ -113,42 +115,35 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class LowestItems(Generic[Item]):
-    """The items with the lowest numbers among all that were offered; of equal ones the first.
+    """The items with the lowest keys of a stream; of equal keys the first in the stream.
 
     Args:
-        limit: How many to keep.
+        limit: Number of items to keep.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        # the highest number first, and of equal ones the last
-        self._heap: list[tuple[float, int, Item]] = []
+        self._limit, self._bound = limit, math.inf
+        self._kept: list[tuple[float, Item]] = []
 
-    def candidates(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return which of some numbers, in their order, are low enough to be offered now.
+    def candidates(self, keys: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the rows of a block whose keys (n,) are low enough to add; never infinite ones."""
+        rows = np.flatnonzero(keys < self._bound)
+        return rows[np.argsort(keys[rows], kind="stable")[: self._limit]]
 
-        Infinite numbers never are.
-        """
-        bound = -self._heap[0][0] if len(self._heap) == self._limit else np.inf
-        rows = np.flatnonzero(numbers < bound)
-        if len(rows) > self._limit:
-            rows = np.sort(rows[np.argsort(numbers[rows], kind="stable")[: self._limit]])
-        return rows
-
-    def offer(self, number: float, place: int, item: Item) -> None:
-        """Keep an item if its number is one of the lowest.
-
-        Args:
-            number: What decides.
-            place: Its place among all items, which decides between equal numbers.
-            item: What to keep.
-        """
-        entry = (-number, -place, item)
-        if len(self._heap) < self._limit:
-            heapq.heappush(self._heap, entry)
-        elif entry[:2] > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, entry)
+    def add(self, keys: NDArray[np.float64], items: Iterable[Item]) -> None:
+        """Add the candidates of the next block of the stream, (n,) keys and n items."""
+        self._kept += zip(keys.tolist(), items, strict=True)
+        # sorting only when the list has doubled keeps the cost per item constant
+        if len(self._kept) >= 2 * self._limit:
+            self._drop_surplus()
+            self._bound = self._kept[-1][0]
 
     def items(self) -> list[Item]:
-        """Return the kept items, the lowest number first."""
-        return [item for _, _, item in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
+        """Return the kept items, the lowest key first."""
+        self._drop_surplus()
+        return [item for _, item in self._kept]
+
+    def _drop_surplus(self) -> None:
+        # the sort is stable, so of equal keys the item that came first stays first
+        self._kept.sort(key=operator.itemgetter(0))
+        del self._kept[self._limit :]

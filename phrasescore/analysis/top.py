@@ -27,25 +27,29 @@ from phrasescore.runs.progress import Progress
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
 from phrasescore.table.input_files import read_lines
-from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
+from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
-# why a source was taken; "long" where the table has no counts
+# why a source was chosen; "long" where the table has no counts
 Group: TypeAlias = Literal["frequent", "rare", "long", "given"]
 DRAWN: tuple[Group, ...] = ("frequent", "rare", "long")
 
 
 @dataclass(frozen=True)
-class DrawSettings:
-    """Which sources to draw.
+class TopSettings:
+    """Which sources to draw, and how many targets of each to show.
 
     Args:
-        phrases: How many of each group.
-        min_words: The least words of a source.
-        min_targets: The least targets that the table has for it: one leaves nothing to choose.
-        frequent: How often a frequent source was extracted at least.
-        rare: How often a rare one was at most.
-        seed: For the random numbers.
+        phrases: Number of sources to draw for each group.
+        min_words: Minimum number of words of a source.
+        min_targets: Minimum number of targets in the table; one target leaves nothing to rank.
+        frequent: Minimum extraction count of a frequent source.
+        rare: Maximum extraction count of a rare source.
+        seed: Seed of the draw and of the samples.
+        best: Number of targets in the table's list and in the model's list.
+        samples: Number of targets to sample from the model for each source.
+        best_samples: Number of distinct samples to show.
+        unknown: Whether a sample may contain ``<unk>``.
     """
 
     phrases: int = 10
@@ -54,15 +58,19 @@ class DrawSettings:
     frequent: int = 10
     rare: int = 3
     seed: int = 1
+    best: int = 3
+    samples: int = 50
+    best_samples: int = 5
+    unknown: bool = True
 
 
 @dataclass(frozen=True)
 class TableTarget:
-    """One target of a source in the table.
+    """A target of a source in the table.
 
     Args:
-        target: Its tokens, a blank between them.
-        words: What a model sees of them.
+        target: Tokens, separated by single blanks.
+        words: The words that a model sees.
         p: p(target | source) by the table.
     """
 
@@ -72,15 +80,15 @@ class TableTarget:
 
 
 @dataclass(frozen=True)
-class DrawnSource:
-    """A source phrase with all targets of the table.
+class ChosenSource:
+    """A source phrase with all its targets in the table.
 
     Args:
-        group: Why it was taken.
-        source: Its tokens, a blank between them.
-        words: What a model sees of them.
-        count: How often it was extracted, where the table says so.
-        candidates: Its targets in the order of the table; none where the table lacks it.
+        group: Why the source was chosen.
+        source: Tokens, separated by single blanks.
+        words: The words that a model sees.
+        count: Extraction count, ``None`` if the table has no counts.
+        candidates: Targets in the order of the table; none if the table lacks the source.
     """
 
     group: Group
@@ -90,50 +98,39 @@ class DrawnSource:
     candidates: tuple[TableTarget, ...]
 
 
-@dataclass(frozen=True)
-class Draw:
-    """What was drawn.
-
-    Args:
-        sources: Of each group together, in the order of their bytes; given ones as given.
-        among: How many sources each group was drawn from.
-    """
-
-    sources: tuple[DrawnSource, ...]
-    among: dict[Group, int]
-
-
 def draw_sources(
     table: str | Path,
     column: int,
     factor: int,
-    settings: DrawSettings,
+    settings: TopSettings,
     lines_per_block: int = LINES_PER_BLOCK,
-) -> Draw:
+) -> tuple[list[ChosenSource], dict[Group, int]]:
     """Draw long sources of a table that have several targets: frequent ones and rare ones.
 
-    A source without counts is drawn from the group of those, which have only length in common.
+    Sources without counts form a group of their own, of which only the length is known.
 
     Args:
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
-        column: The score that is p(target | source), counted from 1.
-        factor: Which factor of a token a model sees.
-        settings: Which to draw.
-        lines_per_block: How many lines to hold at a time.
+        column: Number of the score that is p(target | source), counted from 1.
+        factor: The factor of factored tokens that a model reads.
+        settings: Which sources to draw.
+        lines_per_block: Number of lines to hold in memory at a time.
+
+    Returns:
+        The sources, group by group, each group in the order of its bytes, and the number of
+        sources that each group was drawn from.
 
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted.
-        SettingsError: It has no such score.
+        SettingsError: The table has no such score.
     """
-    kept: dict[Group, LowestItems[DrawnSource]] = {
+    kept: dict[Group, LowestItems[ChosenSource]] = {
         name: LowestItems(settings.phrases) for name in DRAWN
     }
     among: dict[Group, int] = dict.fromkeys(DRAWN, 0)
-    for block in _blocks(table, lines_per_block):
-        probabilities(block, column)
-        begins = block.run_offsets[:-1]
+    for block in _blocks(table, column, lines_per_block):
+        begins, targets = block.run_offsets[:-1], np.diff(block.run_offsets)
         words = np.diff(block.token_spans("source", factor).offsets)[begins]
-        targets = np.diff(block.run_offsets)
         long = np.flatnonzero((words >= settings.min_words) & (targets >= settings.min_targets))
         numbers = random_numbers(block.first_line + begins[long], settings.seed)
         counts = source_counts(block, begins[long])
@@ -144,12 +141,11 @@ def draw_sources(
         }
         for group, members in groups.items():
             among[group] += int(members.sum())
-            for row in kept[group].candidates(np.where(members, numbers, np.inf)).tolist():
-                drawn = _drawn(block, int(long[row]), group, column, factor)
-                place = block.first_line + int(begins[long[row]])
-                kept[group].offer(float(numbers[row]), place, drawn)
-    sources = [sorted(kept[name].items(), key=lambda each: each.source) for name in DRAWN]
-    return Draw(tuple(source for group in sources for source in group), among)
+            rows = kept[group].candidates(np.where(members, numbers, np.inf))
+            sources = (_chosen(block, run, group, column, factor) for run in long[rows].tolist())
+            kept[group].add(numbers[rows], sources)
+    drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in DRAWN]
+    return list(itertools.chain(*drawn)), among
 
 
 def find_sources(
@@ -158,66 +154,70 @@ def find_sources(
     factor: int,
     wanted: list[bytes],
     lines_per_block: int = LINES_PER_BLOCK,
-) -> Draw:
-    """Look for given sources in a table; one that it lacks has no candidates.
+) -> tuple[list[ChosenSource], dict[Group, int]]:
+    """Look up given sources in a table, as `draw_sources` draws some.
 
     Args:
-        table: See `draw_sources`.
-        column: See `draw_sources`.
-        factor: See `draw_sources`.
-        wanted: Phrases, a blank between their words.
-        lines_per_block: See `draw_sources`.
+        table: As in `draw_sources`, likewise the next two and the last.
+        column: Number of the score.
+        factor: The factor.
+        wanted: Phrases, their words separated by single blanks.
+        lines_per_block: Number of lines.
+
+    Returns:
+        The sources in the order of ``wanted``; one that the table lacks has no candidates.
 
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted.
-        SettingsError: It has no such score.
+        SettingsError: The table has no such score.
     """
-    lacking = set(wanted)
-    found: dict[bytes, DrawnSource] = {}
-    for block in _blocks(table, lines_per_block):
-        probabilities(block, column)
+    sources = {
+        phrase: ChosenSource(
+            "given", phrase, tuple(scored_tokens(phrase, "source", factor)), None, ()
+        )
+        for phrase in wanted
+    }
+    found = 0
+    for block in _blocks(table, column, lines_per_block):
         for run, begin in enumerate(block.run_offsets[:-1].tolist()):
             phrase = block.source(begin)
-            if phrase in lacking:
-                found[phrase] = _drawn(block, run, "given", column, factor)
-    among: dict[Group, int] = {"given": len(found)}
-    for phrase in wanted:
-        if phrase not in found:
-            words = tuple(scored_tokens(phrase, "source", factor))
-            found[phrase] = DrawnSource("given", phrase, words, None, ())
-    return Draw(tuple(found[phrase] for phrase in wanted), among)
+            if phrase in sources:
+                sources[phrase] = _chosen(block, run, "given", column, factor)
+                found += 1
+    return list(sources.values()), {"given": found}
 
 
-def _blocks(table: str | Path, lines: int) -> Iterator[TableBlock]:
+def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
+    """Yield blocks of whole sources whose scores have been checked."""
     with Progress("reading the table", unit="lines") as progress:
         for block in read_source_runs(table, lines):
+            probabilities(block, column)
             yield block
             progress.advance(len(block))
 
 
-def _drawn(block: TableBlock, run: int, group: Group, column: int, factor: int) -> DrawnSource:
-    """Return a source of a block with its targets."""
+def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int) -> ChosenSource:
+    """Return source number ``run`` of a block with its targets."""
     begin, end = block.run_offsets[run : run + 2].tolist()
     p: NDArray[np.float64] = block.score_column(column)[begin:end]
     entries = [block.entry(row) for row in range(begin, end)]
-    hierarchical = block.format.hierarchical
 
-    def seen(phrase: bytes, row: int, side: Literal["source", "target"]) -> tuple[bytes, ...]:
+    def words(phrase: bytes, row: int, side: Side) -> tuple[bytes, ...]:
         try:
+            hierarchical = block.format.hierarchical
             return tuple(scored_tokens(phrase, side, factor, hierarchical=hierarchical))
         except PhraseTableError as error:
             raise error.at(block.path, block.first_line + row) from None
 
     candidates = tuple(
-        TableTarget(_joined(entry.target), seen(entry.target, row, "target"), float(value))
+        TableTarget(_joined(entry.target), words(entry.target, row, "target"), float(value))
         for row, (entry, value) in enumerate(zip(entries, p, strict=True), begin)
     )
-    first = entries[0]
-    counts = Counts.parse(first.counts)
-    return DrawnSource(
+    first, counts = entries[0], Counts.parse(entries[0].counts)
+    return ChosenSource(
         group,
         _joined(first.source),
-        seen(first.source, begin, "source"),
+        words(first.source, begin, "source"),
         None if counts is None else counts.source,
         candidates,
     )
@@ -227,8 +227,8 @@ def _joined(phrase: bytes) -> bytes:
     return b" ".join(phrase_tokens(phrase))
 
 
-def read_phrases(path: str | Path) -> list[bytes]:
-    """Read source phrases, one a line, a blank between their words; one that stands twice is one.
+def read_sources(path: str | Path) -> list[bytes]:
+    """Read distinct source phrases, one a line, their words separated by single blanks.
 
     Raises:
         InputError: The file cannot be read.
@@ -246,32 +246,13 @@ def read_phrases(path: str | Path) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class PreferenceSettings:
-    """How much to show.
-
-    Args:
-        best: Targets by the table and by the model.
-        samples: How many targets of a source are drawn.
-        best_samples: Distinct ones of them to show.
-        seed: For the samples.
-        unknown: Whether a sample may have ``<unk>``.
-    """
-
-    best: int = 3
-    samples: int = 50
-    best_samples: int = 5
-    seed: int = 1
-    unknown: bool = True
-
-
-@dataclass(frozen=True)
 class Preferred:
-    """One target in a list.
+    """A target in a list.
 
     Args:
-        target: Its tokens, a blank between them.
-        value: What it is ranked by: p in the list of the table, ln p in those of the model.
-        times: How often it was drawn; 1 in other lists.
+        target: Tokens, separated by single blanks.
+        value: What the list is ranked by: p in the table's list, ln p in the model's lists.
+        times: Number of times the target was sampled; 1 in the other lists.
     """
 
     target: bytes
@@ -281,7 +262,7 @@ class Preferred:
 
 @dataclass(frozen=True)
 class Preferences:
-    """The lists of one source, the best target first.
+    """The ranked targets of one source, the best first.
 
     Args:
         source: The source, with all its candidates.
@@ -290,7 +271,7 @@ class Preferences:
         samples: The best distinct samples by ln p(target | source) of the model.
     """
 
-    source: DrawnSource
+    source: ChosenSource
     by_table: tuple[Preferred, ...]
     by_model: tuple[Preferred, ...]
     samples: tuple[Preferred, ...]
@@ -298,45 +279,45 @@ class Preferences:
 
 def find_preferences(
     loaded: LoadedModel,
-    sources: Sequence[DrawnSource],
-    settings: PreferenceSettings,
+    sources: Sequence[ChosenSource],
+    settings: TopSettings,
     device: str = "auto",
 ) -> tuple[Preferences, ...]:
-    """Rank the candidates of some sources, and let a model write targets of its own.
+    """Rank the candidates of each source, and sample targets from the model.
 
     Candidates of equal values stay in the order of the table. The samples of a source depend on the
-    seed and on its place among the sources.
+    seed and on the position of the source in ``sources``.
 
     Args:
         loaded: A model that reads sources.
-        sources: Drawn or given ones.
-        settings: How much to show.
+        sources: Sources with their candidates.
+        settings: Numbers of targets and samples.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
-        ModelError: The model gives something that is not a log-probability.
+        ModelError: The model returns a value that is not a log-probability.
     """
     if not sources:
         return ()
     encode = loaded.source_vocabulary.encode
     ids = from_lists([encode(source.words) for source in sources])
-    ln_p = _candidates(loaded, sources, ids, device)
-    samples = _samples(loaded, ids, settings, device)
+    ln_p = _score_candidates(loaded, sources, ids, device)
+    samples = _sample(loaded, ids, settings, device)
     return tuple(
         Preferences(
             source,
             _best(source, [candidate.p for candidate in source.candidates], settings.best),
-            _best(source, of_model.tolist(), settings.best),
-            drawn,
+            _best(source, by_model.tolist(), settings.best),
+            sampled,
         )
-        for source, of_model, drawn in zip(sources, ln_p, samples, strict=True)
+        for source, by_model, sampled in zip(sources, ln_p, samples, strict=True)
     )
 
 
-def _candidates(
-    loaded: LoadedModel, sources: Sequence[DrawnSource], ids: TokenSequences, device: str
+def _score_candidates(
+    loaded: LoadedModel, sources: Sequence[ChosenSource], ids: TokenSequences, device: str
 ) -> list[NDArray[np.float64]]:
-    """Return ln p of the candidates of each source."""
+    """Return the model's ln p of the candidates of each source."""
     counts = [len(source.candidates) for source in sources]
     encode = loaded.target_vocabulary.encode
     targets = from_lists([encode(each.words) for source in sources for each in source.candidates])
@@ -350,12 +331,12 @@ def _candidates(
     return np.split(ln_p, np.cumsum(counts)[:-1])
 
 
-def _samples(
-    loaded: LoadedModel, ids: TokenSequences, settings: PreferenceSettings, device: str
+def _sample(
+    loaded: LoadedModel, ids: TokenSequences, settings: TopSettings, device: str
 ) -> list[tuple[Preferred, ...]]:
     """Return the best samples of each source."""
-    drawn = SampleSettings(settings.samples, settings.seed, best=settings.best_samples)
-    method = Sampling(drawn, TargetSettings(unknown=settings.unknown))
+    how_many = SampleSettings(settings.samples, settings.seed, best=settings.best_samples)
+    method = Sampling(how_many, TargetSettings(unknown=settings.unknown))
     targets = TargetGenerator(loaded.model, method, device).targets(ids)
     texts = phrase_texts(targets.words, loaded.target_vocabulary)
     rows = zip(texts, targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
@@ -363,7 +344,7 @@ def _samples(
     return [tuple(preferred[a:b]) for a, b in itertools.pairwise(targets.offsets.tolist())]
 
 
-def _best(source: DrawnSource, values: list[float], most: int) -> tuple[Preferred, ...]:
-    """Return the candidates of the greatest values, of equal ones those that come first."""
-    order = sorted(range(len(values)), key=lambda row: -values[row])[:most]
+def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Preferred, ...]:
+    """Return the candidates with the highest values; of equal values the first ones."""
+    order = sorted(range(len(values)), key=lambda row: -values[row])[:limit]
     return tuple(Preferred(source.candidates[row].target, values[row]) for row in order)

@@ -1,4 +1,4 @@
-"""The preferred targets of some sources side by side: TSV, Markdown, JSON values, figures."""
+"""Output of ``analyze top``: TSV, Markdown, JSON values, and statistics over the sources."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phrasescore.analysis.top import Draw, DrawSettings, Preferences, Preferred
+from phrasescore.analysis.top import Group, Preferences, Preferred, TopSettings
 from phrasescore.errors import counted
 from phrasescore.table.phrase_table import phrase_tokens
 
 
 @dataclass(frozen=True)
 class ListFigures:
-    """Figures over the sources of a group.
+    """Statistics over the sources of a group.
 
     Args:
-        sources: How many.
-        tied: The share of those whose best p in the table two targets have, or more.
-        same_best: The share, among the others with two targets or more, of those whose best target
-            is the same by the model; ``None`` where there are no others.
-        table_words: The mean length of the best target by the table.
-        model_words: That of the best by the model.
-        sample_words: That of the best sample.
-        new: The share whose best sample is no target of the table.
+        sources: Number of sources.
+        tied: Share of sources whose highest p in the table belongs to two or more targets.
+        same_best: Share of sources whose best target is the same by table and model, among those
+            with two or more targets and no tie; ``None`` if there are none.
+        table_words: Mean length of the table's best target.
+        model_words: Mean length of the model's best target.
+        sample_words: Mean length of the best sample.
+        new: Share of sources whose best sample is not a target of the table.
     """
 
     sources: int
@@ -38,8 +38,8 @@ class ListFigures:
     new: float
 
     @classmethod
-    def of(cls, lists: Sequence[Preferences]) -> ListFigures | None:
-        """Look at the sources that the table has; ``None`` if there are none."""
+    def from_lists(cls, lists: Sequence[Preferences]) -> ListFigures | None:
+        """Summarise the sources that the table has; ``None`` if there are none."""
         known = [each for each in lists if each.by_table]
         if not known:
             return None
@@ -69,9 +69,15 @@ class ListFigures:
 
 
 def summarised(
-    draw: Draw, preferences: Sequence[Preferences], settings: DrawSettings
+    among: dict[Group, int], preferences: Sequence[Preferences], settings: TopSettings
 ) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Return lines that say what was drawn and what it has in common, and that by group."""
+    """Return a summary as lines of text, and the statistics of each group.
+
+    Args:
+        among: Number of sources that each group was drawn from.
+        preferences: The ranked targets of all sources.
+        settings: The settings of the draw.
+    """
     meaning = {
         "frequent": f"extracted {settings.frequent:,} times or more",
         "rare": f"extracted {settings.rare:,} times or less",
@@ -81,14 +87,14 @@ def summarised(
     long += counted(settings.min_targets, "target")
     lines: list[str] = []
     by_group: dict[str, dict[str, Any]] = {}
-    for group, among in draw.among.items():
+    for group, total in among.items():
         members = [each for each in preferences if each.source.group == group]
         drawn = len(members)
         if group == "given":
-            lines.append(f"{among:,} of {drawn:,} sources are in the table")
-        elif among or (group != "long" and not draw.among["long"]):
-            lines.append(f"{drawn:,} of {among:,} sources {long}, {meaning[group]}")
-        found = ListFigures.of(members)
+            lines.append(f"{total:,} of {drawn:,} sources are in the table")
+        elif total or (group != "long" and not among["long"]):
+            lines.append(f"{drawn:,} of {total:,} sources {long}, {meaning[group]}")
+        found = ListFigures.from_lists(members)
         if found is not None:
             lines.append(str(found))
             by_group[group] = dataclasses.asdict(found)
@@ -119,21 +125,21 @@ _TITLES = {
     "given": "Source phrases",
 }
 _MARKDOWN_HEADER = ("source", "by the table", "by the model", "samples of the model")
-# what Markdown or HTML would take for more than a letter
+# characters with a meaning in Markdown or HTML, as character references
 _SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "&<>|[]*_`\\~$"})
 
 
 def written(preferences: Sequence[Preferences], path: str | Path) -> bytes:
-    """Return the table in the format of a file's name: Markdown for ``.md``, otherwise TSV."""
+    """Return the bytes to write: Markdown if the name of the file ends in ``.md``, else TSV."""
     if Path(path).suffix.lower() == ".md":
         return markdown(preferences)
     return tsv(preferences)
 
 
 def tsv(preferences: Iterable[Preferences]) -> bytes:
-    """Return lines of tab-separated fields, ``HEADER`` first: a line for each source and rank.
+    """Return tab-separated fields: ``HEADER``, then a line for each source and rank.
 
-    The fields of a list that has no more entries are empty. Phrases stand as in the table.
+    The fields of a list that has ended are empty. Phrases keep the bytes of the table.
     """
     lines = [b"\t".join(name.encode() for name in HEADER)]
     for each in preferences:
@@ -154,7 +160,7 @@ def tsv(preferences: Iterable[Preferences]) -> bytes:
 
 
 def markdown(preferences: Iterable[Preferences]) -> bytes:
-    """Return tables like those of the paper, one for each group of sources."""
+    """Return tables laid out like those of the paper, one for each group of sources."""
     lines: list[str] = []
     for group, members in itertools.groupby(preferences, key=lambda each: each.source.group):
         lines += ["", f"**{_TITLES[group]}**", ""] if lines else [f"**{_TITLES[group]}**", ""]
@@ -171,7 +177,7 @@ def markdown(preferences: Iterable[Preferences]) -> bytes:
 
 
 def json_values(preferences: Iterable[Preferences]) -> list[dict[str, Any]]:
-    """Return all of it as JSON values; bytes that are no UTF-8 stand as escapes."""
+    """Return all lists as JSON values; bytes that are not UTF-8 become escapes."""
     return [
         {
             "group": each.source.group,
@@ -205,7 +211,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _shown(phrase: bytes) -> str:
-    """Return a phrase that Markdown shows letter by letter."""
+    """Escape a phrase so that Markdown shows every character of it."""
     return _text(phrase).translate(_SPECIAL)
 
 

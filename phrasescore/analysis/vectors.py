@@ -1,4 +1,4 @@
-"""Word vectors of a model of any kind, and files of vectors; none of it needs torch."""
+"""Word vectors of models of any kind, and files of vectors, without torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,15 @@ from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import SPECIALS, UNK_ID, Vocabulary
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 _SHOWN = 60  # bytes of a word in an error
-# the same bytes for the same content, whenever they are written
+# a fixed date makes equal content equal bytes
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 Vectors: TypeAlias = NDArray[np.float32]
-# the bytes of N texts, one after the other, and (N + 1,) int64, where each begins
+# the bytes of N texts, concatenated, and their (N + 1,) int64 offsets
 JoinedTexts: TypeAlias = tuple[bytes, NDArray[np.int64]]
 
 
@@ -34,8 +37,8 @@ class WordVectors:
     """The words of one side, the most frequent first, and their vectors.
 
     Args:
-        side: Source or target of a text, whichever of them the model reads.
-        words: Without </s> and <unk>.
+        side: Side of the corpus, whichever of the two the model reads.
+        words: The words, without </s> and <unk>.
         vectors: ``(words, E)``, without the bias that all words of a side share.
     """
 
@@ -44,11 +47,11 @@ class WordVectors:
     vectors: Vectors
 
     def rows_in(self, path: str | Path) -> list[int]:
-        """Return the rows of the words of a file, one a line.
+        """Look up the words of a file, one on each line, and return their rows.
 
         Raises:
             InputError: The file cannot be read, or is empty.
-            SettingsError: A line is not one word, or one that the model does not know.
+            SettingsError: A line is not a single word, or the model does not know the word.
         """
         vocabulary = Vocabulary.from_words(self.words)
         rows = []
@@ -80,10 +83,10 @@ def word_vectors(stored: StoredWeights, side: Side | None = None) -> WordVectors
 
     Args:
         stored: A model of any kind.
-        side: Which; ``None`` for the side it reads, or the only one it has.
+        side: The side; ``None`` for the side that the model reads, or its only side.
 
     Raises:
-        ModelError: It has none of that side, or no words.
+        ModelError: The model has no vectors of that side, or no words.
     """
     settings, weights = stored.settings, stored.weights
     read: Side = "source" if settings.direction == "source-target" else "target"
@@ -118,18 +121,18 @@ def write_vectors(
     vectors: Iterable[Vectors],
     size: int,
 ) -> None:
-    """Write a ``.npz`` that ``numpy.load`` reads without pickle; it appears when it is whole.
+    """Write an ``.npz`` that ``numpy.load`` reads without pickle; the write is atomic.
 
-    The texts are one array of bytes with an offset for each, so a phrase may be of any length and
-    in any encoding. Vectors are written block by block, which ``numpy.savez`` cannot do.
+    The texts are one array of bytes with offsets, so a phrase may have any length and encoding.
+    Vectors are written block by block, which ``numpy.savez`` cannot do.
 
     Args:
-        path: Where to; ``-`` is standard output.
-        what: What the vectors are of.
-        model: The digest of the model that makes them.
+        path: Output file; ``-`` is standard output.
+        what: What the vectors represent.
+        model: Digest of the model.
         texts: The N phrases or words.
-        vectors: Blocks of rows, N in all.
-        size: D, the numbers of a vector.
+        vectors: Blocks of rows, N rows in total.
+        size: D, the length of a vector.
 
     Raises:
         SettingsError: The file cannot be written.
@@ -154,7 +157,7 @@ def write_vectors(
 
 
 class _ForwardOnly(io.RawIOBase):
-    """Passes on what is written without ever seeking, so that pipes and devices can take it."""
+    """A stream that never seeks, so that a zip archive can be written to a pipe or device."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -162,7 +165,7 @@ class _ForwardOnly(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
         return self._stream.write(data)
 
 

@@ -20,10 +20,10 @@ from phrasescore.runs.system_errors import STANDARD_OUTPUT
 if TYPE_CHECKING:
     from phrasescore.analysis.maps import DrawnMap, MapPoints
     from phrasescore.analysis.scatter import Scores
-    from phrasescore.analysis.top import DrawSettings
+    from phrasescore.analysis.top import TopSettings
 
 _PAGES = (".html", ".htm")
-# options about drawing sources, which --sources gives
+# options of the draw, which contradict --sources
 _DRAWING = ("phrases", "min_words", "min_targets", "frequent", "rare")
 
 
@@ -49,46 +49,45 @@ class TopOptions(Computing, Result):
     )
     phrases: int | None = option(Whole(1, 100_000), "Sources to draw of each group.  [default: 10]")
     min_words: int | None = option(
-        WORDS, "The least words of a source that is drawn.  [default: 4]"
+        WORDS, "Minimum number of words of a drawn source.  [default: 4]"
     )
     min_targets: int | None = option(
-        ITEMS, "The least targets that the table has for a source that is drawn.  [default: 2]"
+        ITEMS, "Minimum number of targets of a drawn source in the table.  [default: 2]"
     )
     frequent: int | None = option(
-        ITEMS, "How often a frequent source was extracted at least.  [default: 10]"
+        ITEMS, "Minimum extraction count of a frequent source.  [default: 10]"
     )
-    rare: int | None = option(ITEMS, "How often a rare source was extracted at most.  [default: 3]")
+    rare: int | None = option(ITEMS, "Maximum extraction count of a rare source.  [default: 3]")
     column: int = option(COLUMN, "The score that is p(target|source), counted from 1.", default=3)
     best: int = option(BEAM, "Targets of each list.", default=3)
     samples: int = option(
         Whole(1, 100_000),
-        "Targets to draw from the model for each source; the five best distinct ones are shown.",
+        "Targets to sample from the model for each source; the five best distinct ones are shown.",
         default=50,
     )
-    seed: int = option(SEED, "For the sources and the samples.", default=1)
+    seed: int = option(SEED, "Seed for drawing sources and samples.", default=1)
     no_unknown: bool = flag("No <unk> in samples.")
 
 
 @command("top", TopOptions)
 def top(options: TopOptions) -> None:
-    """Show which targets TABLE prefers, which the model, and which the model writes itself.
+    """Compare the targets that TABLE prefers with those that the model prefers and samples.
 
     As in tables 2 and 3 of Cho et al. (2014): for long source phrases with several targets,
     frequent and rare ones drawn at random, the best targets by p(target|source) of TABLE, the best
     of the same candidates by the model, and the best of 50 samples from the model, with how often
     each was drawn.
 
-    How often a source was extracted stands in the fifth column of TABLE. Of sources without such
-    counts there is one group of long ones. TABLE is plain, .gz, or - for standard input, and sorted
-    as Moses sorts it (LC_ALL=C); it is read once, in flat memory.
+    Extraction counts are read from the fifth column of TABLE. Without counts there is a single
+    group of long sources. TABLE is plain, .gz, or - for standard input, and sorted as Moses sorts
+    it (LC_ALL=C). It is read once, in constant memory.
     """
     from phrasescore.analysis.top import (
-        DrawSettings,
-        PreferenceSettings,
+        TopSettings,
         draw_sources,
         find_preferences,
         find_sources,
-        read_phrases,
+        read_sources,
     )
     from phrasescore.analysis.top_results import json_values, summarised, written
     from phrasescore.model.folder import load_model
@@ -97,33 +96,38 @@ def top(options: TopOptions) -> None:
 
     options.use_threads()
     given = {name: value for name in _DRAWING if (value := vars(options)[name]) is not None}
-    settings = DrawSettings(**given, seed=options.seed)
+    settings = TopSettings(
+        **given,
+        seed=options.seed,
+        best=options.best,
+        samples=options.samples,
+        unknown=not options.no_unknown,
+    )
     _check_drawing(settings, options.sources, given)
     loaded = load_model(options.model)
     must_write_targets(loaded.model.settings, options.model)
     table, column, factor = options.table, options.column, loaded.model.settings.factor
     if options.sources is None:
-        draw = draw_sources(table, column, factor, settings)
+        sources, among = draw_sources(table, column, factor, settings)
     else:
-        draw = find_sources(table, column, factor, read_phrases(options.sources))
-    shown = options.settings(PreferenceSettings, unknown=not options.no_unknown)
-    preferences = find_preferences(loaded, draw.sources, shown, options.device)
+        sources, among = find_sources(table, column, factor, read_sources(options.sources))
+    preferences = find_preferences(loaded, sources, settings, options.device)
     write_atomically(options.output, written(preferences, options.output))
-    lines, figures = summarised(draw, preferences, settings)
+    lines, figures = summarised(among, preferences, settings)
     for line in lines:
         click.echo(line, err=True)
-    used = {"column": column, **dataclasses.asdict(settings), **dataclasses.asdict(shown)}
+    used = {"column": column, **dataclasses.asdict(settings), "model": loaded.digest}
     result = {
-        "drawn_from": draw.among,
+        "drawn_from": among,
         "figures": figures,
         "sources": json_values(preferences),
-        "provenance": provenance(inputs=[table], settings={**used, "model": loaded.digest}),
+        "provenance": provenance(inputs=[table], settings=used),
     }
     options.show(result)
 
 
-def _check_drawing(settings: DrawSettings, sources: str | None, given: dict[str, int]) -> None:
-    """Raise for options that do not go together."""
+def _check_drawing(settings: TopSettings, sources: str | None, given: dict[str, int]) -> None:
+    """Refuse options that contradict each other."""
     if sources is not None and given:
         option = f"--{next(iter(given)).replace('_', '-')}"
         raise SettingsError(
@@ -206,7 +210,7 @@ def scatter(options: ScatterOptions) -> None:
 
 
 def _scores(options: ScatterOptions) -> Scores:
-    """Return the two scores to compare."""
+    """Return the two scores that the options ask to compare."""
     folder, model_column = options.model, options.model_column
     if (folder is None) == (model_column is None):
         raise SettingsError(
@@ -232,7 +236,7 @@ def _scores(options: ScatterOptions) -> Scores:
 
 
 class Words(Options):
-    """Whether vectors are those of words."""
+    """Options that choose word vectors instead of summaries."""
 
     words: bool = flag("Word vectors, which every kind of model has.")
     side: Literal["source", "target"] | None = option(
@@ -241,10 +245,10 @@ class Words(Options):
     )
 
     def refuse_side_without_words(self) -> None:
-        """Refuse ``--side`` alone: a summary is of the side that the model reads.
+        """Refuse ``--side`` without ``--words``: summaries exist only for the side the model reads.
 
         Raises:
-            SettingsError: There is one without ``--words``.
+            SettingsError: ``--side`` was given without ``--words``.
         """
         if self.side is not None and not self.words:
             raise SettingsError(
@@ -266,24 +270,25 @@ class MapOptions(Words, Computing):
     )
     phrases: int = option(
         Whole(10, 1_000_000),
-        "How many phrases to draw at random; with --words: how many words, the most frequent.",
+        "Number of phrases to draw at random; with --words: number of words, the most frequent.",
         default=5000,
     )
-    min_words: int = option(WORDS, "Of a phrase, at least.", default=4)
-    seed: int = option(SEED, "For all that is random.", default=1)
+    min_words: int = option(WORDS, "Minimum number of words of a phrase.", default=4)
+    seed: int = option(SEED, "Seed for the draw and the layout.", default=1)
 
 
 @command("map", MapOptions, short_help="Lay out phrases or words in a map, to browse or to print.")
 def map_command(options: MapOptions) -> None:
-    """Lay out what a model knows so that things alike stand together (figures 4 and 5).
+    """Draw a map on which similar phrases or words stand together (figures 4 and 5 of the paper).
 
-    Shown are phrases of PHRASE-TABLE whose words the model knows, each by the summary c that the
-    encoder makes of it. With --words it is word vectors, and PHRASE-TABLE, which can be left out
-    then, says of which words. The layout is Barnes-Hut t-SNE: what is near is alike, but far
-    distances mean nothing. Clusters are places where points are dense.
+    The map shows phrases of PHRASE-TABLE whose words the model knows, by the summary c that the
+    encoder computes for each. With --words it shows word vectors; PHRASE-TABLE, if given, then
+    restricts the map to words of the table. The layout is Barnes-Hut t-SNE: neighbours are
+    similar, but long distances mean nothing. Clusters are regions where points are dense.
 
-    The page shows a phrase when the pointer is on it, finds phrases, and goes to clusters; it is
-    one file and needs no network. A picture has the whole map and some clusters at a larger scale.
+    The page shows a phrase under the pointer, searches phrases, and zooms to clusters; it is a
+    single file and needs no network. A picture shows the whole map and some clusters at a larger
+    scale.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
@@ -302,11 +307,11 @@ def map_command(options: MapOptions) -> None:
 
     (write_map_page if is_page else draw_map)(output, drawn)
     many, clusters = counted(len(points), points.noun), counted(len(drawn.clusters), "cluster")
-    click.echo(f"{output}: {many} of {points.of:,}, {clusters}", err=True)
+    click.echo(f"{output}: {many} of {points.among:,}, {clusters}", err=True)
 
 
 def _check_map_output(output: str, is_page: bool) -> None:
-    """Find out before the work begins whether its result can be written."""
+    """Check before the work begins that its result can be written."""
     from phrasescore.analysis.map_results import check_page
     from phrasescore.analysis.maps import check_layout
     from phrasescore.pictures.figure_files import FORMATS, check_figure
@@ -356,12 +361,12 @@ def _laid_out(points: MapPoints, options: MapOptions) -> DrawnMap:
     places = lay_out(points.vectors, options.seed, options.threads or usable_cores())
     clusters = tuple(find_clusters(places, points.texts))
     if options.words:
-        chosen = f"{len(points):,} most frequent of {points.of:,} words"
+        chosen = f"{len(points):,} most frequent of {points.among:,} words"
         subtitle = f"The {chosen}, by the model {options.model}."
     else:
         subtitle = (
-            f"{len(points):,} of the {points.of:,} phrases of at least {options.min_words} words "
-            f"in {options.table}, drawn at random, by the summaries that the model "
+            f"{len(points):,} of the {points.among:,} phrases of at least {options.min_words} "
+            f"words in {options.table}, drawn at random, by the summaries that the model "
             f"{options.model} makes of them."
         )
     subtitle += " Barnes-Hut t-SNE: what is near is alike, far distances mean nothing."

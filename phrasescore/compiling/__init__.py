@@ -1,1 +1,1 @@
-"""How numba compiles our functions: what is compiled once only, and where that is kept."""
+"""Compiling with numba: the folder of compiled functions, turns between processes, warm-up."""

@@ -1,15 +1,15 @@
-"""Everything compiled ahead, by the commands themselves, over a small text of their own.
+"""Warm-up: the commands run over a small text, so that everything they use is compiled.
 
-No list of functions and types could go stale here: what the commands compile for this text is what
-they compile for any.
+There is no list of functions and types that could go stale: for this text the commands compile what
+they compile for any text.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from phrasescore.errors import PhrasescoreError
@@ -19,7 +19,7 @@ from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40
 
-# a command in a process of its own, which leaves in a file how many functions it compiled
+# runs a command in a process of its own, which writes its number of compiled functions to a file
 _JOB = """
 from phrasescore.cli import main
 count = sys.argv.pop(1)
@@ -31,7 +31,7 @@ finally:
         print(watch.compiled_functions() if watch else 0, file=file)
 """
 
-# what each step needs was made by the steps before it; those of a step run side by side
+# the commands of a step run in parallel, on the outputs of the steps before
 STEPS: tuple[tuple[str, ...], ...] = (
     ("build text.en text.fr system --alignment links --threads 1",),
     (
@@ -62,13 +62,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
 
 
 def warm_up(cores: int | None = None) -> int:
-    """Have everything compiled that the commands use.
+    """Compile everything that the commands use.
 
     Args:
-        cores: How many commands run side by side; ``None`` for as many as there are cores.
+        cores: The number of commands to run in parallel; ``None`` for the number of cores.
 
     Returns:
-        How many functions were compiled; 0 if all of them were there.
+        The number of functions that were compiled; 0 if all of them were cached.
 
     Raises:
         PhrasescoreError: A command failed.
@@ -82,31 +82,29 @@ def warm_up(cores: int | None = None) -> int:
         write_texts(folder)
         for step in STEPS:
             jobs = [pool.submit(_run, folder, command) for command in step]
-            for job in _finished(jobs):
-                compiled += job
-                progress.advance(1, f"{compiled:,} functions")
+            try:
+                for job in as_completed(jobs):
+                    compiled += job.result()
+                    progress.advance(1, f"{compiled:,} functions")
+            finally:  # after a failure, the other commands do not begin
+                for job in jobs:
+                    job.cancel()
     return compiled
 
 
-def _finished(jobs: list[Future[int]]) -> Iterator[int]:
-    try:
-        for job in as_completed(jobs):
-            yield job.result()
-    finally:
-        for job in jobs:
-            job.cancel()
-
-
 def _run(folder: Path, command: str) -> int:
-    """Run one command; return how many functions it compiled."""
+    """Run one command; return the number of functions that it compiled."""
     count = folder / f"count.{command.replace('/', ' ').replace(' ', '_')}"[-200:]
+    environment = dict(os.environ)
+    if "NUMBA_CACHE_DIR" in environment:  # a relative name means another folder there
+        environment["NUMBA_CACHE_DIR"] = str(Path(environment["NUMBA_CACHE_DIR"]).absolute())
     done = run(
         python_command(_JOB, [str(count), *command.split()]),
         cwd=folder,
-        env={**os.environ, **_cache_folder()},
-        stdin=-3,
-        stdout=-1,
-        stderr=-1,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
@@ -117,16 +115,10 @@ def _run(folder: Path, command: str) -> int:
     return int(count.read_text())
 
 
-def _cache_folder() -> dict[str, str]:
-    """Return the cache folder as it is seen from elsewhere."""
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    return {"NUMBA_CACHE_DIR": str(Path(named).absolute())} if named else {}
-
-
 def write_texts(folder: Path) -> None:
-    """Write to a folder ``text.en``, ``text.fr`` and ``links``.
+    """Write ``text.en``, ``text.fr`` and ``links`` to a folder.
 
-    They are sentences of made-up words and their translations, every third turned round.
+    They are sentences of made-up words and their translations, every third in reverse order.
     """
     source, target, links = [], [], []
     for number in range(_SENTENCES):

@@ -1,9 +1,9 @@
-"""What a process does while numba compiles: it takes turns with others, and says so if it is long.
+"""Compiling in turns with other processes, and a message if it takes long.
 
-numba numbers the files of its cache without a lock, so two processes that compile one function for
-different types could leave the code of one under the name of the other. It looks into the cache
-behind its own lock, and reports that lock: a process that waits here until another one has compiled
-finds the function there and loads it.
+numba numbers the files of its cache without a lock, so two processes that compile a function for
+different types could store the code of one under the name of the other. numba looks into the cache
+while it holds its own lock, and reports when it takes that lock. So a process that waits at this
+event until another process has compiled finds the function in the cache.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import threading
 import time
 from typing import Any
 
-from phrasescore import compile_cache
+from phrasescore.compiling import cache
+from phrasescore.runs import terminal
 
-_PATIENCE = 1.0  # seconds of compiling, in all, without a word
-_LONGEST_TURN = 600.0  # a process that was stopped must not stop the others for good
-_PAUSE = 0.01
+_PATIENCE = 1.0  # seconds of compiling, in all, without a message
+_MAX_WAIT = 600.0  # seconds; a suspended process must not block the others for good
+_PAUSE = 0.01  # seconds
 
 
 class _Watch:
-    """Counts what this process compiles, and prints one line when it takes longer than a second.
+    """Counts the functions that this process compiles, and tells the user once if it takes long.
 
-    Python's garbage collector rests meanwhile: it would search all that numba made, time and again,
-    and find nothing.
+    Meanwhile Python's garbage collector is off: it would search the compiler's objects time and
+    again and find nothing.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class _Watch:
         self._collected = self._said = False
 
     def on_start(self) -> None:
-        """Begin to count when numba begins to compile a function."""
+        """Note that numba begins to compile a function."""
         if not self._depth:
             self._since = time.monotonic()
             self._collected = gc.isenabled()
@@ -47,7 +48,7 @@ class _Watch:
         self.tell(self.seconds + time.monotonic() - self._since)
 
     def on_end(self) -> None:
-        """Count what has been compiled."""
+        """Count a compiled function."""
         self._depth -= 1
         self.functions += 1
         if not self._depth:
@@ -56,8 +57,8 @@ class _Watch:
                 gc.enable()
 
     def tell(self, seconds: float) -> None:
-        """Print the message, once, if the user has waited for so long."""
-        if compile_cache.serves_a_command and not self._said and seconds > _PATIENCE:
+        """Print the message, once, if the user has waited long enough."""
+        if terminal.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
             with contextlib.suppress(OSError):
                 print(  # noqa: T201
@@ -69,22 +70,22 @@ class _Watch:
 
 
 class _Turns:
-    """Holds a lock file from before numba looks into its cache until it has saved there."""
+    """Holds a lock file from before numba looks into its cache until numba has stored the code."""
 
     def __init__(self) -> None:
         self._threads = threading.Lock()
-        self._depth = 0  # functions compile others; threads wait for numba's lock behind this one
+        self._depth = 0  # functions compile others, and other threads wait for numba's lock
         self._file = -1
 
     def on_start(self) -> None:
-        """Wait for the other processes."""
+        """Wait for other processes that compile."""
         with self._threads:
             if not self._depth:
                 self._file = _locked()
             self._depth += 1
 
     def on_end(self) -> None:
-        """Let the next process go on."""
+        """Let the next process compile."""
         with self._threads:
             self._depth -= 1
             if not self._depth and self._file >= 0:
@@ -93,16 +94,16 @@ class _Turns:
 
 
 def _locked() -> int:
-    """Return the lock file, opened and locked, or -1 where that cannot be done."""
+    """Open and lock the lock file; return -1 if that cannot be done."""
     try:
-        file = os.open(compile_cache.chosen_folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:  # the folder is gone, so nothing can be saved
+        file = os.open(cache.chosen_folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:  # the folder is gone, so nothing can be stored
         return -1
     began = time.monotonic()
     with contextlib.suppress(OSError):  # some file systems have no locks
-        while time.monotonic() - began < _LONGEST_TURN:
+        while time.monotonic() - began < _MAX_WAIT:
             try:
-                # this kind of lock is not inherited by a process forked meanwhile
+                # unlike flock, this lock is not inherited by a process that is forked meanwhile
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except (BlockingIOError, PermissionError):
@@ -115,7 +116,7 @@ _watch = _Watch()
 
 
 def begin() -> None:
-    """Watch and take turns from now on; without numba's events there is no message and no turn."""
+    """Begin to watch and take turns; if a numba has no such events, do without both."""
     with contextlib.suppress(ImportError, AttributeError):
         from numba.core import event
 
@@ -134,10 +135,10 @@ def begin() -> None:
 
 
 def compiling_seconds() -> float:
-    """Return how long this process has compiled, rather than read from a cache."""
+    """Return the seconds that this process has compiled; loading from the cache does not count."""
     return _watch.seconds
 
 
 def compiled_functions() -> int:
-    """Return how many functions this process has compiled, rather than read from a cache."""
+    """Return the number of functions that this process has compiled, not loaded."""
     return _watch.functions

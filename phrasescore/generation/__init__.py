@@ -1,1 +1,1 @@
-"""Targets that models write: beam search, sampling, tables of targets, translations."""
+"""Targets that models write: beam search, sampling, generated tables, and translations."""

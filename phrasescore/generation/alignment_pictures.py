@@ -18,36 +18,32 @@ from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import EOS
 
-_CELL = 0.28  # inches, while the matrix is smaller than
-_LARGEST = 30.0  # inches
-_SCALE = 1.1  # inches that the scale of colours takes beside the matrix, and its least height
-_LETTERS = 0.09  # inches of a letter at the largest size of type
+_CELL = 0.28  # inches, unless the matrix would exceed
+_MAX_SIZE = 30.0  # inches
+_SCALE = 1.1  # inches: the width of the colour scale and its minimum height
+_LETTERS = 0.09  # inches of a letter at the largest font size
 _POINTS, _POINTS_PER_INCH = 9.0, 72
 
 
 def draw_alignment(
-    path: str | Path,
-    source: Sequence[str],
-    target: Sequence[str],
-    alignment: NDArray[np.float32],
+    path: str | Path, source: Sequence[str], target: Sequence[str], alignment: NDArray[np.float32]
 ) -> None:
     """Write one picture: source words from left to right, target words from top to bottom.
 
     Args:
-        path: Where to, in the format of the name.
+        path: The picture; its ending names the format.
         source: J words, </s> the last of them.
-        target: I words, likewise.
-        alignment: (I, J) the share of the attention that each target word gives each source word;
-            the darkest colour is 0, the lightest the largest share there is, and a scale says
-            which share that is.
+        target: I words, </s> the last of them.
+        alignment: (I, J) the share of attention that each target word gives each source word. The
+            darkest colour is 0, the lightest the largest share, which the scale shows.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
         SettingsError: The name has no format, or the file cannot be written.
     """
     source, target = [*map(cut_label, source)], [*map(cut_label, target)]
-    most = max(len(source), len(target))
-    cell = min(_CELL, _LARGEST / most)
+    longest = max(len(source), len(target))
+    cell = min(_CELL, _MAX_SIZE / longest)
     points = min(_POINTS, cell * _POINTS_PER_INCH * 0.8)
     letter = _LETTERS * points / _POINTS
     width, height = (
@@ -58,12 +54,12 @@ def draw_alignment(
         )
     )
     with warnings.catch_warnings(), saved_figure(path, width, height) as figure:
-        # a letter that the font lacks is an empty box in the picture, which says enough
+        # a letter that the font lacks appears as an empty box, which needs no warning
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         axes = figure.add_subplot()
-        # up to the largest share: a weak alignment would be one dark square up to 1
+        # the scale ends at the largest share, or a weak alignment would be one dark square
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
-        # pixels of one colour, in formats for print too
+        # no interpolation between cells, in vector formats either
         cells = axes.imshow(
             alignment, cmap="viridis", vmin=0.0, vmax=largest, interpolation="nearest"
         )
@@ -76,7 +72,7 @@ def draw_alignment(
         axes.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
 
 
-# the words that a model reads, and those that it writes
+# the words that a model reads and the words that it writes
 _Pair: TypeAlias = list[list[bytes]]
 
 
@@ -89,14 +85,14 @@ def draw_alignments(
     form: str,
     device: str = "auto",
 ) -> list[Path]:
-    """Draw how a model aligns pairs of sentences; return the pictures' names.
+    """Draw how models align pairs of sentences; return the names of the pictures.
 
     Args:
-        models: One of them at least has an attention.
+        models: At least one of them has attention.
         source: The source text, plain, gzip or ``-``.
         target: The target text, line by line its translation.
-        sentences: Which lines, from 1.
-        folder: Where the pictures go, each named after its line; made if need be.
+        sentences: The numbers of the lines to draw, from 1.
+        folder: Gets the pictures, each named after its line; it is made if need be.
         form: ``png``, ``svg`` or ``pdf``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
@@ -114,8 +110,8 @@ def draw_alignments(
         from_lists([vocabulary.encode(words) for words in texts])
         for vocabulary, texts in zip(vocabularies, zip(*pairs.values(), strict=True), strict=True)
     )
-    aligned = SoftAlignments(models.aligning, device).of(*sides)
-    # an alignment that takes too much memory leaves no empty folder
+    aligned = SoftAlignments(models.aligning, device).align(*sides)
+    # not before the alignments, which may run out of memory: no empty folder is left
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -131,7 +127,7 @@ def draw_alignments(
 def _read(
     models: SentenceModels, source: str | Path, target: str | Path, sentences: Sequence[int]
 ) -> dict[int, _Pair]:
-    """Return the pairs that are wanted, by their numbers, in the order of these."""
+    """Return the given pairs by their numbers, in ascending order."""
     wanted, found, lines = set(sentences), dict[int, _Pair](), 0
     sides = slice(None, None, -1 if models.direction == "target-source" else 1)
     for block in Texts((source, target), factor=models.factor, empties=True).blocks():

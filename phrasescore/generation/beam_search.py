@@ -1,18 +1,17 @@
 """Beam search: the most probable targets of many sources at once.
 
-Each source has ``size`` places. A step fills them with the best continuations of its prefixes; one
-that ends with </s> keeps its place, so that the beam of those that go on narrows, as in the program
-of Bahdanau et al. (2014). At its longest length a target must end. With as many places as there are
-targets the search is exhaustive.
+Each source has ``size`` places. A step fills them with the best continuations of its prefixes. A
+hypothesis that ends with </s> keeps its place, so that the beam of unfinished ones narrows, as in
+the program of Bahdanau et al. (2014). At its maximum length a target must end. With as many places
+as there are targets the search is exhaustive.
 
 Rows are prefixes; those of a source are neighbours. Ties go to the earlier row and the lower id, so
-that a search gives the same targets however it is cut into groups.
+that a search gives the same targets however the sources are grouped.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,27 +19,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.compiled import compiled
-from phrasescore.generation.targets import (
-    BeamSettings,
-    Found,
-    Prefixes,
-    Rows,
-    TargetSettings,
-)
+from phrasescore.generation.targets import BeamSettings, Found, Prefixes, Rows, TargetSettings
 from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
-_LEAST_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # words compared at once with the worst that is kept
+_MIN_KEY = np.int32(-0x80000000)
+_BLOCK = 64  # words whose maximum is compared with the worst word that is kept
 
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Finds the most probable targets; a `Method`.
+    """A search for the most probable targets; a `Method`.
 
     Args:
         settings: Of the search.
-        allowed: Which targets are allowed.
+        allowed: The targets that are allowed.
     """
 
     settings: BeamSettings
@@ -59,37 +52,37 @@ class _Beam(Prefixes):
         super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
         self._settings = settings
         self._room = np.full(len(lengths), settings.size, np.int64)
-        self._finished = np.full((len(lengths), settings.size), -np.inf)  # ln p of what has ended
+        self._finished = np.full((len(lengths), settings.size), -np.inf)  # ln p of finished ones
 
     def prepare(self) -> None:
-        """Make place for the best words that follow each row."""
+        """Allocate arrays for the best words that follow each row."""
         super().prepare()
         rows, K = len(self._owners), self._settings.size
-        self._most = self._room[self._owners]
+        self._wanted = self._room[self._owners]
         self._words = np.empty((rows, K), np.int64)
         self._gains = np.empty((rows, K), np.float32)
 
-    def look(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Note the best words of rows ``a`` to ``b``."""
+    def choose(self, a: int, b: int, ln_p: Tensor) -> None:
+        """Find the best words of rows ``a`` to ``b``."""
         part, ids = slice(a, b), None
         if ln_p.is_cuda:
             ids, ln_p = _candidates(ln_p, self._settings.size)
         near, words = ln_p.cpu().numpy(), self._words[part]
         near[self._early[part], END] = -np.inf
-        best_words(near, self._most[part], self._ending[part], words, self._gains[part])
+        best_words(near, self._wanted[part], self._ending[part], words, self._gains[part])
         if ids is not None:
             known = np.take_along_axis(ids, np.maximum(words, 0), axis=1)
             words[:] = np.where(words < 0, words, known)
 
     def extend(self) -> NDArray[np.int64]:
-        """Choose the best continuations; return the row that each one that goes on came from."""
+        """Select the best continuations; return the parent row of each unfinished one."""
         parents, words, sums = self._chosen()
         ended = words == END
         self._keep_ended(parents[ended], sums[ended])
         alive = ~ended
         owners = self._owners[parents]
         if not self._settings.length_normalisation:
-            # ln p only falls: what is below enough finished targets cannot come among the best
+            # ln p only falls, so a prefix below ``best`` finished targets cannot become one of them
             best = self._settings.best
             bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
             alive &= sums > bound[owners]
@@ -98,15 +91,15 @@ class _Beam(Prefixes):
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return row, word and ln p of the continuations chosen, those of a source together."""
+        """Return row, word and ln p of the best continuations, those of a source together."""
         alive, begins = np.unique(self._owners, return_index=True)
         begins = np.append(begins, len(self._owners))
         room = self._room[alive]
-        most = int(room.sum())
-        chosen, sums = np.empty((most, 2), np.int64), np.empty(most, np.float64)
+        places = int(room.sum())
+        chosen, sums = np.empty((places, 2), np.int64), np.empty(places, np.float64)
         heads = np.empty(len(self._owners), np.int64)
-        given = begins, self._totals, self._words, self._gains, room, heads
-        count = best_rows(*given, chosen, sums)
+        hypotheses = begins, self._totals, self._words, self._gains
+        count = best_rows(*hypotheses, room, heads, chosen, sums)
         return chosen[:count, 0], chosen[:count, 1], sums[:count]
 
     def _keep_ended(self, rows: NDArray[np.int64], ln_p: NDArray[np.float64]) -> None:
@@ -118,32 +111,38 @@ class _Beam(Prefixes):
         np.subtract.at(self._room, owners, 1)
 
 
-def _candidates(ln_p: Tensor, most: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Return what the best ``most`` words of each row are among, so that a GPU hands over no more.
+def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
+    """Preselect the best ``count`` words of each row and </s> on a GPU, to copy no more from there.
 
     Returns:
         ``(rows, C)`` their ids in ascending order, </s> first, and ``(rows, C)`` their ln p.
     """
     others = ln_p[:, END + 1 :]
-    best = others.topk(min(most, others.shape[1]), dim=1, sorted=False).indices
+    best = others.topk(min(count, others.shape[1]), dim=1, sorted=False).indices
     ids = torch.cat([best.new_full((len(best), 1), END), best.sort(dim=1).values + 1], dim=1)
     return ids.cpu().numpy(), ln_p.gather(1, ids)
 
 
 @compiled
-def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> None:
+def best_words(
+    ln_p: NDArray[np.float32],
+    counts: Rows,
+    ending: NDArray[np.bool_],
+    words: Rows,
+    gains: NDArray[np.float32],
+) -> None:
     """Find the most probable words of each row.
 
     Args:
         ln_p: ``(rows, V)`` float32.
-        most: ``(rows,)`` how many to find.
+        counts: ``(rows,)`` how many to find.
         ending: ``(rows,)`` bool, where only </s> is allowed.
         words: ``(rows, K)`` their ids on return, the best first; -1 where there are fewer.
         gains: ``(rows, K)`` float32, their ln p.
     """
     rows, V = ln_p.shape
     for b in range(rows):
-        row, kept, wanted = ln_p[b], 0, most[b]
+        row, kept, wanted = ln_p[b], 0, counts[b]
         words[b, :] = -1
         if ending[b]:
             words[b, 0], gains[b, 0] = END, row[END]
@@ -151,7 +150,8 @@ def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> Non
         lowest = np.float32(-np.inf)
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
-            highest = _LEAST_KEY
+            highest = _MIN_KEY
+            # a vectorised maximum rules out nearly every block once the list is full
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest
@@ -161,6 +161,7 @@ def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> Non
                 x = row[v]
                 if not x > lowest:
                     continue
+                # insert, with equal words behind earlier ones
                 place = kept if kept < wanted else wanted - 1
                 while place > 0 and gains[b, place - 1] < x:
                     gains[b, place], words[b, place] = gains[b, place - 1], words[b, place - 1]
@@ -173,9 +174,16 @@ def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> Non
 
 @compiled
 def best_rows(
-    begins: Any, totals: Any, words: Any, gains: Any, room: Any, heads: Any, chosen: Any, sums: Any
+    begins: Rows,
+    totals: NDArray[np.float64],
+    words: Rows,
+    gains: NDArray[np.float32],
+    room: Rows,
+    heads: Rows,
+    chosen: Rows,
+    sums: NDArray[np.float64],
 ) -> int:
-    """Choose the best continuations of each source, best first.
+    """Choose the best continuations of each source, best first: a merge of its rows' sorted words.
 
     Args:
         begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1].
@@ -183,7 +191,7 @@ def best_rows(
         words: ``(rows, K)`` continuations of each, the best first, -1 for none.
         gains: ``(rows, K)`` float32, their ln p.
         room: ``(N,)`` how many continuations to choose.
-        heads: ``(rows,)`` int64 scratch.
+        heads: ``(rows,)`` int64 scratch: the first word of each row that is not chosen yet.
         chosen: ``(any, 2)`` on return row and word of each.
         sums: ``(any,)`` float64, their ln p.
 

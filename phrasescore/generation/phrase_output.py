@@ -1,4 +1,4 @@
-"""A file of phrases, and what a model writes for each: lines of TSV, JSON or a phrase table."""
+"""The targets that a model writes for a file of phrases, as TSV, JSON lines or a phrase table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.words.known_words import warning_of
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
@@ -26,27 +26,27 @@ _BAR = b"|"
 _SHOWN = 60
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
-# what the user sees of a stream that writes targets
+# messages and progress of a stream that writes targets
 STREAM_SETTINGS: dict[str, Any] = {
     "changed": "the file changed while it was being read",
     "unlike": "other options, model or input",
     "what": "generating",
     "unit": "lines",
 }
-# of an output's block: some seconds of work, which is what a kill can lose
+# some seconds of work, which is what a kill can lose
 PHRASES_PER_BLOCK = 2048
 
 
 @dataclass(frozen=True)
 class PhraseCounts:
-    """What was done for the phrases so far.
+    """Counts over the phrases so far.
 
     Args:
         lines: Phrases read.
         words: Their words.
         unknown: Those outside the model's shortlist.
         targets: Targets written.
-        ln_p: The sum of ln p of the first target of each.
+        ln_p: The sum of ln p of the first target of each phrase.
     """
 
     lines: int = 0
@@ -62,30 +62,30 @@ class PhraseCounts:
             f"{self.targets:,} targets for {self.lines:,} phrases, of whose words {share:.2%} "
             f"are unknown; mean ln p of the first {mean:.4f}"
         )
-        return "\n".join(filter(None, [said, warning_of(share)]))
+        return "\n".join(filter(None, [said, unknown_warning(share)]))
 
 
+@dataclass(frozen=True)
 class PhraseWriter:
-    """Writes what a model says to blocks of phrases.
+    """Writes a model's targets for blocks of phrases.
 
     Args:
         loaded: The model.
-        generator: What asks it.
+        generator: Searches or samples with the model.
         form: ``tsv``, ``json`` or ``moses``.
-        drawn: Whether targets are samples, so that it counts how often each was drawn.
+        drawn: Whether targets are samples, so that the count of each is written.
     """
 
-    def __init__(
-        self, loaded: LoadedModel, generator: TargetGenerator, form: OutputFormat, drawn: bool
-    ) -> None:
-        self._loaded, self._generator = loaded, generator
-        self._form, self._drawn = form, drawn
+    loaded: LoadedModel
+    generator: TargetGenerator
+    form: OutputFormat
+    drawn: bool
 
     def write(self, block: TextBlock, before: PhraseCounts) -> tuple[bytes, PhraseCounts]:
         """Return the lines for one block, and the counts up to its end.
 
         Args:
-            block: A phrase in the first column of each line.
+            block: Lines with a phrase in the first column.
             before: The counts up to the line before it.
 
         Raises:
@@ -100,9 +100,8 @@ class PhraseWriter:
                 line=block.first_line + int(empty[0]),
                 remedy="delete the line",
             )
-        sources = self._loaded.source_vocabulary.encode_spans(spans)
-        targets = self._generator.targets(sources, block.first_line - 1)
-        phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
+        sources = self.loaded.source_vocabulary.encode_spans(spans)
+        targets = self.generator.targets(sources, block.first_line - 1)
         counts = PhraseCounts(
             lines=before.lines + len(block),
             words=before.words + len(sources.tokens),
@@ -110,35 +109,30 @@ class PhraseWriter:
             targets=before.targets + len(targets),
             ln_p=before.ln_p + float(targets.ln_p[targets.offsets[:-1]].sum()),
         )
-        return self._lines(phrases, targets), counts
+        phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
+        texts = phrase_texts(targets.words, self.loaded.target_vocabulary)
+        lines = {"json": self._json, "moses": self._moses, "tsv": self._tsv}[self.form]
+        return b"".join(lines(phrases, texts, targets)), counts
 
-    def _lines(self, phrases: list[bytes], targets: Targets) -> bytes:
-        texts = phrase_texts(targets.words, self._loaded.target_vocabulary)
-        if self._form == "json":
-            return b"".join(self._json_lines(phrases, targets, texts))
-        if self._form == "moses":
-            refuse_bars([*phrases, *texts])
-        sources = np.repeat(np.arange(len(phrases)), np.diff(targets.offsets)).tolist()
-        if self._form == "moses":
-            p = probability_texts(targets.ln_p)
-            rows = zip(sources, texts, p, strict=True)
-            return b"".join(SEPARATOR.join((phrases[s], text, x)) + b"\n" for s, text, x in rows)
-        lines = []
+    def _tsv(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
         numbers = zip(ln_p_texts(targets.ln_p), targets.counts.tolist(), strict=True)
-        for source, text, (ln_p, count) in zip(sources, texts, numbers, strict=True):
-            drawn = b"\t%d" % count if self._drawn else b""
-            lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn))
-        return b"".join(lines)
+        for source, text, (ln_p, count) in zip(targets.owners, texts, numbers, strict=True):
+            drawn = b"\t%d" % count if self.drawn else b""
+            yield b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn)
 
-    def _json_lines(
-        self, phrases: list[bytes], targets: Targets, texts: list[bytes]
-    ) -> Iterator[bytes]:
+    def _moses(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
+        refuse_bars([*phrases, *texts])
+        scores = probability_texts(targets.ln_p)
+        for source, text, p in zip(targets.owners, texts, scores, strict=True):
+            yield SEPARATOR.join((phrases[source], text, p)) + b"\n"
+
+    def _json(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
         ln_p, counts = targets.ln_p.tolist(), targets.counts.tolist()
         offsets = itertools.pairwise(targets.offsets.tolist())
         for phrase, (begin, end) in zip(phrases, offsets, strict=True):
             written = [
                 {"target": _as_text(texts[row]), "ln_p": round(ln_p[row], 6)}
-                | ({"count": counts[row]} if self._drawn else {})
+                | ({"count": counts[row]} if self.drawn else {})
                 for row in range(begin, end)
             ]
             line = {"source": _as_text(phrase), "targets": written}
@@ -146,7 +140,7 @@ class PhraseWriter:
 
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
-    """Return the words of each phrase of ids, a blank between them."""
+    """Return the words of each phrase of ids, separated by spaces."""
     words = [vocabulary.words[number] for number in phrases.tokens.tolist()]
     offsets = phrases.offsets.tolist()
     return [b" ".join(words[a:b]) for a, b in itertools.pairwise(offsets)]
@@ -179,9 +173,9 @@ def generate_for_phrases(
 
     Args:
         path: Plain, gzip or ``-``.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        writer: What writes a block.
-        asked: All else that decides the output's bytes, as JSON values.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        writer: Writes the targets of a block.
+        asked: Everything else that decides the output's bytes, as JSON values.
 
     Raises:
         InputError: The file cannot be read, or a line has no phrase.

@@ -1,40 +1,33 @@
 """Ancestral sampling: targets drawn word by word from the model, for many sources at once.
 
-Samples of a source that begin alike share a row, so that each distinct prefix is computed once. The
-random numbers of a source depend on the seed and on the number of the source alone: how sources are
-grouped changes no sample.
+Samples of a source with a common prefix share a row, so that each distinct prefix is computed once.
+The random numbers of a source depend on the seed and on the number of the source alone, so that the
+grouping of sources changes no sample.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.compiled import compiled
-from phrasescore.generation.targets import (
-    Found,
-    Prefixes,
-    Rows,
-    SampleSettings,
-    TargetSettings,
-)
+from phrasescore.generation.targets import Found, Prefixes, Rows, SampleSettings, TargetSettings
 from phrasescore.model.fast_math import exp, order, unorder
 from phrasescore.model.sequence_model import END
 
-_LEAST_KEY = np.int32(-0x80000000)
+_MIN_KEY = np.int32(-0x80000000)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Draws distinct targets; their ln p is the model's at any temperature; a `Method`.
+    """Drawing of distinct targets, a `Method`; ln p is the model's own at any temperature.
 
     Args:
         settings: How to draw.
-        allowed: Which targets are allowed; without ``<unk>`` the other words share its p.
+        allowed: The targets that are allowed; without ``<unk>`` the other words share its p.
     """
 
     settings: SampleSettings
@@ -46,7 +39,7 @@ class Sampling:
 
 
 class _Samples(Prefixes):
-    """The distinct prefixes of a step, and the samples that stand at each."""
+    """The distinct prefixes of a step, and the samples that have reached each of them."""
 
     def __init__(
         self, settings: SampleSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows
@@ -55,12 +48,12 @@ class _Samples(Prefixes):
         N, count = len(numbers), settings.count
         self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers
-        # of each sample that goes on: its row, and its number among all of the group
+        # of each unfinished sample: its row, and its number among all of the group
         self._rows, self._samples = np.repeat(np.arange(N), count), np.arange(N * count)
         self._count = count
 
     def prepare(self) -> None:
-        """Make place for the words that are drawn for the samples."""
+        """Allocate arrays for the words that are drawn for the samples."""
         super().prepare()
         length = self._prefixes.shape[1]
         self._begins = np.searchsorted(self._rows, np.arange(len(self._owners) + 1))
@@ -69,7 +62,7 @@ class _Samples(Prefixes):
         uniform = _uniform(self._numbers, self._count, self._seed, length)
         self._uniform = uniform[self._samples]
 
-    def look(self, a: int, b: int, found: Tensor) -> None:
+    def choose(self, a: int, b: int, found: Tensor) -> None:
         """Draw the words of the samples of rows ``a`` to ``b``."""
         ln_p = found.cpu().numpy()
         ln_p[self._early[a:b], END] = -np.inf
@@ -81,7 +74,7 @@ class _Samples(Prefixes):
         self._gains[part] = ln_p[self._rows[part] - a, drawn]
 
     def extend(self) -> NDArray[np.int64]:
-        """Give each sample its word; return the row that each distinct prefix came from."""
+        """Append each sample's word; return the parent row of each distinct prefix that goes on."""
         words = int(self._drawn.max()) + 1
         keys, first, members, counts = np.unique(
             self._rows * words + self._drawn,
@@ -106,7 +99,11 @@ class _Samples(Prefixes):
 
 
 def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> NDArray[np.float64]:
-    """Return (N * count,) random numbers in [0, 1) for one step of the samples of N sources."""
+    """Return (N * count,) random numbers in [0, 1) for one step of the samples of N sources.
+
+    Philox is counter-based: step and source are part of the counter, so any number can be had
+    without the ones before it.
+    """
     drawn = [
         np.random.Generator(np.random.Philox(key=seed, counter=[0, step, int(number), 0])).random(
             count
@@ -118,7 +115,13 @@ def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> ND
 
 @compiled
 def draw_words(
-    ln_p: Any, begins: Any, numbers: Any, ending: Any, inverse: float, sums: Any, drawn: Any
+    ln_p: NDArray[np.float32],
+    begins: Rows,
+    numbers: NDArray[np.float64],
+    ending: NDArray[np.bool_],
+    inverse: float,
+    sums: NDArray[np.float64],
+    drawn: Rows,
 ) -> None:
     """Draw a word for each sample from softmax(ln p / temperature).
 
@@ -137,7 +140,7 @@ def draw_words(
         if ending[b]:
             drawn[begins[b] : begins[b + 1]] = END
             continue
-        highest = _LEAST_KEY
+        highest = _MIN_KEY
         for v in range(V):
             key = order(row[v])
             highest = key if key > highest else highest
@@ -153,7 +156,7 @@ def draw_words(
         for sample in range(begins[b], begins[b + 1]):
             wanted = numbers[sample] * total
             low, high = 0, last
-            while low < high:  # the first word whose sum is above what is wanted
+            while low < high:  # binary search for the first word whose cumulative sum exceeds it
                 middle = (low + high) // 2
                 if sums[middle] > wanted:
                     high = middle

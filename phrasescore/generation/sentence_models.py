@@ -1,7 +1,7 @@
-"""Models that translate sentences together: loaded, checked, and asked as one.
+"""Models that translate sentences, alone or as an ensemble.
 
-In an ensemble each word has the arithmetic mean of the probabilities that the models give it. Such
-a mean is a distribution again. A search sees one model, whose state is those of all.
+In an ensemble the probability of each word is the arithmetic mean over the models, which is again a
+distribution. A search sees one model, whose state consists of the states of all.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from phrasescore.words.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class EnsembleState(State):
-    """What the members of an ensemble remember of B prefixes.
+    """The states of the members of an ensemble after B prefixes.
 
     Attributes:
-        members: The state of each.
+        members: The state of each member.
     """
 
     members: tuple[State, ...] = ()
@@ -48,10 +48,10 @@ class EnsembleState(State):
 
 
 class Ensemble(StepModel):
-    """Models that are asked together.
+    """A model that averages the probabilities of others.
 
     Args:
-        members: With the same words on both sides; one may come again, and counts twice then.
+        members: Models with the same vocabularies; a model that is given twice counts twice.
     """
 
     def __init__(self, members: Sequence[StepModel]) -> None:
@@ -67,17 +67,17 @@ class Ensemble(StepModel):
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[EnsembleState, Tensor]:
         """See :meth:`StepModel.start`."""
-        return _together([member.start(source, lengths, dtype) for member in self.members])
+        return _averaged([member.start(source, lengths, dtype) for member in self.members])
 
     def step(self, state: State, words: Tensor) -> tuple[EnsembleState, Tensor]:
         """See :meth:`StepModel.step`."""
         states = cast(EnsembleState, state).members
         pairs = zip(self.members, states, strict=True)
-        return _together([member.step(its_own, words) for member, its_own in pairs])
+        return _averaged([member.step(own_state, words) for member, own_state in pairs])
 
 
-def _together(answers: Sequence[tuple[State, Tensor]]) -> tuple[EnsembleState, Tensor]:
-    """Join states, and ln p of the next words to the ln of their mean."""
+def _averaged(answers: Sequence[tuple[State, Tensor]]) -> tuple[EnsembleState, Tensor]:
+    """Join the members' states, and their ln p of the next words to the ln of the mean p."""
     ln_p = answers[0][1]
     for _, more in answers[1:]:
         ln_p = torch.logaddexp(ln_p, more)
@@ -87,55 +87,55 @@ def _together(answers: Sequence[tuple[State, Tensor]]) -> tuple[EnsembleState, T
 
 @dataclass(frozen=True)
 class SentenceModels:
-    """One model of sentences, or several that read and write the same words.
+    """One model of sentences, or several with the same vocabularies.
 
     Attributes:
-        loaded: Each, in the order given; one may stand there twice.
+        loaded: The models in the order given, perhaps one of them twice.
     """
 
     loaded: tuple[LoadedModel, ...]
 
     @property
     def asked(self) -> StepModel:
-        """What a search asks: the model, or all of them as an ensemble."""
+        """The model that a search asks: the only one, or all as an ensemble."""
         if len(self.loaded) == 1:
             return self.loaded[0].model
         return Ensemble([each.model for each in self.loaded])
 
     @property
     def aligning(self) -> tuple[AttentionModel, ...]:
-        """Those that have an attention."""
+        """The models with attention."""
         models = (each.model for each in self.loaded if _kind(each).aligns)
         return tuple(model for model in models if isinstance(model, AttentionModel))
 
     @property
     def source_vocabulary(self) -> Vocabulary:
-        """The words that they read."""
+        """The words that the models read."""
         return self.loaded[0].source_vocabulary
 
     @property
     def target_vocabulary(self) -> Vocabulary:
-        """The words that they write."""
+        """The words that the models write."""
         return self.loaded[0].target_vocabulary
 
     @property
     def direction(self) -> Direction:
-        """Which language they read."""
+        """The language that the models read."""
         return self.loaded[0].direction
 
     @property
     def factor(self) -> int:
-        """Which factor of a token they read and write."""
+        """The factor of a token that the models read and write."""
         return self.loaded[0].model.settings.factor
 
     def must_align(self, purpose: str) -> None:
-        """Refuse models of which none has an attention.
+        """Check that at least one model has attention.
 
         Args:
-            purpose: What needs one, e.g. ``--replace-unknown``.
+            purpose: What needs attention, e.g. ``--replace-unknown``.
 
         Raises:
-            ModelError: There is none.
+            ModelError: No model has attention.
         """
         if not self.aligning:
             kind = _kind(self.loaded[0])

@@ -1,4 +1,4 @@
-"""Which source words a model looks at, word by word of given targets: alpha as matrices."""
+"""Soft alignments: the attention alpha of each target word to each source word, as matrices."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Rows = NDArray[np.int64]
 # alpha of each target word and </s> (rows) over the source's words and its </s> (columns)
 Alignment = NDArray[np.float32]
 
-_PAIRS = 64  # of a batch
-_AREA = 1 << 16  # of the matrices of a batch, together
-_MAX_AREA = 20_000_000  # of one pair; each number takes some 20 bytes on the way
+_PAIRS = 64  # pairs of a batch
+_AREA = 1 << 16  # numbers in the matrices of a batch
+_MAX_AREA = 20_000_000  # numbers of one pair, which take some 20 bytes each on the way
 
 
 class SoftAlignments:
@@ -39,15 +39,15 @@ class SoftAlignments:
         self._device = choose_device(device)
         self._models = [copy.deepcopy(model).to(self._device).eval() for model in models]
         threads = torch.get_num_threads() if self._device.type == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
+        # the threads serve all blocks, because each new one would leave memory behind
         self._pool = ThreadPoolExecutor(threads)
 
-    def of(self, sources: TokenSequences, targets: TokenSequences) -> list[Alignment]:
+    def align(self, sources: TokenSequences, targets: TokenSequences) -> list[Alignment]:
         """Return the alignment of N pairs, ``(T + 1, S + 1)`` each, in their order.
 
         Args:
             sources: N sequences of ids of the side that the models read, without </s>.
-            targets: N of the side that they predict, likewise.
+            targets: N sequences of ids of the side that they predict, without </s>.
 
         Raises:
             CorpusError: A pair is too long.
@@ -60,16 +60,16 @@ class SoftAlignments:
                 "alignment would not fit into memory",
                 remedy="split the sentence",
             )
-        # pairs of like lengths stand together, so that little is padded
+        # pairs of similar lengths form a batch, so that little is padded
         order = np.lexsort((T, S))
-        # with the same cuts on any number of cores, digits depend on the pairs alone
+        # the cuts do not depend on the number of cores, so neither do the digits
         cuts = cut_by_area((S[order] + 1) * (T[order] + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
         def work(rows: Rows) -> list[tuple[int, Alignment]]:
-            together = self._batch(sources.select(rows), targets.select(rows))
+            padded = self._batch(sources.select(rows), targets.select(rows))
             return [
-                (row, together[at, : T[row] + 1, : S[row] + 1].copy())
+                (row, padded[at, : T[row] + 1, : S[row] + 1].copy())
                 for at, row in enumerate(rows.tolist())
             ]
 
@@ -80,7 +80,7 @@ class SoftAlignments:
         return [found[row] for row in range(len(S))]
 
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
-        """Return ``(B, T + 1, S + 1)``, padded."""
+        """Return the alignments of a batch, ``(B, T + 1, S + 1)``, padded."""
         (read, read_lengths), (written, written_lengths) = (
             map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
         )

@@ -1,13 +1,13 @@
-"""A phrase table whose targets a model writes, or one to which it adds its own.
+"""Phrase tables with targets that a model writes, in place of a table's own or beside them.
 
-A decoder needs every score of every pair, and the model knows one of them. So a new pair gets in
-each score of the old table the geometric mean over its source's own pairs, which neither favours
-nor punishes it, and two more scores say what is known: p(target | source) by the model, and e for a
-new pair, 1 for one of the table, whose weight tuning finds.
+A decoder needs every score of every pair, and the model knows one of them. So each old score of a
+new pair is the geometric mean over its source's own pairs, which neither favours nor punishes it.
+Two more scores follow: p(target | source) by the model, and e for a new pair or 1 for one of the
+table, whose weight tuning finds.
 
-A decoder gives a pair without a line in the lexicalised reordering table the score 0, better than
-that of any other. So there a new pair gets the mean over its source's lines, which is again a
-distribution over orientations.
+A decoder gives a pair without a line in the lexicalised reordering table the score 0, the best of
+all. So a new pair gets the mean over its source's lines there, which is again a distribution over
+orientations.
 """
 
 from __future__ import annotations
@@ -22,11 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import (
-    STREAM_SETTINGS,
-    phrase_texts,
-    refuse_bars,
-)
+from phrasescore.generation.phrase_output import STREAM_SETTINGS, phrase_texts, refuse_bars
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
@@ -40,22 +36,22 @@ from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
 _OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
-# of an output's block: some seconds of work, which is what a kill can lose
+# some seconds of work, which is what a kill can lose
 TABLE_LINES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True)
 class TableCounts:
-    """What was done up to some line of a table.
+    """Counts over the lines of a table so far.
 
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Those with words that the model does not know: it writes nothing for them.
+        unknown_sources: Sources with words that the model does not know; it writes none for them.
         generated: Pairs that the model wrote.
-        known: Those of them that the table has.
+        known: Generated pairs that the table has.
         kept: Lines of the table that were written.
-        new: Pairs that were written and are not in the table.
+        new: Written pairs that are not in the table.
     """
 
     lines: int = 0
@@ -80,54 +76,20 @@ class TableCounts:
 
 
 @dataclass(frozen=True)
-class _Run:
-    """The lines of one source, and what the model wrote for it."""
-
-    source: bytes
-    targets: list[bytes]  # of the lines
-    lines: list[bytes]  # with the new scores
-    estimate: bytes  # the old scores of a new pair
-
-    def merged(self, generated: dict[bytes, bytes], keeps_all: bool) -> tuple[list[bytes], int]:
-        """Return lines sorted by the bytes of the target and what follows, and how many are new.
-
-        Args:
-            generated: Targets that the model wrote, and p of each.
-            keeps_all: Whether lines stay whose target it did not write.
-        """
-        pairs = [
-            (target, line)
-            for target, line in zip(self.targets, self.lines, strict=True)
-            if keeps_all or target in generated
-        ]
-        kept, extracted = len(pairs), set(self.targets)
-        for target, p in generated.items():
-            if target not in extracted:
-                scores = b" ".join((self.estimate, p, _NEW))
-                pairs.append((target, SEPARATOR.join((self.source, target, scores)) + b"\n"))
-        pairs.sort(key=lambda pair: pair[0] + SEPARATOR)
-        return [line for _, line in pairs], len(pairs) - kept
-
-
 class TableWriter:
     """Writes blocks of a table, each with whole sources.
 
     Args:
         loaded: A model that reads sources.
-        generator: What asks it for targets.
-        scorer: What scores the table's own pairs with it.
-        extend: Whether the table's own pairs stay, too; otherwise only those that the model wrote.
+        generator: Generates targets with the model.
+        scorer: Scores the table's own pairs with the model.
+        extend: Whether all of the table's pairs stay; otherwise only those that the model wrote.
     """
 
-    def __init__(
-        self,
-        loaded: LoadedModel,
-        generator: TargetGenerator,
-        scorer: SharedScorer,
-        extend: bool,
-    ) -> None:
-        self._loaded, self._generator = loaded, generator
-        self._scorer, self._extend = scorer, extend
+    loaded: LoadedModel
+    generator: TargetGenerator
+    scorer: SharedScorer
+    extend: bool
 
     def write(self, block: TableBlock, before: TableCounts) -> tuple[bytes, TableCounts]:
         """Return the lines for one block, and the counts up to its end.
@@ -141,26 +103,40 @@ class TableWriter:
         """
         target_spans = block.token_spans("target", 0)
         _refuse_rules_and_factors(block, target_spans)
-        source_ids = self._loaded.source_vocabulary.encode_spans(block.token_spans("source", 0))
-        target_ids = self._loaded.target_vocabulary.encode_spans(target_spans)
+        source_ids = self.loaded.source_vocabulary.encode_spans(block.token_spans("source", 0))
+        target_ids = self.loaded.target_vocabulary.encode_spans(target_spans)
         firsts = block.run_offsets[:-1]
         sources = source_ids.select(firsts)
         unknown = _has_unknown(sources)
         asked = np.flatnonzero(~unknown)
         generated = [dict[bytes, bytes]() for _ in firsts]
         if len(asked):
-            found = self._generator.targets(sources.select(asked), before.sources)
+            found = self.generator.targets(sources.select(asked), before.sources)
             for row, texts in zip(asked.tolist(), self._texts(found), strict=True):
                 generated[row] = texts
-        own = self._scorer.score(source_ids, target_ids)
-        runs = self._runs(block, own, target_spans)
+        p = probability_texts(self.scorer.score(source_ids, target_ids))
+        lines = _lines(block.with_appended_scores([p, [_OWN] * len(block)]))
+        estimates = _estimates(block)
         written: list[bytes] = []
         known = new = 0
-        for run, targets, keeps_all in zip(runs, generated, unknown.tolist(), strict=True):
-            known += len(targets.keys() & run.targets)
-            lines, added = run.merged(targets, keeps_all or self._extend)
-            written += lines
-            new += added
+        runs = itertools.pairwise(block.run_offsets.tolist())
+        for number, (begin, end) in enumerate(runs):
+            targets = [b" ".join(target_spans.tokens(line)) for line in range(begin, end)]
+            wanted, keeps_all = generated[number], self.extend or unknown[number]
+            pairs = [
+                (target, line)
+                for target, line in zip(targets, lines[begin:end], strict=True)
+                if keeps_all or target in wanted
+            ]
+            known += len(wanted.keys() & targets)
+            for target in wanted.keys() - targets:
+                scores = b" ".join((estimates[number], wanted[target], _NEW))
+                line = SEPARATOR.join((block.source(begin), target, scores)) + b"\n"
+                pairs.append((target, line))
+                new += 1
+            # Moses sorts by the bytes of the target and of the separator behind it
+            pairs.sort(key=lambda pair: pair[0] + SEPARATOR)
+            written += [line for _, line in pairs]
         counts = TableCounts(
             lines=before.lines + len(block),
             sources=before.sources + len(firsts),
@@ -173,55 +149,45 @@ class TableWriter:
         return b"".join(written), counts
 
     def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
-        """Yield the targets of each source and their p, but for the empty one."""
-        texts = phrase_texts(found.words, self._loaded.target_vocabulary)
+        """Yield the targets of each source with their p; an empty target is left out."""
+        texts = phrase_texts(found.words, self.loaded.target_vocabulary)
         refuse_bars(texts)
         p = probability_texts(found.ln_p)
         offsets = found.offsets.tolist()
         for a, b in itertools.pairwise(offsets):
             yield {text: x for text, x in zip(texts[a:b], p[a:b], strict=True) if text}
 
-    def _runs(
-        self, block: TableBlock, ln_p: NDArray[np.float64], targets: TokenSpans
-    ) -> Iterator[_Run]:
-        """Yield the block's sources with their lines."""
-        columns = [probability_texts(ln_p), [_OWN] * len(block)]
-        text = block.with_appended_scores(columns)
-        lines = [line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")]
-        estimates = _estimates(block)
-        for number, (a, b) in enumerate(
-            zip(block.run_offsets[:-1].tolist(), block.run_offsets[1:].tolist(), strict=True)
-        ):
-            begin, end = block.spans[a, :2]
-            texts = [b" ".join(targets.tokens(line)) for line in range(a, b)]
-            yield _Run(block.text[begin:end], texts, lines[a:b], estimates[number])
+
+def _lines(text: bytes) -> list[bytes]:
+    """Return lines with their line feeds, also the last one, which may lack it in the file."""
+    return [line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")]
 
 
 def _estimates(block: TableBlock) -> list[bytes]:
-    """Return the old scores of a new pair of each source: the means of ln p of its own pairs."""
+    """Return the old scores of each source's new pairs: the geometric means over its own pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
     means = _means(block, ln)
-    # some tables hold counts behind a logarithm, above 1, which are no probabilities
+    # not capped at 1: some tables hold counts, e^n
     texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
     width = block.format.scores
     return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
 
 
 def _has_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """(N,) bool, whether a phrase, of at least one word, has an unknown one."""
+    """Return (N,) bool: whether each phrase, of at least one word, has an unknown one."""
     return np.logical_or.reduceat(phrases.tokens == UNK_ID, phrases.offsets[:-1])
 
 
 def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
-    """Raise for a table of what the model cannot write."""
+    """Raise for a table with rules or factors, which the model cannot write."""
     if block.format.hierarchical:
         raise PhraseTableError(
             "hierarchical rules, and a model of phrases cannot write gaps",
             path=block.path,
             remedy="give a table of plain phrase pairs",
         )
-    # a token ends where its first factor ends; the bars of a column are three
+    # spans end at the first factor: a single bar there separates factors, three separate columns
     after = block.data[np.concatenate([targets.ends, targets.ends + 1])].reshape(2, -1)
     factored = np.flatnonzero((after[0] == _BAR) & (after[1] != _BAR))
     if len(factored):
@@ -236,13 +202,13 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
 
 @dataclass(frozen=True)
 class ReorderingCounts:
-    """What was written to a reordering table.
+    """Counts over a written reordering table.
 
     Args:
         lines: Pairs of the phrase table.
-        kept: Lines of the old one.
+        kept: Lines of the old table.
         estimated: Lines of new pairs.
-        without: Pairs without a line, because the old table has none of their source.
+        without: Pairs without a line, because the old table lacks their source.
     """
 
     lines: int = 0
@@ -251,7 +217,7 @@ class ReorderingCounts:
     without: int = 0
 
     def to_json(self) -> dict[str, int]:
-        """Return what became of the pairs, as JSON values."""
+        """Return the counts as JSON values."""
         return {"kept": self.kept, "estimated": self.estimated, "without": self.without}
 
     def __str__(self) -> str:
@@ -262,18 +228,18 @@ class ReorderingCounts:
 def generate_reordering(
     old: str | Path, output: str | Path, phrase_table: str | Path
 ) -> ReorderingCounts:
-    """Write a line for each pair of a phrase table.
+    """Write a reordering table with a line for each pair of a phrase table.
 
     Args:
         old: A plain or gzip reordering table with source and target, sorted.
-        output: Where to; gzip if the name ends in ``.gz``.
+        output: The output; gzip if the name ends in ``.gz``.
         phrase_table: A plain or gzip phrase table, sorted.
 
     Raises:
         InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
+    known = _Sources(read_source_runs(old, format_of=TableFormat.from_reordering_lines))
 
     def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
         lines: list[bytes] = []
@@ -298,7 +264,7 @@ def generate_reordering(
 
     stream = BlockStream(
         [phrase_table],
-        None,  # quickly made again, so nothing is kept of an interrupted run
+        None,
         lambda *_: read_source_runs(phrase_table),
         work,
         ReorderingCounts(),
@@ -309,14 +275,14 @@ def generate_reordering(
 
 
 class _Sources:
-    """The lines of a sorted reordering table, asked for source by source in its order."""
+    """The lines of a sorted reordering table, looked up source by source in the table's order."""
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._runs = (run for block in blocks for run in _lines_and_means(block))
         self._next = next(self._runs, None)
 
     def find(self, source: bytes) -> tuple[dict[bytes, bytes], bytes]:
-        """Return the line of each target of a source, and the scores of a new one."""
+        """Return the line of each target of a source, and the scores of a new target."""
         while self._next is not None and self._next[0] + SEPARATOR < source + SEPARATOR:
             self._next = next(self._runs, None)
         if self._next is None or self._next[0] != source:
@@ -325,7 +291,7 @@ class _Sources:
 
 
 def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield each source of a block and its targets, as they are written."""
+    """Yield each source of a block and its targets, as they stand in the table."""
     spans = block.spans[:, :4].tolist()
     offsets = block.run_offsets.tolist()
     for begin, end in itertools.pairwise(offsets):
@@ -335,8 +301,7 @@ def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
 
 def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
     """Yield each source of a reordering table with its lines and the mean of their scores."""
-    lines = [line + b"\n" for line in block.text.removesuffix(b"\n").split(b"\n")]
-    means = _means(block, block.score_values)
+    lines, means = _lines(block.text), _means(block, block.score_values)
     for number, (source, targets) in enumerate(_runs(block)):
         begin = int(block.run_offsets[number])
         own = dict(zip(targets, lines[begin : begin + len(targets)], strict=True))
@@ -344,7 +309,7 @@ def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, byt
 
 
 def _means(block: TableBlock, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(runs, scores) the arithmetic means of (lines, scores) values over each source."""
+    """Return (runs, scores): the arithmetic means of (lines, scores) values over each source."""
     sums = np.add.reduceat(values, block.run_offsets[:-1], axis=0)
     means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
     return means
@@ -361,14 +326,14 @@ def generate_table(
 
     Args:
         path: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        writer: What writes a block.
-        asked: All else that decides the output's bytes, as JSON values.
-        reordering: The reordering table of the system, and where to write one for the output,
-            which must be a file then.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        writer: Writes a block.
+        asked: Everything else that decides the output's bytes, as JSON values.
+        reordering: The reordering table of the system and the one to write for the output, which
+            must then be a file.
 
     Returns:
-        What was done to the table, and to a reordering table.
+        The report on the table, and counts over the reordering table if one was written.
 
     Raises:
         InputError: A table cannot be read, breaks its format or is not sorted.
@@ -387,7 +352,7 @@ def generate_table(
     made: list[ReorderingCounts] = []
 
     def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
-        # before the table has its name: whoever is killed here has not to generate it again
+        # before the table gets its name: a kill here does not cost the generated table
         if reordering:
             made.append(generate_reordering(*reordering, outputs.part_path))
 

@@ -1,11 +1,10 @@
-"""Targets that a model writes: settings of a search, its results, its loop over many sources."""
+"""Targets that a model writes: search settings, results, and the search over many sources."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,13 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-# of the longest target without --max-length: times the source's words, and at least
-_TIMES_SOURCE, _SHORTEST_LIMIT = 3, 10
+# without --max-length a target may have so many times the words of its source, and at least so many
+_TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
 _AREA = {"cpu": 4096, "cuda": 65536}  # sources times words of the longest, in a group
@@ -33,8 +32,8 @@ class TargetSettings:
     """Which targets are allowed.
 
     Args:
-        max_length: Words without </s>, at which a target must end; ``None``: three times the words
-            of its source, and at least 10.
+        max_length: The number of words, </s> not counted, at which a target must end; ``None`` for
+            three times the words of its source, and at least 10.
         unknown: Whether ``<unk>`` may be one of the words.
         length_bounds: Whether a target has at least half as many words as its source, and without
             ``max_length`` at most three times as many symbols, </s> counted on both sides, as in
@@ -46,15 +45,15 @@ class TargetSettings:
     length_bounds: bool = False
 
     def limits(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return (N,) how many words the targets of each source may have."""
+        """Return (N,): the maximum number of words of the targets of each source."""
         if self.max_length is not None:
             return np.full(len(source_lengths), self.max_length, np.int64)
         if self.length_bounds:
             return _TIMES_SOURCE * (source_lengths + 1) - 1
-        return np.maximum(_TIMES_SOURCE * source_lengths, _SHORTEST_LIMIT)
+        return np.maximum(_TIMES_SOURCE * source_lengths, _MIN_LIMIT)
 
-    def least(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return (N,) how many words the targets of each source must have."""
+    def minimums(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (N,): the minimum number of words of the targets of each source."""
         if not self.length_bounds:
             return np.zeros(len(source_lengths), np.int64)
         return np.minimum((source_lengths + 1) // 2, self.limits(source_lengths))
@@ -65,9 +64,9 @@ class BeamSettings:
     """How to search for the most probable targets.
 
     Args:
-        size: Hypotheses of each source that are alive or finished at a time.
-        best: How many targets of each source to return, at most ``size``.
-        length_normalisation: Rank by ln p divided by the words, </s> counted.
+        size: Unfinished and finished hypotheses of a source at a time.
+        best: Targets to return for each source, at most ``size``.
+        length_normalisation: Rank by ln p divided by the number of words, </s> counted.
     """
 
     size: int = 10
@@ -87,10 +86,10 @@ class SampleSettings:
     """How to draw targets at random.
 
     Args:
-        count: How many to draw for each source.
-        seed: For the random numbers; those of a source depend on it and on the source's number.
+        count: Targets to draw for each source.
+        seed: Of the random numbers, which depend on it and on the number of the source.
         temperature: Words are drawn from softmax(ln p / temperature); 1 is the model itself.
-        best: How many distinct targets of each source to return; ``None``: all that were drawn.
+        best: Distinct targets to return for each source; ``None`` for all that were drawn.
     """
 
     count: int
@@ -107,7 +106,7 @@ class Targets:
         offsets: (N + 1,) the targets of source n are ``offsets[n]`` to ``offsets[n + 1]``.
         words: Their ids, without </s>.
         ln_p: (targets,) ln p(target and </s> | source).
-        counts: (targets,) how often each was drawn; 1 each where they were searched for.
+        counts: (targets,) how often each was drawn; 1 for the results of a beam search.
     """
 
     offsets: NDArray[np.int64]
@@ -118,6 +117,12 @@ class Targets:
     def __len__(self) -> int:
         return len(self.ln_p)
 
+    @property
+    def owners(self) -> list[int]:
+        """The source of each target."""
+        numbers = np.arange(len(self.offsets) - 1)
+        return np.repeat(numbers, np.diff(self.offsets)).tolist()
+
 
 @dataclass(frozen=True)
 class Found:
@@ -126,8 +131,8 @@ class Found:
     Args:
         owners: (targets,) the source of each.
         words: (targets, steps) their ids.
-        ln_p: (targets,) with </s>.
-        counts: (targets,).
+        ln_p: (targets,) ln p, </s> included.
+        counts: (targets,) how often each was drawn.
     """
 
     owners: NDArray[np.int64]
@@ -139,21 +144,21 @@ class Found:
 def ranking_scores(
     ln_p: NDArray[np.float64], lengths: NDArray[np.int64], length_normalisation: bool
 ) -> NDArray[np.float64]:
-    """Return what targets are ranked by: ln p, or ln p divided by the words, </s> counted."""
+    """Return the scores that rank targets: ln p, or ln p divided by the words, </s> counted."""
     return ln_p / (lengths + 1) if length_normalisation else ln_p
 
 
 class Prefixes(ABC):
-    """The prefixes of a step of a search, a row each; at first the empty prefix of each source.
+    """The prefixes of a search, one row each; at first the empty prefix of each source.
 
     Args:
         allowed: Which targets are allowed.
         lengths: (N,) the words of each source.
-        best: How many targets of a source to keep; ``None`` for all.
+        best: Targets of a source to keep; ``None`` for all.
         length_normalisation: Whether to rank by ln p divided by the words, </s> counted.
 
     Attributes:
-        unknown: Whether ``<unk>`` may be a word; if not, its ln p is -inf.
+        unknown: Whether ``<unk>`` may be a word; otherwise the search sets its ln p to -inf.
     """
 
     def __init__(
@@ -165,7 +170,7 @@ class Prefixes(ABC):
         length_normalisation: bool = False,
     ) -> None:
         self.unknown = allowed.unknown
-        self._limits, self._least = allowed.limits(lengths), allowed.least(lengths)
+        self._limits, self._minimums = allowed.limits(lengths), allowed.minimums(lengths)
         self._best, self._normalised = best, length_normalisation
         self._found: list[Found] = []
         self._owners = np.arange(len(lengths))
@@ -174,22 +179,22 @@ class Prefixes(ABC):
 
     @property
     def last_words(self) -> Rows:
-        """(rows,) the word that each row reads next."""
+        """(rows,) the word that the model reads next for each row."""
         return self._prefixes[:, -1].astype(np.int64)
 
     def prepare(self) -> None:
-        """Make place for the words that follow each row."""
+        """Allocate arrays for the words that follow each row."""
         length = self._prefixes.shape[1]
         self._ending = self._limits[self._owners] <= length
-        self._early = self._least[self._owners] > length  # must not end yet
+        self._early = self._minimums[self._owners] > length  # too short to end
 
     @abstractmethod
-    def look(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Note of rows ``a`` to ``b`` what the search needs of ``ln_p (b - a, V)``."""
+    def choose(self, a: int, b: int, ln_p: Tensor) -> None:
+        """Choose words for rows ``a`` to ``b`` by ``ln_p (b - a, V)``, which is not kept."""
 
     @abstractmethod
     def extend(self) -> Rows:
-        """Select the prefixes that go on; return the row that each new prefix came from."""
+        """Select the surviving prefixes and return each one's parent row."""
 
     def _go_on(self, parents: Rows, words: Rows, totals: NDArray[np.float64]) -> None:
         """Replace the prefixes by continuations of some of them."""
@@ -197,9 +202,9 @@ class Prefixes(ABC):
         self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 
     def targets(self) -> Targets:
-        """Return what was found, in the order of the sources and, of each, of what ranks targets.
+        """Return the targets in the order of the sources, those of a source the best first.
 
-        Of equals the one that ended earlier comes first.
+        Of equally good targets the one that ended earlier comes first.
         """
         found, sources = self._found, np.arange(len(self._limits) + 1)
         owners = np.concatenate([each.owners for each in found])
@@ -226,20 +231,20 @@ class Method(Protocol):
         """Return the empty prefixes of N sources.
 
         Args:
-            numbers: (N,) of the sources among all, for their random numbers.
-            lengths: (N,) their words.
+            numbers: (N,) the numbers of the sources among all, for their random numbers.
+            lengths: (N,) the words of each source.
         """
         ...
 
 
 def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk: int) -> Targets:
-    """Read sources, a row for each, and then word after word until no prefix goes on.
+    """Read sources, then search word by word until no prefix goes on.
 
     Args:
-        model: In evaluation mode, where it is to compute; several threads may share it.
-        sources: Of ids of the side that the model reads.
-        prefixes: Takes ln p of the words that follow each row, and chooses among them.
-        chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
+        model: In evaluation mode and on its device; several threads may share it.
+        sources: Ids of the side that the model reads.
+        prefixes: Chooses among the words that may follow each row.
+        chunk: Rows to take at a time, few enough that their ln p stay in the caches.
     """
 
     def placed(numbers: Rows) -> Tensor:
@@ -260,7 +265,7 @@ def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk:
                 made, ln_p = model.step(state.gathered(placed(rows)), placed(words))
             if not prefixes.unknown:
                 ln_p[:, UNKNOWN] = -np.inf
-            prefixes.look(a, a + len(rows), ln_p)
+            prefixes.choose(a, a + len(rows), ln_p)
             kept.append(made)
         state = kept[0].followed_by(kept[1:])
         parents = prefixes.extend()
@@ -272,13 +277,14 @@ class TargetGenerator:
 
     Args:
         model: Of any kind, on any device.
-        method: How.
+        method: Beam search or sampling.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        group: Sources at a time; ``None`` for the device's own. Long ones are fewer at a time.
-        chunk: Prefixes at a time; ``None`` for the device's own.
+        group: Sources at a time, fewer if they are long; ``None`` for the default of the device.
+        chunk: Prefixes at a time; ``None`` for the default of the device.
 
     Attributes:
-        device: Where it computes.
+        device: The device that it computes on.
+        cores: The threads that compute.
     """
 
     def __init__(
@@ -296,8 +302,7 @@ class TargetGenerator:
         self._group, self._area = group or _GROUP[kind], _AREA[kind]
         self._chunk = chunk or _CHUNK[kind]
         threads = torch.get_num_threads() if kind == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self.cores = Cores(threads)
 
     def targets(self, sources: TokenSequences, first: int = 0) -> Targets:
         """Return targets of N sources, in the order of the sources.
@@ -309,7 +314,7 @@ class TargetGenerator:
         Raises:
             ModelError: The model gives no numbers.
         """
-        # sources of one length have no padding, and end at about the same step
+        # sources of one length need no padding, and their targets end at about the same step
         order = np.argsort(sources.lengths, kind="stable")
         cuts = cut_by_area(sources.lengths[order], self._group, self._area)
 
@@ -320,7 +325,7 @@ class TargetGenerator:
                 return search(self._model, part, prefixes, self._chunk)
 
         groups = [order[c] for c in cuts]
-        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        parts = self.cores.each(lambda rows: in_fitting_parts(work, rows), groups)
         found = [targets for each in parts for _, targets in each]
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():
@@ -332,7 +337,7 @@ class TargetGenerator:
 
 
 def _in_order(parts: Sequence[Targets], order: NDArray[np.int64]) -> Targets:
-    """Join the targets of sources ``order`` and put them in the order of the sources."""
+    """Join the targets of sources that were taken in ``order``, in the order of the sources."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     rows = np.argsort(np.repeat(order, counts), kind="stable")
     offsets = np.zeros(len(order) + 1, np.int64)

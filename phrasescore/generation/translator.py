@@ -1,9 +1,9 @@
-"""Lines of text through the search: the best translations of each, their words and alignments.
+"""Translation of lines by models of sentences: the best translations, their words and alignments.
 
-A model can only call a word outside its vocabulary ``<unk>``. The source word that it looks at
-most, or that word's most probable translation by a lexical table of Moses, may stand for it. A line
-of such a table is ``written read p(written | read)``; NULL stands for no word. Moses writes two: in
-``lex.f2e`` the first word is the target's, in ``lex.e2f`` the source's.
+A model writes ``<unk>`` for every word outside its vocabulary. The source word with the largest
+attention, or that word's most probable translation in a lexical table of Moses, may replace it. A
+line of such a table is ``written read p(written | read)``; NULL stands for no word. Moses writes
+two tables: in ``lex.f2e`` the first word is the target's, in ``lex.e2f`` the source's.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from phrasescore.words.vocabulary import EOS, UNK_ID
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
 _FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "lex.e2f"}
-# sources and prefixes at a time; on a GPU fewer than of phrases: attention has room for each word
+# sources and prefixes at a time; on a GPU fewer than phrases, because attention needs more memory
 _GROUP = {"cpu": 64, "cuda": 1024}
 _CHUNK = {"cpu": 256, "cuda": 1024}
 _DECIMALS = 4  # of alpha
-# of an output's block: some seconds of work, which is what a kill can lose
+# some seconds of work, which is what a kill can lose
 SENTENCES_PER_BLOCK = 512
 
 
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return the most probable translation of each word; of equals the first by its bytes.
+    """Return the most probable translation of each word; ties go to the first in byte order.
 
     Args:
         path: Plain or gzip, or ``-``.
         read: The words that the models read.
         written: The words that they write.
-        direction: Theirs, for the advice.
+        direction: That of the models, for the error.
 
     Raises:
         InputError: The file cannot be read.
@@ -69,7 +69,7 @@ def read_lexicon(
             round.
     """
     best: dict[bytes, tuple[float, bytes]] = {}
-    right = swapped = 0  # lines with the words in the order of the model, and the other way
+    right = swapped = 0  # lines whose words stand in the order of the models, and the other way
     with Progress("reading the lexicon", unit="lines") as progress:
         for number, line in enumerate(read_lines(path), 1):
             translation, word, p = _fields(line, path, number)
@@ -103,41 +103,33 @@ def _fields(line: bytes, path: str | Path, number: int) -> tuple[bytes, bytes, f
     return fields[0], fields[1], p
 
 
-class UnknownWords:
-    """Replaces unknown words by way of their source words.
+def lexicon_digest(lexicon: Mapping[bytes, bytes]) -> str:
+    """Return the SHA-256 of a lexicon's entries."""
+    lines = sorted(b"%s %s\n" % item for item in lexicon.items())
+    return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def without_unknown(
+    words: Sequence[bytes],
+    ids: Ids,
+    source: Sequence[bytes],
+    alignment: Alignment,
+    lexicon: Mapping[bytes, bytes],
+) -> list[bytes]:
+    """Return a target's words with each unknown one replaced by way of its source word.
 
     Args:
-        lexicon: The translation of each word; one that is not there stands for itself.
+        words: T words.
+        ids: (T,) their ids.
+        source: S words, at least one.
+        alignment: (T + 1, S + 1) alpha; the source's </s> is no word to copy.
+        lexicon: The translation of each source word; a word without one is copied.
     """
-
-    def __init__(self, lexicon: Mapping[bytes, bytes] | None = None) -> None:
-        self._lexicon = lexicon or {}
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of what the lexicon says."""
-        lines = sorted(b"%s %s\n" % item for item in self._lexicon.items())
-        return hashlib.sha256(b"".join(lines)).hexdigest()
-
-    def replaced(
-        self, words: Sequence[bytes], ids: Ids, source: Sequence[bytes], alignment: Alignment
-    ) -> list[bytes]:
-        """Return a target's words with those for the unknown ones.
-
-        Args:
-            words: T words.
-            ids: (T,) their ids.
-            source: S words, at least one.
-            alignment: (T + 1, S + 1) alpha; what is looked at at the source's </s> is no word.
-        """
-        seen = np.argmax(alignment[:-1, :-1], axis=1).tolist()
-        return [
-            self._for(source[at]) if number == UNK_ID else word
-            for word, number, at in zip(words, ids.tolist(), seen, strict=True)
-        ]
-
-    def _for(self, word: bytes) -> bytes:
-        return self._lexicon.get(word, word)
+    attended = np.argmax(alignment[:-1, :-1], axis=1).tolist()
+    return [
+        lexicon.get(source[at], source[at]) if number == UNK_ID else word
+        for word, number, at in zip(words, ids.tolist(), attended, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -145,10 +137,10 @@ class Translation:
     """One translation of a sentence.
 
     Attributes:
-        words: Its words, replaced ones as they are written.
-        unknown: How many of them the model calls ``<unk>``.
-        ln_p: ln p of what the model wrote and </s>, given the sentence.
-        total: What it is ranked by: ln p, or ln p divided by its words, </s> counted.
+        words: Its words, unknown ones replaced if that is wanted.
+        unknown: How many of them are ``<unk>`` to the model.
+        ln_p: ln p of the model's words and </s>, given the sentence.
+        total: The ranking score: ln p, or ln p divided by the words, </s> counted.
     """
 
     words: list[bytes]
@@ -162,11 +154,11 @@ class Translated:
     """A line and its translations.
 
     Attributes:
-        number: Of the line, from 1.
-        source: Its words as the models see them.
-        unknown: How many of them they do not know.
-        translations: The best first, of different words; none for an empty line.
-        alignment: alpha of the first translation, ``(T + 1, S + 1)``, where it is wanted.
+        number: The number of the line, from 1.
+        source: Its words as the models read them.
+        unknown: How many of them the models do not know.
+        translations: Distinct translations, the best first; none for an empty line.
+        alignment: alpha of the first translation, ``(T + 1, S + 1)``, if it is wanted.
     """
 
     number: int
@@ -176,26 +168,26 @@ class Translated:
     alignment: Alignment | None
 
 
-# what one output has of a line
+# formats a line for one output
 Form: TypeAlias = Callable[[Translated], bytes]
-_Found: TypeAlias = tuple[list[Translation], "Alignment | None"]
 
 
 class Translator:
     """Translates lines.
 
     Args:
-        models: What translates.
-        beam: How to search.
-        allowed: Which translations are allowed.
-        replacement: What stands for unknown words; ``None``: ``<unk>`` itself.
+        models: The models that translate.
+        beam: Settings of the search.
+        allowed: The translations that are allowed.
+        lexicon: Translations of source words that replace ``<unk>``, see `without_unknown`;
+            ``None`` leaves ``<unk>``.
         aligns: Whether alignments of the first translations are wanted.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        batch_size: Sentences at a time; ``None`` for the device's own.
+        batch_size: Sentences at a time; ``None`` for the default of the device.
 
     Attributes:
-        models: What translates.
-        device: Where it computes.
+        models: The models that translate.
+        device: The device that they compute on.
     """
 
     def __init__(
@@ -204,20 +196,19 @@ class Translator:
         beam: BeamSettings,
         allowed: TargetSettings,
         *,
-        replacement: UnknownWords | None = None,
+        lexicon: Mapping[bytes, bytes] | None = None,
         aligns: bool = False,
         device: str = "auto",
         batch_size: int | None = None,
     ) -> None:
         self.models, self._beam = models, beam
-        self._replacement, self._aligns = replacement, aligns
-        search = BeamSearch(beam, allowed)
+        self._lexicon, self._aligns = lexicon, aligns
         self.device = choose_device(device)
         kind = self.device.type
         sizes = batch_size or _GROUP[kind], _CHUNK[kind]
-        self._generator = TargetGenerator(models.asked, search, device, *sizes)
+        self._generator = TargetGenerator(models.asked, BeamSearch(beam, allowed), device, *sizes)
         self._alignments: SoftAlignments | None = None
-        if aligns or replacement is not None:
+        if aligns or lexicon is not None:
             self._alignments = SoftAlignments(models.aligning, device)
 
     def translate(self, lines: TokenSpans, first: int) -> list[Translated]:
@@ -232,69 +223,62 @@ class Translator:
         """
         sources = self.models.source_vocabulary.encode_spans(lines)
         words = [lines.tokens(line) for line in range(len(sources))]
-        found = self._found(sources, words)
+        full = np.flatnonzero(sources.lengths)
+        translations: dict[int, list[Translation]] = {}
+        alignments: dict[int, Alignment] = {}
+        if len(full):
+            read = sources.select(full)
+            targets = self._generator.targets(read)
+            aligned = self._aligned(read, targets)
+            parts = itertools.pairwise(targets.offsets.tolist())
+            for line, (begin, end) in zip(full.tolist(), parts, strict=True):
+                rows = range(begin, end)
+                translations[line] = self._translations(words[line], targets, rows, aligned)
+                if self._aligns:
+                    alignments[line] = aligned[begin]
         return [
             Translated(
                 first + line,
                 words[line],
                 int((sources[line] == UNK_ID).sum()),
-                *found.get(line, ([], None)),
+                translations.get(line, []),
+                alignments.get(line),
             )
             for line in range(len(sources))
         ]
 
-    def _found(self, sources: TokenSequences, words: list[list[bytes]]) -> dict[int, _Found]:
-        """Return what was found for each line that has words."""
-        full = np.flatnonzero(sources.lengths)
-        if not len(full):
-            return {}
-        read = sources.select(full)
-        targets = self._generator.targets(read)
-        alignments = self._aligned(read, targets)
-        found: dict[int, _Found] = {}
-        parts = itertools.pairwise(targets.offsets.tolist())
-        for line, (begin, end) in zip(full.tolist(), parts, strict=True):
-            rows = range(begin, end)
-            translations = self._translations(words[line], targets, rows, alignments)
-            found[line] = translations, alignments.get(begin) if self._aligns else None
-        return found
-
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
-        """Return the alignments that are wanted, by the number of their target."""
+        """Return the alignments that are needed, by the number of their target."""
         if self._alignments is None:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
-        if self._replacement is not None:
+        if self._lexicon is not None:
             owners = np.repeat(np.arange(len(ids)), ids.lengths)
             wanted[owners[ids.tokens == UNK_ID]] = True
         if self._aligns:
             wanted[targets.offsets[:-1]] = True
         rows = np.flatnonzero(wanted)
         sources = np.searchsorted(targets.offsets, rows, side="right") - 1
-        made = self._alignments.of(read.select(sources), ids.select(rows))
+        made = self._alignments.align(read.select(sources), ids.select(rows))
         return dict(zip(rows.tolist(), made, strict=True))
 
     def _translations(
-        self,
-        source: list[bytes],
-        targets: Targets,
-        rows: range,
-        alignments: dict[int, Alignment],
+        self, source: list[bytes], targets: Targets, rows: range, alignments: dict[int, Alignment]
     ) -> list[Translation]:
-        """Return the targets ``rows`` of a source; of those with equal words, the best."""
+        """Return the targets ``rows`` of a source; of those with the same words, the best."""
         known = self.models.target_vocabulary.words
         found: dict[bytes, Translation] = {}
         part = slice(rows.start, rows.stop)
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]
         totals = ranking_scores(ln_p, lengths, self._beam.length_normalisation)
-        for row, its_ln_p, total in zip(rows, ln_p.tolist(), totals.tolist(), strict=True):
+        for row, ln_p_of_row, total in zip(rows, ln_p.tolist(), totals.tolist(), strict=True):
             ids = targets.words[row]
             words = [known[number] for number in ids.tolist()]
             unknown = int((ids == UNK_ID).sum())
-            if unknown and self._replacement is not None:
-                words = self._replacement.replaced(words, ids, source, alignments[row])
-            made = Translation(words, unknown, its_ln_p, total)
-            found.setdefault(b" ".join(words), made)
+            if unknown and self._lexicon is not None:
+                words = without_unknown(words, ids, source, alignments[row], self._lexicon)
+            translation = Translation(words, unknown, ln_p_of_row, total)
+            found.setdefault(b" ".join(words), translation)
         return list(found.values())
 
 
@@ -303,15 +287,15 @@ class Translator:
 
 @dataclass(frozen=True)
 class TranslationCounts:
-    """What was translated so far.
+    """Counts over the sentences so far.
 
     Args:
         lines: Sentences read.
-        empty: Those without words.
+        empty: Sentences without words.
         words: The words of all.
-        unknown: Those that the models do not know.
+        unknown: Words that the models do not know.
         written: Words of the first translations.
-        written_unknown: Those that the models call ``<unk>``, replaced or not.
+        written_unknown: Words of these that are ``<unk>`` to the models, replaced or not.
         ln_p: The sum of ln p of the first translations.
     """
 
@@ -325,7 +309,7 @@ class TranslationCounts:
 
     @property
     def mean_ln_p(self) -> float:
-        """Of a sentence with words; 0 where there is none."""
+        """The mean over sentences with words; 0 without any."""
         return self.ln_p / max(1, self.lines - self.empty)
 
     def with_lines(self, lines: Sequence[Translated]) -> TranslationCounts:
@@ -352,13 +336,13 @@ class TranslationCounts:
 
 
 def translation_line(line: Translated) -> bytes:
-    """Return the first translation, a line; of a line without words an empty one."""
+    """Format the first translation as a line, which is empty for an empty sentence."""
     words = line.translations[0].words if line.translations else []
     return b" ".join(words) + b"\n"
 
 
 def alignment_line(line: Translated) -> bytes:
-    """Return words and alignment of the first translation as JSON; nothing for an empty line."""
+    """Format the first translation and its alignment as JSON; nothing for an empty sentence."""
     if line.alignment is None:
         return b""
     rows = np.round(line.alignment.astype(np.float64), _DECIMALS).tolist()
@@ -406,11 +390,11 @@ def translate_text(
 
     Args:
         path: Plain, gzip or ``-``.
-        outputs: Each output with what it has of a line, the output itself first; gzip if a name
-            ends in ``.gz``; ``-`` is standard output.
+        outputs: The outputs and their formats, the main output first; gzip if a name ends in
+            ``.gz``; ``-`` is standard output.
         translator: Translates the lines.
-        asked: All else that decides the outputs' bytes, as JSON values.
-        longest: Words of the longest sentence that is accepted.
+        asked: Everything else that decides the outputs' bytes, as JSON values.
+        longest: The maximum number of words of a sentence.
 
     Raises:
         InputError: The text cannot be read, or has a longer sentence.
@@ -453,7 +437,7 @@ def translate_text(
 
 
 def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:
-    """Pass blocks on; raise for a sentence with too many words."""
+    """Yield the blocks; raise for a sentence with too many words."""
     for block in blocks:
         lengths = np.diff(block.tokens[0].offsets)
         too_long = np.flatnonzero(lengths > longest)

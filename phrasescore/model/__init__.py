@@ -1,1 +1,1 @@
-"""Models of p(target | source): what every kind offers, its network, its folder on disk."""
+"""Models of p(target | source): their common interface, networks, and folders on disk."""

@@ -1,14 +1,14 @@
-"""Attention, and the gated unit that looks at its source again at every step.
+"""Attention, and the gated unit with attention to its source at every step.
 
 Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
-alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``gated_recurrence`` the gradient of the run
-is written by hand, so that each weight gradient is one large product at the end.
+alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``gated_recurrence`` the gradient is written
+by hand, so that each weight gradient is one large product at the end.
 
 Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of what is
-summed, ``A`` alignment units. Positions lie flat, those of sequence b from ``b * J`` on, so that
-nothing is padded or copied and rows of one source share its positions.
+summed, ``A`` alignment units. Positions are stored flat, those of sequence b from ``b * J`` on, so
+that rows with the same source share its positions without copies.
 
-The compiled passes take matrices in float32, or in bfloat16 as its bits, and sum in float32.
+The compiled passes take matrices in float32, or bfloat16 as bit patterns, and sum in float32.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _attend_rows(
     weights: Array,
     found: Array,
 ) -> None:
-    """Align each row to its positions and sum up their values.
+    """Align each row with its positions, and compute the weighted sum of their values.
 
     Args:
         queries: ``(N, A)``, s W_a.
@@ -65,7 +65,7 @@ def _attend_rows(
 
 @_compiled
 def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -> None:
-    """Fill ``alpha`` with softmax of v_a tanh(row + keys); ``query`` is scratch."""
+    """Set ``alpha`` to softmax(v_a tanh(row + keys)); ``query`` is scratch space."""
     A = len(vector)
     for a in range(A):
         query[a] = load(row, a)
@@ -87,7 +87,7 @@ def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -
 
 @_compiled
 def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
-    """Fill ``found`` with the sum of ``alpha_j values_j``; ``total`` is scratch."""
+    """Set ``found`` to the sum of ``alpha_j values_j``; ``total`` is scratch space."""
     D = len(total)
     for d in range(D):
         total[d] = _ZERO
@@ -113,10 +113,10 @@ def _attend_rows_backward(
     grad_keys: Array,
     grad_vector: Array,
 ) -> None:
-    """Turn the gradient of the sums into those of queries, keys and v_a; values are the caller's.
+    """Turn the gradient of the sums into those of queries, keys and v_a (not of the values).
 
     Args:
-        queries: As in :func:`attend`, likewise the next five.
+        queries: As in :func:`_attend_rows`, likewise the next five.
         keys: ``(P, A)``.
         values: ``(P, D)``.
         vector: ``(A,)``.
@@ -148,6 +148,7 @@ def _attend_rows_backward(
             grad_alpha[j] = inner
             mean += inner * alpha[j]
         for j in range(length):
+            # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)
             e = alpha[j] * (grad_alpha[j] - mean)
             key, out = keys[begin + j], grad_keys[begin + j]
             for a in range(A):
@@ -162,13 +163,13 @@ def _attend_rows_backward(
 
 @dataclass(frozen=True)
 class Attended:
-    """What rows look at.
+    """The source positions that rows attend to.
 
     Attributes:
         keys: ``(P, A)``, h_j U_a of all positions.
-        values: ``(P, D)``, what is summed: h_j, or products of it.
+        values: ``(P, D)``, what is summed: h_j, or a product of h_j.
         begins: ``(N,)`` the first position of each row.
-        lengths: ``(N,)`` how many positions it has.
+        lengths: ``(N,)`` the number of positions of each row.
     """
 
     keys: Tensor
@@ -182,9 +183,9 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
 
     Args:
         queries: ``(N, A)``, s W_a.
-        seen: What each row looks at.
+        seen: The positions of each row.
         vector: ``(A,)``, v_a.
-        J: At least the most positions of a row.
+        J: Maximum number of positions of a row, or more.
     """
     if torch.is_grad_enabled() or not kernels.can_compile(queries):
         return attend_plainly(queries, seen, vector, J)
@@ -197,7 +198,7 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
 def attend_plainly(
     queries: Tensor, seen: Attended, vector: Tensor, J: int
 ) -> tuple[Tensor, Tensor]:
-    """What :func:`attend` does in plain torch: with gradients, for float64 and other devices."""
+    """Compute :func:`attend` in plain torch: with gradients, for float64 and other devices."""
     at = torch.arange(J, device=queries.device)
     outside = at >= seen.lengths[:, None]
     places = (seen.begins[:, None] + at).masked_fill(outside, 0)
@@ -214,12 +215,12 @@ def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> l
 
 @dataclass(frozen=True)
 class AttentiveWeights:
-    """The parameters of a run, in the type that its products run in; v_a in float32 or better.
+    """The parameters of a run, in the type of its products; v_a in float32 or better.
 
     Attributes:
-        gates: ``(H, 2H)``, the recurrences of update and reset.
+        gates: ``(H, 2H)``, the recurrent weights of update and reset.
         candidate: ``(H, H)``.
-        context: ``(D, 3H)``, where c_i enters candidate, update and reset.
+        context: ``(D, 3H)``, from c_i to candidate, update and reset.
         query: ``(H, A)``, W_a.
         vector: ``(A,)``, v_a.
     """
@@ -237,11 +238,11 @@ def run_attentive_unit(
     """Run the gated unit: c_i from s_(i-1), then s_i from word i and c_i.
 
     Args:
-        inputs: ``(L, B, 3H)``: what reaches candidate, update and reset from the words.
+        inputs: ``(L, B, 3H)`` contributions of the words to candidate, update and reset.
         start: ``(B, H)``.
-        seen: Positions of B sequences, each with J places: sequence b begins at ``b * J``.
+        seen: Positions of B sequences, J for each: sequence b begins at ``b * J``.
         weights: The parameters.
-        looks: L, or L + 1 for another context after the last step.
+        looks: Number of contexts: L, or L + 1 for one more after the last step.
 
     Returns:
         States ``(L + 1, B, H)``, ``start`` first, contexts ``(looks, B, D)`` and alignments
@@ -287,7 +288,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
         queries = inputs.new_empty(looks, B, weights.query.shape[1])
         contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
-        # the state itself is carried in at least float32, in whatever type the products run
+        # the state accumulates over the steps: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         for t in range(looks):

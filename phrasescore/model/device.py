@@ -1,8 +1,9 @@
-"""Which device to run on, and what it is good at."""
+"""Choice of the device, its abilities, and work that is spread over its cores."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -24,9 +25,14 @@ def choose_device(name: str) -> torch.device:
     Under ``torchrun``, each process of a machine gets a CUDA device of its own.
 
     Raises:
-        SettingsError: CUDA is asked for and this machine or this torch has none, or not that one,
-            or fewer devices than processes.
+        SettingsError: There is no CUDA device, no device of this number, or fewer devices than
+            processes.
     """
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
+        raise SettingsError(
+            f"{name[:30]!r} is not a device",
+            remedy="give auto, cpu, cuda or cuda:1",
+        )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cpu":
@@ -41,7 +47,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def _numbered(number: str) -> torch.device:
-    """Return the CUDA device that was asked for by its number."""
+    """Return the CUDA device of a given number."""
     count = torch.cuda.device_count()
     if int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
         raise SettingsError(
@@ -57,7 +63,7 @@ def _numbered(number: str) -> torch.device:
 
 
 def _own(rank: str | None) -> torch.device:
-    """Return the CUDA device of this process, which has this rank on its machine."""
+    """Return the CUDA device of the process with this rank on its machine."""
     if not rank:
         return torch.device("cuda")
     count = torch.cuda.device_count()
@@ -70,7 +76,7 @@ def _own(rank: str | None) -> torch.device:
 
 
 def processor_of(device: torch.device) -> str:
-    """Return the kind of what computes there, as its maker calls it."""
+    """Return the product name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return str(machine()["processor"])
@@ -79,10 +85,10 @@ def processor_of(device: torch.device) -> str:
 def each_on_one_core(
     pool: ThreadPoolExecutor, work: Callable[[Item], Found], items: Iterable[Item]
 ) -> Iterator[Found]:
-    """Do work on items in the threads of a pool, each on one core; yield the results in order.
+    """Work on items in the threads of a pool, each on one core; yield the results in order.
 
-    On some processors the last digits of a product depend on how many cores share it; here they
-    depend on the item alone.
+    On some processors the last digits of a product depend on the number of cores that share it.
+    With one core for each item, they depend on the item only.
     """
 
     def alone(item: Item) -> Found:
@@ -96,8 +102,34 @@ def each_on_one_core(
         torch.set_num_threads(before)
 
 
+class Cores:
+    """Threads that compute on one core each, started when there is work for them.
+
+    They stay, because new ones would each leave memory behind, until :meth:`rest` ends them.
+
+    Args:
+        count: How many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ThreadPoolExecutor | None = None
+
+    def each(self, work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Do work on items, as :func:`each_on_one_core` does."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count)
+        return each_on_one_core(self._pool, work, items)
+
+    def rest(self) -> None:
+        """End the threads; more work starts new ones."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
 def has_fast_bf16(device: torch.device) -> bool:
-    """Tell whether bfloat16 matrix products are faster than float32 ones there."""
+    """Tell whether bfloat16 matrix products are faster than float32 ones on a device."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     # The names below are private to torch; without them float32 is the safe answer.
@@ -110,20 +142,20 @@ def has_fast_bf16(device: torch.device) -> bool:
 def in_fitting_parts(
     work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
 ) -> list[tuple[NDArray[Any], Found]]:
-    """Work on rows; where a GPU's memory does not suffice, on their halves, and so on.
+    """Work on rows; halve them, repeatedly, while they do not fit into a GPU's memory.
 
     Returns:
-        The parts in their order, each with what the work gave; mostly one.
+        The parts in order, each with its result; usually a single part.
 
     Raises:
-        torch.OutOfMemoryError: The memory does not suffice for a single row.
+        torch.OutOfMemoryError: A single row does not fit.
     """
     try:
         return [(rows, work(rows))]
     except torch.OutOfMemoryError:
         if len(rows) < 2:
             raise
-    # not above, where the traceback still holds what the work had made
+    # not in the except block: there the traceback keeps the failed work's tensors alive
     torch.cuda.empty_cache()
     halves = np.array_split(rows, 2)
     return [found for half in halves for found in in_fitting_parts(work, half)]

@@ -1,8 +1,9 @@
-"""Building blocks of the compiled kernels: bfloat16 in and out, exp, sigmoid and tanh.
+"""Building blocks of the compiled kernels: exp, sigmoid, tanh, and loads and stores of bfloat16.
 
-numba has no bfloat16 and, without Intel's vector library, calls exp one number at a time. These are
-written so that LLVM turns them into vector instructions: polynomials and bit patterns, no branches.
-A bfloat16 array comes in as uint16 (its bits); ``load`` and ``store`` hide the difference.
+Without Intel's vector library, numba calls exp for one number at a time. These functions consist of
+polynomials and bit operations without branches, which LLVM turns into vector instructions. numba
+has no bfloat16 either: such arrays are passed as uint16 bit patterns, and ``load`` and ``store``
+convert their elements.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-# it chooses the cache folder, so it comes before numba
+# phrasescore.compiled chooses the cache folder, so it must be imported before numba
 import phrasescore.compiled  # noqa: F401
 
 # isort: split
@@ -20,11 +21,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-# Reassociation is what makes sums vectors. Infinities and NaN keep their meaning.
+# Sums vectorise only if they may be reassociated. Without nnan and ninf, infinity and NaN keep
+# their meaning, so a diverged model is noticed.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 _LOG2_E = np.float32(1.4426950408889634)
-# 2^f on [-1/2, 1/2]: the Taylor coefficients ln(2)^n / n!, error below 1e-7 relative
+# Taylor coefficients of 2^f, ln(2)^n / n!; relative error below 1e-7 for f in [-1/2, 1/2]
 _C1, _C2, _C3 = (
     np.float32(0.6931471805599453),
     np.float32(0.2402265069591007),
@@ -35,7 +37,7 @@ _C4, _C5, _C6 = (
     np.float32(0.0013333558146428443),
     np.float32(0.00015403530393381608),
 )
-_LEAST, _MOST = np.float32(-87.0), np.float32(88.0)  # where float32 exp neither sinks nor bursts
+_LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)  # e^x is a normal float32 in between
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
 
 
@@ -53,35 +55,38 @@ def _float_to_bits(context: Any, value: Any) -> Any:
     return types.uint32(types.float32), generate
 
 
-# the compiler supplies the context
+# numba passes the context itself, so compiled code calls these with one argument
 _float_of_bits = cast(Callable[[Any], Any], intrinsic(_bits_to_float))
 _bits_of_float = cast(Callable[[Any], Any], intrinsic(_float_to_bits))
 
 
 @numba.njit(inline="always")
 def exp(x: Any) -> Any:
-    """Return e^x in float32, clamped outside [-87, 88].
+    """Return e^x in float32, with x clamped to [-87, 88].
 
-    The relative error is below 3e-7 + 8e-8 |x|: that of a multiplication by log2 e in float32.
+    The relative error is below 3e-7 + 8e-8 |x|, mostly from the multiplication by log2 e.
     """
-    scaled = min(max(x, _LEAST), _MOST) * _LOG2_E
+    # e^x = 2^(whole + f) with an integer `whole` and f in [-1/2, 1/2]
+    scaled = min(max(x, _LOWEST), _HIGHEST) * _LOG2_E
     whole = np.floor(scaled + _HALF)
     f = scaled - whole
     power = _ONE + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
+    # an IEEE float32 with exponent field whole + 127 and fraction 0 is 2^whole
     return power * _float_of_bits(np.uint32((np.int32(whole) + np.int32(127)) << np.int32(23)))
 
 
 @numba.njit(inline="always")
 def order(x: Any) -> Any:
-    """Return an int32 that compares as the float32 does: unlike floats, its maximum vectorises."""
+    """Return an int32 key with the order of the float32: a maximum of integers vectorises."""
+    # positive floats compare like their bits; the other bits of negative ones must be flipped
     bits = np.int32(_bits_of_float(x))
-    # numba's results are 64 bits wide, which would halve the numbers of a vector
+    # numba widens integer results to 64 bits, which would halve the vectors
     return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
 
 
 @numba.njit(inline="always")
 def unorder(key: Any) -> Any:
-    """Return the float32 that :func:`order` made ``key`` of."""
+    """Return the float32 of a key: the inverse of :func:`order`."""
     return _float_of_bits(np.uint32(key ^ ((key >> np.int32(31)) & np.int32(0x7FFFFFFF))))
 
 
@@ -128,6 +133,7 @@ def _store(array: Any, index: Any, value: Any) -> Any:
 
         def narrow(array: Any, index: Any, value: Any) -> Any:
             bits: Any = _bits_of_float(value)
+            # bfloat16 is the upper half; adding 0x7FFF, or 0x8000 if it is odd, rounds to even
             odd = (bits >> np.uint32(16)) & np.uint32(1)
             array[index] = np.uint16((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
 

@@ -1,14 +1,13 @@
-"""A model on disk: a folder of plain files that is safe to open and that shows damage.
+"""Model folders: plain files that are safe to open and in which damage is detected.
 
-``model.safetensors`` holds the weights, ``config.json`` the settings of the model, two text files
-the vocabularies, a third the words outside, ``provenance.json`` the origin, ``curves.jsonl`` the
-learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled. Only making a
-network imports torch: the decoder reads the weights as arrays.
+``model.safetensors`` holds the weights, ``config.json`` the settings, two text files the
+vocabularies, a third the words outside the shortlist, ``provenance.json`` the origin,
+``curves.jsonl`` the learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled.
+Only building a network imports torch: the decoder reads the weights as arrays.
 
-Saving is safe against kills: under the folder's name there is always the old model or the new one.
-The new folder is written beside the old one under a hidden name. Then the old one moves aside, the
-new one takes the name, and the old one is removed, file by file, and only the files of a model.
-After a kill the next command that saves or trains calls :func:`put_right`.
+Saving is safe against kills. The new folder is written beside the old one under a hidden name. Then
+the old folder is renamed to a backup, the new one takes its name, and the backup's model files are
+removed. After a kill the next command that saves or trains calls :func:`recover`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabul
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
-FORMAT = 1  # raised when a folder of today could no longer be read
+FORMAT = 1  # to be raised when this version could not read the new folders
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
 TARGET_OUTSIDE = "target.outside.txt"
@@ -50,12 +49,12 @@ ALL = (*NEEDED, SOURCE_VOCABULARY, CURVES, RESULT, DIGESTS)
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Tell whether a folder looks like one that ``save_model`` wrote."""
+    """Tell whether ``save_model`` seems to have written this folder."""
     return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
 
 
-def replaced(folder: Path) -> Path:
-    """Return where a model is from when another takes its place until that has its name."""
+def backup_of(folder: Path) -> Path:
+    """Return the name that a model has while another one replaces it."""
     return hidden(folder, "replaced")
 
 
@@ -64,14 +63,14 @@ def _damaged(path: Path, problem: str) -> ModelError:
 
 
 def write_digests(folder: Path) -> None:
-    """Write the digests of all files in a folder."""
+    """Write the digests of all files of a folder."""
     names = sorted(path.name for path in folder.iterdir() if path.name != DIGESTS)
     digests = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     write_atomically(folder / DIGESTS, digests.encode())
 
 
 def read_digests(folder: Path) -> dict[str, str]:
-    """Return the digest that each file should have, by name.
+    """Return the expected digest of each file by name.
 
     Raises:
         ModelError: The digests are missing.
@@ -84,12 +83,12 @@ def read_digests(folder: Path) -> dict[str, str]:
 
 
 def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
-    """See whether a file is there, and is the one that was written.
+    """Check that a file exists and has the expected digest.
 
     Raises:
-        ModelError: It is not.
+        ModelError: It is missing or damaged.
     """
-    # by the folder's own list: a name in a file of digests may say another place
+    # compared with the listing, because a name in SHA256SUMS may point outside of the folder
     if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
         raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
@@ -97,7 +96,7 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
 
 
 def digest_of_folder(folder: Path) -> str:
-    """Return the SHA-256 over the digests: equal for equal folders."""
+    """Return the SHA-256 of the file of digests, which is equal for equal folders."""
     return hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
 
 
@@ -110,10 +109,10 @@ class LoadedModel:
     """A model ready to score.
 
     Attributes:
-        model: In evaluation mode, on the CPU, float32.
-        source_vocabulary: Of the side it reads; ``</s>`` and ``<unk>`` alone where it reads none.
-        target_vocabulary: Of the side it predicts.
-        digest: SHA-256 over the folder's digests: equal for equal models.
+        model: The network in evaluation mode, on the CPU, float32.
+        source_vocabulary: Words that it reads; only ``</s>`` and ``<unk>`` for a language model.
+        target_vocabulary: Words that it predicts.
+        digest: Equal for equal models.
         path: The folder.
     """
 
@@ -125,20 +124,20 @@ class LoadedModel:
 
     @property
     def direction(self) -> Direction:
-        """Which side of a table the model reads."""
+        """The side of a table that the model reads."""
         return self.model.settings.direction
 
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """What a model folder holds, as arrays.
+    """The content of a model folder, with weights as arrays.
 
     Attributes:
-        settings: Of the model; its kind says what the arrays are.
-        source_vocabulary: Of the side it reads; ``</s>`` and ``<unk>`` alone where it reads none.
-        target_vocabulary: Of the side it predicts.
-        weights: Each by its name; docs/model-folder.md says their shapes.
-        digest: SHA-256 over the folder's digests: equal for equal models.
+        settings: Settings of the model; the kind determines the arrays.
+        source_vocabulary: As in `LoadedModel`.
+        target_vocabulary: As in `LoadedModel`.
+        weights: Arrays by name; docs/model-folder.md lists their shapes.
+        digest: Equal for equal models.
         path: The folder.
     """
 
@@ -152,11 +151,11 @@ class StoredWeights:
 
 @dataclass(frozen=True)
 class ModelWords:
-    """The words that a model knows, by the side of a text and not by what it reads or predicts.
+    """The words that a model knows on each side of a corpus.
 
     Attributes:
-        sides: Source, target or both; a model without a source has one side only.
-        factor: Which factor of a factored word they are, from 0.
+        sides: Vocabularies by side of the corpus; a language model has one side only.
+        factor: The factor of factored tokens that the words are, from 0.
     """
 
     sides: Mapping[Side, Vocabulary]
@@ -164,12 +163,12 @@ class ModelWords:
 
 
 def load_words(folder: str | Path) -> ModelWords:
-    """Read the vocabularies of a model folder and nothing else, after the same checks.
+    """Read only the vocabularies of a model folder, after the same checks as `load_model`.
 
     Raises:
         ModelError: As ``load_model`` does.
     """
-    settings, read, predicted = _opened(Path(folder))
+    settings, read, predicted = _open_folder(Path(folder))
     sides: tuple[Side, Side] = ("source", "target")
     if settings.direction == "target-source":
         sides = ("target", "source")
@@ -180,14 +179,14 @@ def load_words(folder: str | Path) -> ModelWords:
 
 
 def load_model(folder: str | Path) -> LoadedModel:
-    """Read a model folder, checking every byte of it.
+    """Load a model folder after checking the digest of every file.
 
     Raises:
-        ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
+        ModelError: It is not a model folder, is incomplete or damaged, or has a newer format.
     """
     stored = load_weights(folder)
     return LoadedModel(
-        _filled(stored).eval(),
+        _build_network(stored).eval(),
         stored.source_vocabulary,
         stored.target_vocabulary,
         stored.digest,
@@ -199,7 +198,7 @@ def load_outside(folder: str | Path) -> OutsideWords:
     """Read the words outside the target vocabulary.
 
     Raises:
-        ModelError: The file is not the one that was written.
+        ModelError: The file is missing or damaged.
     """
     folder = Path(folder)
     check_file(folder, TARGET_OUTSIDE, read_digests(folder))
@@ -207,13 +206,13 @@ def load_outside(folder: str | Path) -> OutsideWords:
 
 
 def load_weights(folder: str | Path) -> StoredWeights:
-    """Read a model folder as arrays, after the same checks, without torch.
+    """Load a model folder as arrays, without torch.
 
     Raises:
-        ModelError: As ``load_model`` does; only the arrays' shapes are not looked at.
+        ModelError: As in ``load_model``, except that the shapes of the arrays are not checked.
     """
     folder = Path(folder)
-    settings, source, target = _opened(folder)
+    settings, source, target = _open_folder(folder)
     weights = _read_weights(folder / WEIGHTS)
     return StoredWeights(settings, source, target, weights, digest_of_folder(folder), folder)
 
@@ -240,8 +239,8 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     return weights
 
 
-def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
-    """Check a folder; return its settings and the vocabularies it reads and predicts."""
+def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
+    """Check a folder; return its settings, source vocabulary and target vocabulary."""
     if not folder.is_dir():
         raise _no_folder(folder)
     config = _read_config(folder)
@@ -260,9 +259,9 @@ def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
 
 
 def _no_folder(folder: Path) -> ModelError:
-    if replaced(folder).is_dir():
+    if backup_of(folder).is_dir():
         problem = "training was killed while it replaced this model, which is kept"
-        remedy = f"repeat the command of training, or rename {replaced(folder)}"
+        remedy = f"repeat the command of training, or rename {backup_of(folder)}"
         return ModelError(problem, path=folder, remedy=remedy)
     problem, remedy = "no such model folder", "train one: phrasescore train"
     return ModelError(problem, path=folder, remedy=remedy)
@@ -303,8 +302,8 @@ def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     return vocabulary
 
 
-def _filled(stored: StoredWeights) -> SequenceModel:
-    """Return the network with the weights; nothing is allocated that the weights do not need."""
+def _build_network(stored: StoredWeights) -> SequenceModel:
+    """Build the network of stored weights, without allocating memory for other weights."""
     import torch
 
     with torch.device("meta"):
@@ -315,7 +314,7 @@ def _filled(stored: StoredWeights) -> SequenceModel:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         problem = f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs"
         raise _damaged(stored.path / WEIGHTS, problem)
-    # not to_empty: on the way from meta it imports a computer algebra system, 0.7 s
+    # not to_empty, which for meta tensors imports a computer algebra system (0.7 s)
     weights = {name: torch.from_numpy(v).clone() for name, v in stored.weights.items()}
     model.load_state_dict(weights, assign=True)
     return model
@@ -334,23 +333,23 @@ def save_model(
     curves: Path | None = None,
     outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> None:
-    """Write a model folder; it gets its name when it is whole, and replaces an older one.
+    """Write a model folder atomically, replacing an older one.
 
     Args:
-        folder: Its name.
-        model: On any device.
-        vocabularies: Source and target; only the target's is written where it reads no source.
-        provenance: Where it comes from.
-        curves: A learning curve to keep beside it.
+        folder: The folder.
+        model: A model on any device.
+        vocabularies: Source and target; a language model's source is not written.
+        provenance: Versions, inputs and settings.
+        curves: A learning curve to copy into the folder.
         outside: The words outside the target vocabulary.
 
     Raises:
-        SettingsError: Something else is there than a model.
+        SettingsError: Something other than a model is in the way.
     """
     from safetensors import torch as torch_files
 
-    put_right(folder)
-    refuse_others(folder)
+    recover(folder)
+    refuse_foreign(folder)
     part = part_path(folder)
     part.mkdir(parents=True)
     try:
@@ -367,17 +366,17 @@ def save_model(
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)
-        _give_name(part, folder)
+        _replace(part, folder)
     except BaseException:
-        put_right(folder)
+        recover(folder)
         remove(part)
         raise
-    put_right(folder)
+    recover(folder)
 
 
-def put_right(folder: Path) -> None:
-    """Undo or end what a kill interrupted while one model took the place of another."""
-    before = replaced(folder)
+def recover(folder: Path) -> None:
+    """Complete or undo a replacement of one model by another that a kill has interrupted."""
+    before = backup_of(folder)
     if before.is_symlink() or not before.is_dir():
         return
     if not os.path.lexists(folder) and is_model_folder(before):
@@ -386,21 +385,21 @@ def put_right(folder: Path) -> None:
         _remove_model(before)
 
 
-def refuse_others(folder: Path) -> None:
-    """See whether a model may be written there: nothing is lost but a model.
+def refuse_foreign(folder: Path) -> None:
+    """Refuse to overwrite anything but a model.
 
     Raises:
-        SettingsError: Something else is there, or something else in the folder of a model.
+        SettingsError: Something else is there, or a model folder with foreign files in it.
     """
-    if os.path.lexists(replaced(folder)):
-        raise _something_else(replaced(folder))
+    if os.path.lexists(backup_of(folder)):
+        raise _not_a_model(backup_of(folder))
     if os.path.lexists(folder):
-        _refuse_others_in(folder)
+        _refuse_foreign_files(folder)
 
 
-def _refuse_others_in(folder: Path) -> None:
+def _refuse_foreign_files(folder: Path) -> None:
     if folder.is_symlink() or not is_model_folder(folder):
-        raise _something_else(folder)
+        raise _not_a_model(folder)
     others = sorted({path.name for path in folder.iterdir()} - _names(folder))
     if others:
         shown = visible(os.fsencode(others[0]), 80)
@@ -411,33 +410,33 @@ def _refuse_others_in(folder: Path) -> None:
         )
 
 
-def _something_else(folder: Path) -> SettingsError:
+def _not_a_model(folder: Path) -> SettingsError:
     return SettingsError("something else is there", path=folder, remedy="name another folder")
 
 
-def _give_name(part: Path, folder: Path) -> None:
-    """Let a whole new folder take the place of an old one, or of nothing."""
+def _replace(part: Path, folder: Path) -> None:
+    """Rename a complete new folder to its final name, replacing an old model."""
     if os.path.lexists(folder):
-        folder.rename(replaced(folder))
+        folder.rename(backup_of(folder))
         try:
-            # what came into it meanwhile has moved along, and must move back
-            _refuse_others_in(replaced(folder))
+            # a foreign file that appeared meanwhile was renamed as well, and must return
+            _refuse_foreign_files(backup_of(folder))
         except SettingsError as error:
-            replaced(folder).rename(folder)
+            backup_of(folder).rename(folder)
             error.path = folder
             raise
     try:
         part.rename(folder)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        raise _something_else(folder) from None
+        raise _not_a_model(folder) from None
     except OSError:
         if os.path.lexists(folder):
-            raise _something_else(folder) from None
+            raise _not_a_model(folder) from None
         raise
 
 
 def _names(folder: Path) -> set[str]:
-    """The names that the files of a model may have, those of a newer version too."""
+    """Return all names that a model's files may have, those of newer versions included."""
     known = set(ALL)
     with contextlib.suppress(ModelError, OSError):
         known |= read_digests(folder).keys()
@@ -445,7 +444,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _remove_model(folder: Path) -> None:
-    """Remove the files of a model, first what makes it one; a folder with others in it stays."""
+    """Remove the files of a model, the digests first; a folder with foreign files stays."""
     names = _names(folder) - {DIGESTS}
     for name in (DIGESTS, *sorted(names)):
         if os.sep not in name:

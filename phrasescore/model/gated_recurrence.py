@@ -1,9 +1,9 @@
-"""The gated hidden unit run over a sequence, with its gradient written by hand.
+"""The gated hidden unit over a sequence, with a hand-written gradient.
 
-Autograd would record about fifteen operations a step and form the weight gradients step by step.
-Here a step is two matrix products and a few passes over its gates, and each weight gradient is one
-large product at the end. The formulas are those of section 2.3 of the paper in the form the authors
-ran (reset before the product); ``tests/unit/phrasescore/model`` holds them to numerical gradients.
+Autograd would record about fifteen operations for each step and compute weight gradients step by
+step. Here a step is two matrix products and a few passes over its gates, and each weight gradient
+is one large product at the end. The formulas are those of section 2.3 of the paper in the form that
+the authors ran (reset before the product). Tests compare them with numerical gradients.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ class _Recurrence(torch.autograd.Function):
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
         resets = inputs.new_empty(L, B, H)  # r * h, what the candidate sees of the state
-        # the state itself is carried in at least float32, in whatever type the products run
+        # the state accumulates over the steps: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         kept = states, gates, candidates, resets
-        # a step of a small network takes less time than to make views of these one by one
+        # all views are made at once: one by one they take longer than a step of a small network
         s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
         finish_gates, finish_state = _forward_passes(inputs)
         x, h, s, g, k, r = map(_seen_by_passes, (inputs, carried, *kept))
+        # each product needs the previous pass: h -> z, r -> r * h -> k -> h'
         for t in range(L):
             torch.mm(s_t[t], gate_weight, out=g_t[t])
             finish_gates(x[t], g[t], h, r[t])
@@ -65,12 +66,14 @@ class _Recurrence(torch.autograd.Function):
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(_seen_by_passes, given)
+        # `flowing` is the gradient of the state after step t, then of the state before it
         for t in range(L - 1, -1, -1):
             back_state(f, g[t], k[t], s[t], out[t])
             torch.mm(into_candidate[t], candidate_back, out=product)
             back_reset(f, g[t], s[t], p, out[t])
             torch.mm(into_gates[t], gate_back, out=product)
             add_flow(f, p, above[t])
+        # the sum over the steps of the weight gradients, as one product each
         flat = grad_inputs.view(L * B, 3 * H)
         grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
         grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
@@ -81,7 +84,7 @@ Pass = Callable[..., None]
 
 
 def _forward_passes(like: Tensor) -> tuple[Pass, Pass]:
-    """Return the passes for what :func:`_seen_by_passes` gives."""
+    """Return the passes for arguments converted by :func:`_seen_by_passes`: compiled, or torch."""
     if kernels.can_compile(like):
         return kernels.gates_forward, kernels.state_forward
     return _gates_forward, _state_forward
@@ -97,7 +100,7 @@ def _seen_by_passes(tensor: Tensor) -> Any:
     return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
 
 
-# What the kernels do, in plain torch: for float64, for other devices, and for tests to compare.
+# Twins of the kernels in plain torch, for float64, for other devices, and for tests.
 
 
 def _gates_forward(inputs: Tensor, gates: Tensor, carried: Tensor, resets: Tensor) -> None:
@@ -150,10 +153,10 @@ def run_gated_unit(
     """Run the gated unit over a sequence: z, r, then k = tanh(a + (r * h) U), h' = z h + (1 - z) k.
 
     Args:
-        inputs: ``(L, B, 3H)``: what reaches candidate, update and reset from outside the state.
-        start: ``(B, H)``, the state before the first step.
-        gate_weight: ``(H, 2H)``, the recurrences of update and reset.
-        candidate_weight: ``(H, H)``, the recurrence of the candidate.
+        inputs: ``(L, B, 3H)`` contributions of the words to candidate, update and reset.
+        start: ``(B, H)`` state before the first step.
+        gate_weight: ``(H, 2H)`` recurrent weights of update and reset.
+        candidate_weight: ``(H, H)`` recurrent weight of the candidate.
 
     Returns:
         ``(L + 1, B, H)``: the states, ``start`` first.

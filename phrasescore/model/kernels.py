@@ -1,9 +1,9 @@
-"""Compiled passes over gates and logits: each reads its inputs once and writes its results once.
+"""Compiled passes over gates and logits that read their inputs once and write their results once.
 
-They run between the matrix products of ``gated_recurrence`` and ``softmax``, on one core each
-(callers run one thread a core) and without the interpreter's lock. Matrices are float32, or
-bfloat16 as its bits (uint16, see ``fast_math``); what accumulates is float32. Every kernel has its
-meaning in plain torch beside its call, and tests compare the two.
+They run between the matrix products of ``gated_recurrence`` and ``softmax``, each on one core
+(callers run one thread per core) and without Python's interpreter lock. Matrices are float32, or
+bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. Each kernel has a
+twin in plain torch beside its call, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, 
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
-_LEAST_KEY = np.int32(-0x80000000)
+_LOWEST_KEY = np.int32(-0x80000000)
 
 _compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
 
 def can_compile(tensor: Tensor) -> bool:
-    """Tell whether the kernels take tensors like this one."""
+    """Tell whether the kernels support the device and type of this tensor."""
     return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.bfloat16)
 
 
 def array_of(tensor: Tensor) -> Array:
-    """Return the memory of a CPU tensor as numpy sees it; bfloat16 as uint16."""
+    """Return a numpy view of a CPU tensor; bfloat16 becomes uint16."""
     if tensor.dtype == torch.bfloat16:
         return tensor.detach().view(torch.uint16).numpy()
     return tensor.detach().numpy()
 
 
 def arrays_of(*tensors: Tensor) -> list[Array]:
-    """Return the memory of several CPU tensors."""
+    """Return numpy views of several CPU tensors."""
     return [array_of(each) for each in tensors]
 
 
@@ -72,13 +72,14 @@ def state_forward(
         gates: ``(B, 2H)``, z and r.
         candidates: ``(B, H)``, the product of r * h on entry; k on return.
         carried: ``(B, H)`` float32, h on entry; h' on return.
-        states: ``(B, H)``, h' on return.
+        states: ``(B, H)``, h' on return, rounded to the type of the products.
     """
     B, H = carried.shape
     for b in range(B):
         x, g, k, h, s = inputs[b], gates[b], candidates[b], carried[b], states[b]
         for j in range(H):
             candidate = tanh(load(x, j) + load(k, j))
+            # z h + (1 - z) k, with one multiplication less
             new = candidate + load(g, j) * (h[j] - candidate)
             store(k, j, candidate)
             store(s, j, new)
@@ -89,7 +90,7 @@ def state_forward(
 def state_backward(
     flowing: Array, gates: Array, candidates: Array, states: Array, grad_inputs: Array
 ) -> None:
-    """Turn dh' into the gradients before the candidate and the update gate.
+    """Turn dh' into the gradients of the inputs of the candidate's tanh and of the update gate.
 
     Args:
         flowing: ``(B, H)`` float32, dh' on entry; its share z dh' on return.
@@ -104,7 +105,8 @@ def state_backward(
         for j in range(H):
             z, k = load(g, j), load(ks, j)
             kept = f[j] * z
-            replaced = f[j] - kept
+            replaced = f[j] - kept  # dh' (1 - z)
+            # d a_k = dh' (1 - z) (1 - k^2) and d a_z = dh' (h - k) z (1 - z)
             store(out, j, replaced * (_ONE - k * k))
             store(out, H + j, (load(hs, j) - k) * z * replaced)
             f[j] = kept
@@ -114,7 +116,7 @@ def state_backward(
 def reset_backward(
     flowing: Array, gates: Array, states: Array, grad_resets: Array, grad_inputs: Array
 ) -> None:
-    """Turn d(r h) into the gradient before the reset gate, and add its share to dh.
+    """Turn d(r h) into the gradient of the reset gate's input, and add its share to dh.
 
     Args:
         flowing: ``(B, H)`` float32, added to.
@@ -130,17 +132,34 @@ def reset_backward(
             r = load(g, H + j)
             through = load(d, j) * r
             f[j] += through
+            # d a_r = d(r h) h r (1 - r)
             store(out, 2 * H + j, through * (_ONE - r) * load(hs, j))
 
 
 @_compiled
 def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
-    """Add to dh what comes through the gates' products and from above, all ``(B, H)``."""
+    """Add to dh the gradients from the gates' products and from the layers above, ``(B, H)``."""
     B, H = flowing.shape
     for b in range(B):
         f, p, g = flowing[b], product[b], grad_states[b]
         for j in range(H):
             f[j] += load(p, j) + load(g, j)
+
+
+@_compiled
+def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
+    """Set ``out (V,)`` to the logits of a row plus bias, all ``(V,)``, and return its maximum.
+
+    The maximum is taken over integer keys of the same order, because a maximum of floats does not
+    vectorise: it has to treat NaN separately.
+    """
+    highest = _LOWEST_KEY
+    for v in range(len(logits)):
+        x = load(logits, v) + bias[v]
+        out[v] = x
+        key = order(x)
+        highest = key if key > highest else highest
+    return unorder(highest)
 
 
 @_compiled
@@ -153,43 +172,41 @@ def softmax_gradient(
     normaliser_weight: float,
     scratch: Array,
 ) -> float:
-    """Turn logits into the gradient of the loss, and return its sum over the rows.
+    """Replace logits by the gradient of the loss, and return the loss summed over the rows.
 
-    A row's loss is its cross-entropy, and ``normaliser_weight`` times (ln Z)^2.
+    The loss of a row is its cross-entropy plus ``normaliser_weight`` times (ln Z)^2.
 
     Args:
         logits: ``(N, V)`` without the bias on entry; on return the gradient: the softmax, times
-            1 + 2 normaliser_weight ln Z, minus what is wanted.
+            1 + 2 normaliser_weight ln Z, minus the target distribution.
         bias: ``(V,)`` float32.
         wanted: ``(N,)`` word ids.
         grad_bias: ``(V,)`` float32, added to.
-        smoothing: What is wanted is one-hot for a share of 1 - smoothing, uniform for the rest.
-        normaliser_weight: What keeps Z, the sum of exp(logit), near 1; 0 leaves it free.
-        scratch: ``(V,)`` float32 of no meaning: made here, it would need more of numba to be read.
+        smoothing: Label smoothing: the target distribution is one-hot with weight 1 - smoothing
+            plus uniform with weight smoothing.
+        normaliser_weight: Weight of the term that keeps Z, the sum of exp(logit), near 1.
+        scratch: ``(V,)`` float32, overwritten. The caller allocates it, because allocation in
+            compiled code loads more of numba.
     """
     N, V = logits.shape
+    # the target distribution: `even` for every word, and `kept` more for the wanted one
     kept, even = np.float32(1.0 - smoothing), np.float32(smoothing / V)
     loss = 0.0
     for n in range(N):
         row = logits[n]
-        highest = _LEAST_KEY
-        for v in range(V):
-            x = load(row, v) + bias[v]
-            scratch[v] = x
-            key = order(x)
-            highest = key if key > highest else highest
-        top, picked = unorder(highest), scratch[wanted[n]]
+        top = _add_bias(row, bias, scratch)
+        picked = scratch[wanted[n]]
         if smoothing > 0.0:
             everything = np.float32(0.0)
             for v in range(V):
                 everything += scratch[v]
             loss += smoothing * picked - even * everything
-        total = np.float32(0.0)
+        total = np.float32(0.0)  # Z e^-top; subtracting the maximum keeps exp from overflowing
         for v in range(V):
             e = exp(scratch[v] - top)
             scratch[v] = e
             total += e
-        normaliser = top + np.log(total)
+        normaliser = top + np.log(total)  # ln Z
         loss += normaliser - picked + normaliser_weight * normaliser * normaliser
         share = np.float32(1.0 + 2.0 * normaliser_weight * normaliser) / total
         for v in range(V):
@@ -203,20 +220,19 @@ def softmax_gradient(
 
 @_compiled
 def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratch: Array) -> None:
-    """Set ``out (N,)`` to ln softmax of the rows of ``logits (N, V)`` plus bias at the wanted.
+    """Compute ln softmax of logits plus bias at one word of each row.
 
-    ``scratch (V,)`` float32 is of no meaning.
+    Args:
+        logits: ``(N, V)`` without the bias.
+        bias: ``(V,)`` float32.
+        wanted: ``(N,)`` word ids.
+        out: ``(N,)``, filled with ln p of the wanted words.
+        scratch: ``(V,)`` float32, overwritten.
     """
     N, V = logits.shape
     for n in range(N):
         row = logits[n]
-        highest = _LEAST_KEY
-        for v in range(V):
-            x = load(row, v) + bias[v]
-            scratch[v] = x
-            key = order(x)
-            highest = key if key > highest else highest
-        top = unorder(highest)
+        top = _add_bias(row, bias, scratch)
         total = np.float32(0.0)
         for v in range(V):
             total += exp(scratch[v] - top)
@@ -225,11 +241,12 @@ def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratc
 
 @_compiled
 def log_softmax(logits: Array, bias: Array) -> None:
-    """Replace logits ``(N, V)`` without the bias ``(V,)`` by ln softmax, both float32."""
+    """Replace logits ``(N, V)`` by ln softmax of logits plus bias ``(V,)``, both float32."""
     N, V = logits.shape
     for n in range(N):
         row = logits[n]
-        highest = _LEAST_KEY
+        # not _add_bias: in place it does not vectorise, since `out` overlaps `logits`
+        highest = _LOWEST_KEY
         for v in range(V):
             x = row[v] + bias[v]
             row[v] = x

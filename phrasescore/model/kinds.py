@@ -1,7 +1,7 @@
-"""The kinds of model: what ``train --kind`` and ``config.json`` call each, and its settings.
+"""The kinds of model: their names in ``train --kind`` and ``config.json``, settings and networks.
 
-Another kind is a line here, a file with its network beside this one, and its settings in
-``model_settings``. Imports no torch until a network is built.
+A new kind needs a line in ``KINDS``, a file in ``networks``, and its settings in
+``model_settings``. This module imports torch only when a network is built.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 80  # characters of a name in an error
 
-# pairs of phrases, pairs of sentences, or sentences of one language
+# what a kind learns from: phrase pairs, sentence pairs, or sentences of one language
 Material = Literal["phrases", "sentences", "text"]
 
 
@@ -38,21 +38,21 @@ class Kind:
     """One kind of model.
 
     Attributes:
-        option: What ``train --kind`` calls it.
-        name: What ``config.json`` calls it.
-        inputs: What ``train`` reads, in the words of its help; MODEL/ follows.
-        settings: Its closed settings.
-        network: ``module:class`` of the :class:`SequenceModel`, made from the settings.
-        feature: What its scores are called in an n-best list; a number follows.
-        reads_source: Whether it has a source and so two vocabularies; a language model has none.
-        of_sentences: Whether it is learned from, and scores, whole sentences, with dropout and
-            smoothed labels if wanted; otherwise phrases.
-        aligns: Whether it says which source words it looks at (``AttentionModel.alignments``).
-        summarises: Whether it reads a source into one vector c (``summaries``).
-        widths_compared: Whether several widths were compared in the same time, so that training may
-            advise a narrower one.
-        fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
-            trained for days.
+        option: Name in ``train --kind``.
+        name: Name in ``config.json``.
+        inputs: Names of the files that ``train`` reads, as shown in its help.
+        settings: Class of its settings.
+        network: ``module:class`` of the :class:`SequenceModel`.
+        feature: Name of its scores in an n-best list, without the number that follows.
+        reads_source: Whether it has a source, and so two vocabularies; a language model has none.
+        of_sentences: Whether it learns from and scores whole sentences, with optional dropout and
+            label smoothing; otherwise phrases.
+        aligns: Whether it has alignments to source words (``AttentionModel.alignments``).
+        summarises: Whether it encodes a source into one vector c (``SequenceModel.summaries``).
+        widths_compared: Whether widths were compared at equal training time, so that training may
+            suggest a narrower model.
+        fast_sizes: Sizes for the recipe ``fast``; the defaults of the settings are the paper's,
+            whose models trained for days.
     """
 
     option: str
@@ -70,7 +70,7 @@ class Kind:
 
     @property
     def learns_from(self) -> Material:
-        """What ``train`` reads."""
+        """The kind of material that the model learns from."""
         if not self.of_sentences:
             return "phrases"
         return "sentences" if self.reads_source else "text"
@@ -143,10 +143,10 @@ KINDS = (
 
 
 def kind_named(name: str) -> Kind:
-    """Return the kind that ``train --kind`` or ``config.json`` calls so.
+    """Return the kind of this name in ``train --kind`` or ``config.json``.
 
     Raises:
-        SettingsError: There is none.
+        SettingsError: There is no such kind.
     """
     for kind in KINDS:
         if name in (kind.option, kind.name):
@@ -160,11 +160,11 @@ def kind_named(name: str) -> Kind:
 
 
 def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a language model where something is translated or scored as a translation.
+    """Refuse a language model where a source is translated or a translation is scored.
 
     Args:
-        settings: The model's.
-        folder: Where it is, for the error.
+        settings: The model's settings.
+        folder: The model's folder, for the error.
 
     Raises:
         ModelError: It is a language model.
@@ -183,11 +183,11 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
     """Refuse a model of sentences where a phrase table is scored or written.
 
     Args:
-        settings: The model's.
-        folder: Where it is, for the error.
+        settings: The model's settings.
+        folder: The model's folder, for the error.
 
     Raises:
-        ModelError: It is one of sentences, or a language model.
+        ModelError: It is a model of sentences, or a language model.
     """
     must_read_a_source(settings, folder)
     kind = kind_named(settings.kind)
@@ -201,14 +201,14 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a model that does not write targets for the sources of a phrase table.
+    """Refuse a model that cannot generate targets for the sources of a phrase table.
 
     Args:
-        settings: The model's.
-        folder: Where it is, for the error.
+        settings: The model's settings.
+        folder: The model's folder, for the error.
 
     Raises:
-        ModelError: It is no model of phrases, or reads the targets of a table.
+        ModelError: It is not a model of phrases, or it reads the target side of a table.
     """
     must_be_of_phrases(settings, folder)
     if settings.direction == "target-source":
@@ -220,14 +220,14 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a model that makes no summary c of a source.
+    """Refuse a model that has no summary c of a source.
 
     Args:
-        settings: The model's.
-        folder: Where it is, for the error.
+        settings: The model's settings.
+        folder: The model's folder, for the error.
 
     Raises:
-        ModelError: Its kind has none.
+        ModelError: Models of its kind have no summary.
     """
     kind = kind_named(settings.kind)
     if not kind.summarises:
@@ -240,7 +240,7 @@ def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:
-    """Build a model's settings from their names, ``kind`` among them.
+    """Return the settings of a model from values by name, ``kind`` among them.
 
     Raises:
         SettingsError: The kind, or a setting of it, is unknown, missing or mistyped.

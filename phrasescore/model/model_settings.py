@@ -1,4 +1,4 @@
-"""What a model is: everything its shape and its meaning depend on, as stored in ``config.json``."""
+"""Settings of models: everything that determines their shape and meaning, as in ``config.json``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Direction = Literal["source-target", "target-source"]
 UnitName = Literal["gated", "tanh", "lstm"]
 ContextName = Literal["every-step", "once"]
 
-_MAX = 100_000_000  # of any size: a product of two, in bytes, is still a number that torch counts
+_MAX = 100_000_000  # of any size; torch's sizes in bytes do not overflow for a product of two
 Size = Annotated[int, Between(1, _MAX)]
 Words = Annotated[int, Between(2, _MAX)]  # of a vocabulary: </s> and <unk> alone are 2
 NoWords = Annotated[int, Between(0, _MAX)]  # of a kind that reads no source
@@ -23,15 +23,15 @@ NoWords = Annotated[int, Between(0, _MAX)]  # of a kind that reads no source
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What models of every kind have; each kind adds its sizes and choices.
+    """The settings that all kinds of model have; each kind adds its own.
 
     Attributes:
-        kind: Its name in ``config.json``.
-        source_vocabulary: Words it reads, </s> and <unk> included; 0 for a kind without a source.
-        target_vocabulary: Words it predicts, </s> and <unk> included.
-        hidden: Units of its hidden layer, or of the first of two.
-        direction: Which side of a pair it reads.
-        factor: Which factor of a factored token it reads and predicts, counted from 0.
+        kind: Name in ``config.json``.
+        source_vocabulary: Words to read, </s> and <unk> included; 0 for a language model.
+        target_vocabulary: Words to predict, </s> and <unk> included.
+        hidden: Units of the hidden layer, or of the first of two.
+        direction: The side of a pair that the model reads.
+        factor: The factor of factored tokens that it reads and predicts, counted from 0.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class ModelSettings:
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name, with those that follow from the ones given."""
+        """Return the given settings and those that follow from them, by name."""
         return dict(sizes)
 
     @property
@@ -53,22 +53,22 @@ class ModelSettings:
 
     @property
     def rate_by_width(self) -> bool:
-        """Whether smaller models learn at a higher rate; tried on gated units of 128 to 400."""
+        """Whether smaller models learn at a higher rate; tested on gated units of 128 to 400."""
         return False
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no model can have."""
+        """Refuse sizes out of bounds."""
         check_bounds(self, "the model's ")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadoutSettings(ModelSettings):
-    """Sizes of the models whose decoder ends in maxout units and a factored output layer."""
+    """Sizes of models with maxout units and a factored output layer; defaults of Cho et al."""
 
-    hidden: Size = 1000
-    embedding: Size
-    maxout: Size = 500
-    rank: Size
+    hidden: Size = 1000  # units of the encoder and of the decoder
+    embedding: Size = 100  # size of a word's vector, both sides
+    maxout: Size = 500  # maxout units, each the larger of two readout units
+    rank: Size = 100  # inner size of the factored output layer
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,12 +81,8 @@ class _ReadoutSettings(ModelSettings):
 class EncoderDecoderSettings(_ReadoutSettings):
     """Sizes and choices of the RNN Encoder-Decoder; the defaults are section 4.1.1 of the paper."""
 
-    hidden: Size = 1000  # units of the encoder and of the decoder
-    embedding: Size = 100  # size of a word's vector, both sides
-    maxout: Size = 500  # maxout units, each the larger of two readout units
-    rank: Size = 100  # inner size of the factored output layer
     unit: UnitName = "gated"  # the hidden unit of section 2.3, a plain tanh layer, or an LSTM
-    context: ContextName = "every-step"  # where the decoder sees the summary c; once: at its start
+    context: ContextName = "every-step"  # when the decoder sees c; once: at its start
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
 
@@ -103,7 +99,7 @@ class FeedForwardPhraseSettings(ModelSettings):
     hidden: Size = 500  # units of each of the two hidden layers
     embedding: Size = 100  # size of a word's vector
     rank: Size = 100  # inner size of the output layer, for each place
-    phrase_length: Size = 7  # the most words that it reads and writes
+    phrase_length: Size = 7  # maximum number of words that it reads and writes
     kind: Literal["feed-forward-phrase"] = "feed-forward-phrase"
 
 
@@ -111,7 +107,7 @@ class FeedForwardPhraseSettings(ModelSettings):
 class FeedForwardLmSettings(ModelSettings):
     """Sizes of the feed-forward language model; the defaults are section 4.1.2 of Cho et al."""
 
-    # of the n-grams: a word is predicted from so many words before it, less one
+    # length of the n-grams: a word is predicted from the order - 1 previous words
     order: Annotated[int, Between(2, _MAX)] = 7
     embedding: Size = 512  # size of a word's vector
     hidden: Size = 1536  # units of the first hidden layer
@@ -131,10 +127,6 @@ class FeedForwardLmSettings(ModelSettings):
 class RnnLmSettings(_ReadoutSettings):
     """Sizes of the recurrent language model; the defaults are those of EncoderDecoderSettings."""
 
-    hidden: Size = 1000  # hidden units
-    embedding: Size = 100  # size of a word's vector
-    maxout: Size = 500  # maxout units, each the larger of two readout units
-    rank: Size = 100  # inner size of the factored output layer
     unit: UnitName = "gated"  # the hidden unit of Cho et al., a plain tanh layer, or an LSTM
     source_vocabulary: NoWords = 0
     kind: Literal["rnn-lm"] = "rnn-lm"
@@ -142,11 +134,9 @@ class RnnLmSettings(_ReadoutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceModelSettings(_ReadoutSettings):
-    """What RNNencdec and RNNsearch share; the defaults are appendix A.2.3 and B.2 of the paper."""
+    """Settings of RNNencdec and RNNsearch; the defaults are appendix A.2.3 and B.2 of the paper."""
 
-    hidden: Size = 1000  # units of each direction of the encoder, and of the decoder
     embedding: Size = 620  # size of a word's vector, both sides
-    maxout: Size = 500  # maxout units, each the larger of two readout units
     rank: Size = 620  # inner size of the factored output layer (the authors' program)
     formulation: Reading = "code"  # what the authors ran, or section 3.1 of the paper
 

@@ -1,7 +1,7 @@
-"""What every kind of model offers: a loss, scores of given targets, and a step.
+"""The interface of all kinds of model: a loss, scores of given targets, and a decoding step.
 
-Training, evaluation, model folders, scoring and search know this alone. Shapes use the legend of
-docs/architecture.md. A kind that reads no source (a language model) is given sources of no words.
+Training, evaluation, model folders, scoring and search use only this interface. Shapes follow the
+legend of docs/architecture.md. A language model reads no source and is given empty ones.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 @dataclass(frozen=True)
 class State:
-    """What a model remembers of B prefixes.
+    """The decoding state of B prefixes.
 
     Attributes:
         rows: Tensors whose first dimension is B.
-        memory: What all rows share: tensors of one length, such as what an encoder wrote of each
-            word. Where there is any, ``rows[0]`` says at which place of it a row's own part begins.
+        memory: Tensors of one length that all rows share, such as the encoder's states of all
+            source words. If there is a memory, ``rows[0]`` holds the offset of each row's part.
     """
 
     rows: tuple[Tensor, ...]
     memory: tuple[Tensor, ...] = ()
 
     def gathered(self, rows: Tensor) -> State:
-        """Return the state of some prefixes, ``rows (N,)``, in that order; one may come again."""
+        """Return the state of the prefixes ``rows (N,)``, in this order, with repetitions."""
         return State(tuple(part[rows] for part in self.rows), self.memory)
 
     def followed_by(self, others: Sequence[State]) -> State:
-        """Return the state of these prefixes and then of others', of the same model."""
+        """Concatenate states of the same model."""
         states = [self, *others]
         parts = [state.rows for state in states]
         memory = self.memory
@@ -64,8 +64,8 @@ class Batch:
     Attributes:
         source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
         target: ``(B, T)`` likewise; shorter phrases are padded with </s>.
-        lengths: ``(B,)`` source and target lengths; ``None`` where all are S and T.
-        words: Target words and final </s>, what the loss is summed over.
+        lengths: ``(B,)`` source and target lengths; ``None`` if all are S and T.
+        words: Number of target words and final </s>, over which the loss is summed.
     """
 
     source: Tensor
@@ -75,12 +75,12 @@ class Batch:
 
     @property
     def ended(self) -> Tensor:
-        """``(B, T + 1)``, the targets with </s> at their ends, shorter ones filled up with it."""
+        """``(B, T + 1)``, the targets with </s> appended; shorter ones are padded with </s>."""
         return torch.cat([self.target, self.target.new_full((len(self.target), 1), END)], dim=1)
 
     @property
     def counted(self) -> Tensor | None:
-        """``(B, T + 1)`` bool, words and final </s>, not the padding; ``None`` without padding."""
+        """``(B, T + 1)`` mask of words and final </s>; ``None`` if there is no padding."""
         if self.lengths is None:
             return None
         T = self.target.shape[1]
@@ -94,12 +94,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Regularisation:
-    """What keeps a model from learning a small text by heart, for one batch of training.
+    """Dropout and label smoothing for one batch of training.
 
     Attributes:
-        dropout: Share of the elements that are set to 0, the others growing by so much.
-        label_smoothing: Share of the probability that is wanted of all words alike.
-        generator: Draws what is dropped; on the device of the model.
+        dropout: Share of the elements that are set to 0; the others are scaled up.
+        label_smoothing: Share of the target probability that is spread evenly over all words.
+        generator: Random numbers for dropout, on the device of the model.
     """
 
     dropout: float
@@ -107,7 +107,7 @@ class Regularisation:
     generator: torch.Generator
 
     def dropped(self, values: Tensor) -> Tensor:
-        """Return values of which a share is 0; the expectation stays."""
+        """Apply dropout; the expectation stays the same."""
         if not self.dropout:
             return values
         drawn = torch.empty(values.shape, device=values.device).uniform_(generator=self.generator)
@@ -115,23 +115,23 @@ class Regularisation:
 
 
 class StepModel(nn.Module, ABC):
-    """What a search asks: ln p of the next word of any prefixes, after a start and step by step."""
+    """The part of a model that a search uses: ln p of the next word, step by step."""
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return next(self.parameters()).device
 
     @abstractmethod
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """Read sources; return the state before the first word and its ln p, ``(B, V)``.
+        """Encode sources; return the state before the first word and its ln p, ``(B, V)``.
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` words of each; ``None`` where all have S.
-            dtype: What the recurrent products run in, here and in the steps that follow.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
+            dtype: Type of the recurrent products, here and in the steps that follow.
         """
 
     @abstractmethod
@@ -139,7 +139,7 @@ class StepModel(nn.Module, ABC):
         """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
 
         Args:
-            state: Of B prefixes, from ``start`` or ``step``, possibly gathered.
+            state: State of B prefixes, from ``start`` or ``step``, possibly gathered.
             words: ``(B,)`` word ids.
         """
 
@@ -148,7 +148,7 @@ class SequenceModel(StepModel):
     """p(target | source), or p(target), word by word.
 
     Attributes:
-        settings: Everything that the shape and the meaning of the model depend on.
+        settings: Everything that determines the shape and the meaning of the model.
     """
 
     settings: ModelSettings
@@ -158,11 +158,11 @@ class SequenceModel(StepModel):
     ) -> None:
         """Draw the initial weights from ``generator``; biases are 0.
 
-        In both ways each recurrent weight is the left singular vectors of a white Gaussian matrix
-        (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
-        4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
-        which passes a signal on at its strength: the decoder begins to listen to the encoder after
-        a few hundred updates instead of a few thousand.
+        Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
+        al., 2014). The other weights are normal. Their standard deviation is 0.01 with ``paper``
+        (section 4.1.1); with ``scaled`` it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
+        which keeps the strength of a signal: the decoder begins to use the encoder after a few
+        hundred updates instead of a few thousand.
         """
         draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
@@ -177,36 +177,48 @@ class SequenceModel(StepModel):
 
         Args:
             batch: On the model's device.
-            dtype: What the matrix products run in, ``None`` for the parameters' own; sums stay in
+            dtype: Type of the matrix products, ``None`` for the parameters' own; sums stay in
                 float32 or better.
-            regularisation: For kinds that learn from sentences.
+            regularisation: Dropout and label smoothing, for kinds that learn from sentences.
         """
 
     def multiplied(self) -> list[nn.Parameter]:
-        """Return weights that a loss takes in the type of its products, once, and uses no further.
+        """Return the weights that the loss only uses after conversion to the type of its products.
 
-        Training may keep these in that type; a kind that names none loses nothing but time.
+        Training may keep these weights in that type; returning none costs nothing but time.
         """
         return []
 
     def expect_words(self, counts: Tensor) -> None:
-        """Let the output begin at how often words stand in the training text, not at all alike.
+        """Initialise the output's bias with the word frequencies of the training text.
 
-        Kinds for which this was not tried do nothing.
+        Does nothing for kinds with which this was not tried.
 
         Args:
-            counts: ``(V,)`` of each word and of </s>.
+            counts: ``(V,)`` occurrences of each word and of </s>.
         """
+
+    def summaries(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        """Encode sources into their summaries c, ``(B, H)``; only for kinds that ``summarise``.
+
+        Args:
+            source: ``(B, S)`` word ids without </s>, padded with </s>.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
+            dtype: Type of the matrix products; ``None`` for the parameters' own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no summaries")
 
     def log_normalisers(self, batch: Batch) -> Tensor:
         """Return ln Z of every target word and final </s>, ``(N,)``.
 
-        Only for models whose settings are ``is_self_normalised``, as :meth:`centre`.
+        Only for models whose settings are ``is_self_normalised``; likewise :meth:`centre`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     def centre(self, mean: float) -> None:
-        """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
+        """Subtract the mean of ln Z from every logit; ln p stays, the mean of ln Z becomes 0."""
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     @abstractmethod
@@ -215,16 +227,15 @@ class SequenceModel(StepModel):
 
         Args:
             batch: On the model's device.
-            dtype: What the recurrent products run in, ``None`` for the parameters' own; the output
-                layer runs in the parameters' own.
+            dtype: Type of the recurrent products, ``None`` for the parameters' own; the output
+                layer always runs in the parameters' own.
         """
 
 
 def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisation) -> float:
-    """Return the deviation that a weight, no bias and no recurrence, is drawn with.
+    """Return the initial standard deviation of a weight that is neither bias nor recurrent.
 
-    0.01 in the ``paper`` way. In the ``scaled`` way 1 for word vectors and 1 / sqrt(inputs) for the
-    rest, which passes a signal on at its strength.
+    See :meth:`SequenceModel.initialise`.
     """
     if initialisation == "paper":
         return _PAPER_DEVIATION
@@ -238,14 +249,12 @@ def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisati
 def draw_weights(
     model: nn.Module, generator: torch.Generator, deviation: Callable[[str, Tensor], float]
 ) -> None:
-    """Draw the initial weights: biases 0, recurrences orthogonal, the others normal.
-
-    A recurrence is the left singular vectors of a white Gaussian matrix (Saxe et al., 2014).
+    """Draw the initial weights: biases 0, recurrent weights orthogonal, the others normal.
 
     Args:
-        model: Whose parameters.
-        generator: Where the numbers come from, parameter after parameter.
-        deviation: Of a parameter by its name.
+        model: The model.
+        generator: Random numbers, drawn parameter by parameter.
+        deviation: Returns the standard deviation of a parameter.
     """
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -1,8 +1,8 @@
 """The factored output layer and its softmax, in chunks that stay in the cache.
 
-A batch of training has about 3,000 positions over 10,000 words or more: 120 MB of logits, which
-would go through memory five times. A chunk of rows small enough for the cache is made, reduced to
-what is wanted, and overwritten by the next. A GPU has the memory, and wants large products.
+A training batch has about 3,000 positions over 10,000 words or more: 120 MB of logits, which would
+pass through memory five times. Instead, a chunk of rows that fits into the cache is computed,
+reduced to the result, and overwritten by the next chunk. A GPU gets large chunks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from torch.autograd.function import once_differentiable
 
 from phrasescore.model import kernels
 
-# Of logits: on a CPU as many as fit the last-level cache beside the weights of the layer.
+# logits of a chunk; on a CPU they share the last-level cache with the weights of the layer
 _CHUNK_BYTES = {"cpu": 8 << 20, "cuda": 512 << 20}
 
 
 def _rows(words: Tensor, features: Tensor) -> int:
-    most = _CHUNK_BYTES[features.device.type]
-    return max(16, most // (features.element_size() * words.shape[0]))
+    chunk = _CHUNK_BYTES[features.device.type]
+    return max(16, chunk // (features.element_size() * words.shape[0]))
 
 
 def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
 
 
 def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
-    """Return ln Z, ``(N,)``: what a logit, features @ words.T + bias, has more than ln p.
+    """Return ln Z of each row, ``(N,)``: the difference between a logit and its ln p.
 
     Args:
         features: ``(N, R)``.
@@ -85,7 +85,7 @@ def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
-    """Loss and gradient of a chunk while its logits are in the cache; no logits are kept."""
+    """Computes loss and gradient chunk by chunk, so that logits never leave the cache."""
 
     @staticmethod
     def forward(
@@ -97,17 +97,17 @@ class _SummedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         normaliser_weight: float,
     ) -> Tensor:
-        """Sum the loss; form the gradients at once, to be scaled by the incoming one."""
+        """Sum the loss, and compute the gradients at once, for `backward` to scale."""
         N, R = features.shape
         V = words.shape[0]
         wide = torch.promote_types(features.dtype, torch.float32)
         grad_features = torch.empty_like(features)
-        # passing over it takes as long as over many logits: the first chunk sets it
+        # zeroing it would cost a pass over V x R numbers, so the first chunk overwrites it
         grad_words = (words.new_empty if N else words.new_zeros)(V, R, dtype=wide)
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss: float | Tensor = 0.0
-        # passing over the gradient of the layer, V x R, costs as much as over the logits of R rows
+        # at least R rows a chunk: adding to the layer's gradient costs a pass over V x R numbers
         step = min(N, max(R, _rows(words, features)))
         buffer = features.new_empty(step, V)
         part_of_words = None if features.dtype == wide else features.new_empty(V, R)
@@ -132,9 +132,11 @@ class _SummedCrossEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
-        """Scale what the forward pass prepared."""
+        """Scale the gradients that the forward pass has computed."""
         features, words, bias = ctx.saved_tensors
-        if grad.device.type == "cpu" and float(grad) == 1.0:  # the loss itself is differentiated
+        if (
+            grad.device.type == "cpu" and float(grad) == 1.0
+        ):  # the loss is the end result: no copies
             return features, words, bias, None, None, None
         return features * grad.to(features.dtype), words * grad, bias * grad, None, None, None
 
@@ -147,9 +149,9 @@ def _softmax_gradient(
     smoothing: float,
     normaliser_weight: float,
 ) -> float | Tensor:
-    """Turn logits into the gradient of the loss, add it to grad_bias, return the loss.
+    """Replace logits by the gradient of the loss, add it to ``grad_bias``, return the loss.
 
-    On a GPU nothing waits for the result, so that the work can be recorded.
+    On a GPU nothing waits for the result, because a CUDA graph cannot record that.
     """
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
@@ -190,9 +192,9 @@ def summed_cross_entropy(
         words: ``(V, R)``.
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
-        smoothing: The share of what is wanted that all words have alike (label smoothing).
-        normaliser_weight: What (ln Z)^2 of each row adds to the sum; Z is the sum of exp(logit),
-            and where it is near 1 a logit is ln p (Devlin et al., 2014).
+        smoothing: Share of the target probability that is spread evenly over all words.
+        normaliser_weight: Weight of (ln Z)^2 in the loss of each row. Z is the sum of exp(logit);
+            if it is near 1, a logit is ln p (Devlin et al., 2014).
     """
     given = features, words, bias, wanted, smoothing, normaliser_weight
     return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

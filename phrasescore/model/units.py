@@ -1,8 +1,8 @@
-"""The hidden units of a recurrent network, each run over whole sequences.
+"""The hidden units of recurrent networks: gated, tanh and LSTM.
 
-A unit projects what comes from outside the state (words, and in a decoder the summary c) to its
-columns, H for each thing that it computes, and steps through them. What the rest of the network
-sees is the hidden state h; what a unit carries on is h and, in an LSTM, its memory beside it. Row
+A unit projects its inputs (words, and in a decoder the summary c) to columns, H for each gate or
+candidate, and steps through a sequence of them. The rest of the network sees the hidden state h.
+The state that a unit carries from step to step is h, in an LSTM followed by its memory. Row
 vectors: ``x @ W``.
 """
 
@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from phrasescore.model.gated_recurrence import run_gated_unit
 from phrasescore.model.model_settings import UnitName
 
-# An update gate opened this far keeps the old state exactly: the way a finished phrase waits for
-# the longer ones of its batch.
-_CLOSED = 1e4
+# With this input to its sigmoid the update gate is exactly 1 and keeps the old state. A finished
+# phrase waits in this way for the longer ones of its batch.
+_KEEP = 1e4
 
 
 class RecurrentUnit(nn.Module, ABC):
@@ -28,15 +28,15 @@ class RecurrentUnit(nn.Module, ABC):
     Args:
         E: Size of a word vector.
         H: Number of units.
-        parts: How many times H the columns of a projection are.
-        biased: How many of the parts, from the first on, have a bias.
+        parts: Columns of a projection, in multiples of H.
+        biased: Number of parts, from the first on, that have a bias.
 
     Attributes:
-        carries: How many times H the state that is carried on has: 2 with a memory.
+        carries: Size of the carried state in multiples of H: 2 with a memory.
     """
 
     carries: ClassVar[int] = 1
-    context_weight: nn.Parameter  # (C, parts * H), where a context enters (the decoder)
+    context_weight: nn.Parameter  # (C, parts * H), for a context (decoder)
 
     def __init__(self, E: int, H: int, parts: int, biased: int = 1) -> None:
         super().__init__()
@@ -57,25 +57,25 @@ class RecurrentUnit(nn.Module, ABC):
         """Run the unit over ``inputs (L, B, parts * H)``.
 
         Args:
-            inputs: What reaches the unit from outside the state.
-            start: ``(B, carries * H)``, h first.
-            waiting: ``(L, B)`` bool, where a state stays as it is; ``None``: nowhere.
+            inputs: The projected inputs.
+            start: ``(B, carries * H)`` carried state before the first step, h first.
+            waiting: ``(L, B)`` mask of steps that keep the state as it is; ``None``: no step.
 
         Returns:
-            Hidden states ``(L + 1, B, H)``, that of ``start`` first, and the state that the last
-            step carries on, ``(B, carries * H)``.
+            Hidden states ``(L + 1, B, H)``, that of ``start`` first, and the carried state after
+            the last step, ``(B, carries * H)``.
         """
 
     def states_with_context_inside(
         self, inputs: Tensor, context: Tensor, start: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Like :meth:`states`, with c where the appendix has it: inside the reset product.
+        """Run the unit with c inside the reset product, as in the paper's appendix.
 
-        Without a reset, c just adds.
+        In units without a reset gate, c is simply added.
 
         Args:
             inputs: ``(L, B, parts * H)``, without c.
-            context: ``(B, parts * H)``, c projected; ``(1, parts * H)`` if it is the same for all.
+            context: ``(B, parts * H)`` projected c; ``(1, parts * H)`` if it is the same for all.
             start: ``(B, carries * H)``.
         """
         return self.states(inputs + context, start)
@@ -84,13 +84,13 @@ class RecurrentUnit(nn.Module, ABC):
 class GatedUnit(RecurrentUnit):
     """The hidden unit with reset and update gates, section 2.3, equations (5) to (8).
 
-    Differs from ``torch.nn.GRU``, which resets after the product and so cannot express it. The
+    ``torch.nn.GRU`` cannot express this unit, because it applies the reset after the product. The
     columns of a projection hold candidate, update and reset.
 
     Args:
         E: Size of a word vector.
         H: Number of units.
-        C: Size of a context that enters too (section 2.2), 0 for none.
+        C: Size of an additional context (section 2.2), 0 for none.
     """
 
     def __init__(self, E: int, H: int, C: int = 0) -> None:
@@ -176,7 +176,7 @@ class LstmUnit(RecurrentUnit):
         """See :meth:`RecurrentUnit.states`."""
         weight = self.recurrent_weight.to(inputs.dtype)
         H = len(weight)
-        # the memory adds up over the steps, in at least float32
+        # the memory accumulates over the steps, so it is kept in float32 or better
         wide = torch.promote_types(inputs.dtype, torch.float32)
         hidden, memory = [start[:, :H]], start[:, H:].to(wide)
         for at, step in enumerate(inputs):
@@ -201,7 +201,7 @@ UNITS: dict[UnitName, type[GatedUnit] | type[TanhUnit] | type[LstmUnit]] = {
 
 
 def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:
-    """Close the update gates of ``inputs (L, B, 3H)`` where ``waiting (L, B)`` is true."""
+    """Set the update gates of ``inputs (L, B, 3H)`` to 1 where ``waiting (L, B)`` is true."""
     H = inputs.shape[2] // 3
-    update = inputs[:, :, H : 2 * H].masked_fill(waiting[:, :, None], _CLOSED)
+    update = inputs[:, :, H : 2 * H].masked_fill(waiting[:, :, None], _KEEP)
     return torch.cat([inputs[:, :, :H], update, inputs[:, :, 2 * H :]], dim=2)

@@ -1,8 +1,8 @@
-"""Figures that are saved: the format by the file's name, the same bytes for the same content.
+"""Saving matplotlib figures, as files or as SVG elements of a page, reproducibly.
 
-matplotlib is loaded when a figure is made, not before. It draws without a screen, and never by way
-of pyplot, which would keep figures and choose a window system. It reads no matplotlibrc but the one
-beside this file, which sets nothing.
+matplotlib is loaded when the first figure is made. It draws without a screen and without pyplot,
+which would keep figures alive and choose a window system. It reads no matplotlibrc except for the
+empty one beside this file. Equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from phrasescore.errors import MissingDependencyError, SettingsError, visible
-from phrasescore.pictures.svg_elements import in_page
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import STANDARD_OUTPUT
@@ -31,23 +31,23 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
-_POINTS_IN_PAGE = 9.0  # of a figure 8 inches wide, which a page shows half as large again
+_POINTS_IN_PAGE = 9.0  # font size for a figure 8 inches wide, which a page magnifies by a half
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# what would change from one day or run to the next
+# metadata that would differ from run to run
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-# ids by their content, and letters as letters: both can be searched and edited then
+# reproducible ids, and text as text instead of outlines, so that it can be searched and edited
 _SETTINGS = {"svg.hashsalt": "phrasescore", "svg.fonttype": "none", "pdf.fonttype": 42}
 
 
 def figure_format(path: str | Path) -> str:
-    """Return which of ``FORMATS`` the name of a picture asks for.
+    """Return the format that the extension of a picture's name asks for.
 
     Raises:
-        SettingsError: None of them.
+        SettingsError: It is none of ``FORMATS``.
 
     >>> figure_format("lengths.SVG")
     'svg'
@@ -63,7 +63,7 @@ def figure_format(path: str | Path) -> str:
 
 
 def check_figure(path: str | Path) -> None:
-    """Find out before the work begins whether a picture could be drawn at its end.
+    """Check before the work begins that a picture can be drawn.
 
     Raises:
         SettingsError: The name has no format, or its folder does not exist.
@@ -80,7 +80,7 @@ def check_figure(path: str | Path) -> None:
 
 
 def check_drawing() -> None:
-    """Find out whether there is anything to draw with.
+    """Check that matplotlib is installed.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -99,14 +99,14 @@ def _figure_class() -> type[Figure]:
 
 @contextlib.contextmanager
 def _beside_our_matplotlibrc() -> Iterator[None]:
-    """Leave the current folder while matplotlib is loaded, which would read its settings there.
+    """Change to this folder while matplotlib is loaded, which reads settings in the current one.
 
-    The folder may be a stranger's, and the file unreadable or without end.
+    The current folder may be a stranger's, and its matplotlibrc unreadable or endless.
     """
     if "matplotlib" in sys.modules:
         yield
         return
-    # without a handler Python would print notes about fonts and caches
+    # without a handler Python would print messages about fonts and caches
     logging.getLogger("matplotlib").addHandler(logging.NullHandler())
     if cache := os.environ.get("MPLCONFIGDIR"):
         os.environ["MPLCONFIGDIR"] = os.path.abspath(cache)  # noqa: PTH100 - links stay
@@ -121,10 +121,10 @@ def _beside_our_matplotlibrc() -> Iterator[None]:
 
 @contextlib.contextmanager
 def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> Iterator[Figure]:
-    """Give an empty figure to draw on, and write it at the end of the block if all went well.
+    """Provide an empty figure to draw on, and save it atomically at the end of the block.
 
     Args:
-        path: Where to, in the format of the name; the file appears when it is whole.
+        path: Output file; the extension chooses the format.
         width: In inches.
         height: In inches.
 
@@ -143,13 +143,13 @@ def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> I
 def svg_text(
     draw: Callable[[Figure], None], width: float, height: float, *, salt: str = "figure"
 ) -> str:
-    """Return a figure as SVG for a page: an element on nothing, whose size the page decides.
+    """Return a figure as an SVG element with a transparent background, sized by the page.
 
     Args:
-        draw: Draws on the empty figure it is given.
+        draw: Draws on an empty figure.
         width: In inches.
         height: In inches.
-        salt: A word of letters and digits that no other figure of the page has: its ids begin so.
+        salt: Prefix of ids, of letters and digits, different for each figure of a page.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -159,7 +159,7 @@ def svg_text(
         _drawing(width, height, {"font.size": _POINTS_IN_PAGE}) as figure,
         warnings.catch_warnings(),
     ):
-        # the reader's browser has letters that the font here lacks
+        # the browser's fonts have characters that matplotlib's font lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         draw(figure)
         figure.savefig(data, format="svg", metadata=_METADATA["svg"], transparent=True)
@@ -170,7 +170,7 @@ def svg_text(
 def _drawing(
     width: float, height: float, settings: Mapping[str, Any] | None = None
 ) -> Iterator[Figure]:
-    """Give an empty figure, and settings that nobody's matplotlibrc changes."""
+    """Provide an empty figure under settings that no matplotlibrc changes."""
     figure_class = _figure_class()
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -184,7 +184,7 @@ def _drawing(
 
 
 def cut_label(text: str, longest: int = 40) -> str:
-    """Return a text for a picture, the end of a long one left out: a file's word has any length.
+    """Shorten a text for a picture: a word of a file may have any length.
 
     >>> cut_label("lengths", 4)
     'len…'
@@ -193,12 +193,91 @@ def cut_label(text: str, longest: int = 40) -> str:
 
 
 def plain_label(text: str) -> str:
-    """Return a text that matplotlib shows letter by letter, in legends too.
+    """Escape a text so that matplotlib shows every character of it, in legends as well.
 
-    Dollar signs are no formulas, a leading underscore hides nothing, and what is no Unicode (a
-    file's name may be anything) is escaped.
+    Dollar signs do not begin formulas, a leading underscore does not hide a legend's entry, and
+    bytes that are not Unicode (in names of files) are escaped.
     """
     shown = text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
-    # SVG has no place for what controls a terminal
+    # SVG may not contain control characters
     shown = _CONTROLS.sub(lambda found: visible(found[0].encode()), shown)
     return f" {shown}" if shown.startswith("_") else shown
+
+
+# -- SVG as an element of a page ---------------------------------------------------------------
+
+# colours for the figures of pages
+INK, QUIET, LINE, FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
+_SVG = "http://www.w3.org/2000/svg"
+_LINK = "http://www.w3.org/1999/xlink"
+# text inherits the page's font
+_FONT = re.compile(r"font-family: [^;]*;? ?")
+# variables of the page's style sheet, which has other colours for a dark background
+_OF_THE_PAGE = {
+    INK: "--ink",
+    "#000000": "--ink",
+    QUIET: "--quiet",
+    "#888888": "--quiet",
+    LINE: "--line",
+    "#0072b2": "--blue",
+    "#d55e00": "--vermilion",
+    "#009e73": "--green",
+    "#cc79a7": "--pink",
+    "#e69f00": "--orange",
+    "#56b4e9": "--sky",
+    FAINT: "--faint",
+}
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def in_page(svg: bytes, salt: str) -> str:
+    """Turn an SVG file into an element of a page, with unused ids removed.
+
+    Args:
+        svg: A file written by matplotlib; other files would not be safe in a page.
+        salt: Prefix of the remaining ids, of letters and digits.
+    """
+    root = ElementTree.fromstring(svg)
+    for parent in [*root.iter()]:
+        for child in [*parent]:
+            # a style element would apply to the whole page
+            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
+                parent.remove(child)
+    named = {name for element in root.iter() for name in _named(element)}
+    for element in root.iter():
+        _rename(element, named, salt)
+    # the page sets the size; the view box keeps the aspect ratio
+    root.attrib.pop("width")
+    root.attrib.pop("height")
+    root.set("aria-hidden", "true")
+    root.set("focusable", "false")
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _LINK)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _named(element: ElementTree.Element) -> set[str]:
+    """Return the ids that an element's attributes refer to."""
+    found = {name for value in element.attrib.values() for name in _REFERENCE.findall(value)}
+    link = element.get(f"{{{_LINK}}}href", "")
+    return found | ({link[1:]} if link.startswith("#") else set())
+
+
+def _rename(element: ElementTree.Element, named: set[str], salt: str) -> None:
+    own = element.attrib.pop("id", None)
+    if own in named:
+        element.set("id", f"{salt}-{own}")
+    for key, value in element.attrib.items():
+        value = _COLOUR.sub(_of_the_page, _FONT.sub("", value))
+        element.set(key, _REFERENCE.sub(rf"url(#{salt}-\1)", value))
+    link = element.attrib.pop(f"{{{_LINK}}}href", None)
+    if link is not None:
+        # modern browsers read href without the xlink namespace
+        element.set("href", f"#{salt}-{link[1:]}")
+
+
+def _of_the_page(colour: re.Match[str]) -> str:
+    name = _OF_THE_PAGE.get(colour[0])
+    return colour[0] if name is None else f"var({name}, {colour[0]})"

@@ -1,7 +1,7 @@
-"""Templates filled and written: one file with its style and its scripts in it.
+"""HTML pages from templates: single files with their style and scripts inside.
 
-A page forbids itself the network (its content security policy), so no text in it, whatever it says,
-can make a browser ask another machine for anything.
+The content security policy of a page forbids all network access, so no text in it can make a
+browser contact another machine.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _HERE = Path(__file__).parent / "templates"
 
 
 def page_environment(*folders: Path) -> Environment:
-    """Return what fills templates: those of ``folders``, then the ones that all pages share.
+    """Return the environment of the templates in ``folders`` and of those that all pages share.
 
-    Every value is escaped, and a name that the template does not know is an error.
+    Every value is escaped, and an undefined name in a template is an error.
 
     Raises:
         MissingDependencyError: Jinja2 is not installed.
@@ -42,18 +42,18 @@ def page_environment(*folders: Path) -> Environment:
 
 
 def write_page(path: str | Path, template: str, values: Mapping[str, Any], *folders: Path) -> None:
-    """Fill a template and write the page; it appears when it is whole.
+    """Fill a template and write the page atomically.
 
     Args:
-        path: Where to.
-        template: A file of ``folders`` or of the shared ones, mostly an extension of ``page.html``.
-        values: What the template names. Text is escaped; ``value | tojson`` is safe in a script.
-        folders: Where else templates are.
+        path: Output file.
+        template: A template in ``folders`` or a shared one; most extend ``page.html``.
+        values: Values by name. Text is escaped; ``value | tojson`` is safe in a script.
+        folders: Further folders of templates.
 
     Raises:
         MissingDependencyError: Jinja2 is not installed.
         SettingsError: The file cannot be written.
     """
     text = page_environment(*folders).get_template(template).render(values)
-    # a file's name or a broken line may hold what is no Unicode
+    # names of files and damaged lines may contain surrogates, which UTF-8 cannot encode
     write_atomically(path, text.encode("utf-8", "backslashreplace"))

@@ -1,1 +1,1 @@
-"""How work runs and survives: files, final names, locks, journals, steps, interruption."""
+"""Long work that survives kills: files, final names, locks, journals, steps, interruption."""

@@ -1,10 +1,10 @@
-"""A script: turns into another program, which the kernel kills when the parent process ends.
+"""A script that becomes another program, which the kernel kills when the parent process ends.
 
     python -I -S bound_program.py PARENT REPORT SIGNALS PROGRAM [ARGUMENT ...]
 
-PARENT is the process id of the parent. REPORT is a file descriptor: it gets the error number if
-PROGRAM cannot be started. SIGNALS, with commas between them, are those that Python ignores and
-PROGRAM shall not. It is run as a file, and imports little, to be quick.
+PARENT is the process id of the parent. REPORT is a file descriptor that gets the error number if
+PROGRAM cannot be started. SIGNALS, separated by commas, are ignored by Python but must not be
+ignored by PROGRAM. The script is run as a file and imports little, so that it starts quickly.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ def main() -> None:
     library = ctypes.CDLL(None)
     library.prctl(_SET_PARENT_DEATH_SIGNAL, _KILL, 0, 0, 0)
     if os.getppid() != int(parent):
-        os._exit(1)  # it ended before it could be watched
+        os._exit(1)  # the parent ended before the kernel watched it
     for number in signals.split(","):
         library.signal(int(number), None)
     try:

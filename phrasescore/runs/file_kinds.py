@@ -1,17 +1,16 @@
-"""What a path names: a regular file, a pipe, a device, or a folder that others can write.
+"""Kinds of files: regular files, pipes, devices, and folders that other users can write.
 
-A pipe can be read once, and some devices never end. A named pipe that is opened a second time waits
-for a second writer, and the shell's ``<(...)`` is empty then: so a reader of inputs refuses the
-second reading.
+A pipe can be read once, and some devices never end. Opening a named pipe a second time would wait
+for a second writer, and the shell's ``<(...)`` would be empty then, so a second reading is refused.
 
-In folders that somebody else may have filled (work folders, results, models), a named pipe in the
-place of a file would be waited for without end, and a link to ``/dev/zero`` would fill any memory.
-A command declares its work folders here, and in those nothing but regular files is read or
-replaced; inputs and outputs that the user names may well be pipes.
+In folders that somebody else may have filled (work folders, results, models), reading a named pipe
+in the place of a file would wait for ever, and a link to ``/dev/zero`` would fill the memory.
+Commands declare their work folders here, and only regular files are read or replaced in these.
+Inputs and outputs that the user names may be pipes.
 
-Some folders are trusted: nobody else can put a file into them or exchange them. Compiled functions
-are unpickled, and parsed tables are used without a second look. Whoever can write the program
-itself can run code anyway, so the owners of the program are trusted, too.
+Some folders must be private: nobody else may put a file into them or exchange them, because
+compiled functions are unpickled and parsed tables are used unchecked. The owners of the program
+could run any code anyway, so they are trusted.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from phrasescore.errors import InputError, SettingsError
 STANDARD_STREAM = "-"
 # Linux's zero, full, random and urandom
 _ENDLESS = frozenset(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# of the command at work, if any: device, inode and name of the pipes that it has read (the numbers
-# of inodes are given again)
+# for each running command the device, inode and name of the pipes that it has read (numbers of
+# inodes are reused, so they do not suffice)
 _readings: list[set[tuple[int, int, str]]] = []
-# the results of an experiment with hundreds of runs are a fourth of it
+# four times the results of an experiment with hundreds of runs
 _MAX_BYTES = 128 << 20
-# absolute, with a final separator; those of the command at work
+# the work folders of the running command, absolute, with a final separator
 _work_folders: list[str] = []
 
 
 @contextlib.contextmanager
 def pipes_read_once() -> Iterator[None]:
-    """Refuse to open a pipe again while the block runs; a program of your own may do it."""
+    """Refuse to open a pipe twice while the block runs; outside of it, a Python program may."""
     _readings.append(set())
     try:
         yield
@@ -51,7 +50,7 @@ def pipes_read_once() -> Iterator[None]:
 
 
 def can_be_read_again(path: str | Path) -> bool:
-    """Tell a file from a pipe: standard input, a named pipe or the shell's ``<(...)``."""
+    """Tell whether a path is a file, not standard input, a named pipe or the shell's ``<(...)``."""
     return str(path) != STANDARD_STREAM and Path(path).is_file()
 
 
@@ -60,7 +59,7 @@ def refuse_second_reading(path: str | Path) -> None:
 
     Raises:
         InputError: It is a pipe that was read before, or a device that never ends.
-        OSError: There is nothing of that name.
+        OSError: The path does not exist.
     """
     found = _finite(path)
     if _readings and stat.S_ISFIFO(found.st_mode):
@@ -71,18 +70,18 @@ def refuse_second_reading(path: str | Path) -> None:
 
 
 def refuse_pipe(path: str | Path) -> None:
-    """Refuse a pipe where a file is read more than once, before anything of it is taken.
+    """Refuse a pipe in the place of a file that is read more than once, before reading it.
 
     Raises:
         InputError: It is a pipe, or a device that never ends.
-        OSError: There is nothing of that name.
+        OSError: The path does not exist.
     """
     if str(path) == STANDARD_STREAM or stat.S_ISFIFO(_finite(path).st_mode):
         raise _read_twice(path)
 
 
 def _finite(path: str | Path) -> os.stat_result:
-    """Return what there is to read, unless that would fill any memory."""
+    """Return the state of a path; refuse devices that never end."""
     found = Path(path).stat()
     if stat.S_ISCHR(found.st_mode) and found.st_rdev in _ENDLESS:
         raise InputError("a device that never ends", path=path, remedy="name a file")
@@ -96,14 +95,14 @@ def _read_twice(path: str | Path) -> InputError:
 
 
 def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
-    """Refuse to write an output onto what it is made from; ``-`` stands for what the shell opened.
+    """Refuse to write an output onto one of its inputs; ``-`` is the file that the shell opened.
 
     The files themselves are compared, because names can differ.
 
     Args:
-        path: An input, ``what`` of the sentence, e.g. ``the table itself``.
-        output: Where to write.
-        what: What the input is.
+        path: The input.
+        output: The output.
+        what: The name of the input in the error, e.g. ``the table itself``.
 
     Raises:
         SettingsError: They are one file.
@@ -112,7 +111,7 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
         read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
         written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
     except OSError:
-        return  # there is no output yet, or reading will say what is wrong
+        return  # the output does not exist yet, or reading will report the fault
     if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
         raise SettingsError(
             f"the output is {what}", path=output, remedy="name another output with -o"
@@ -120,9 +119,9 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet.
+    """Tell whether a path is a pipe, a socket or a device.
 
-    In a work folder there is none: what stands there in the place of a file is replaced.
+    In a work folder the answer is no: there, a pipe in the place of a file is replaced.
     """
     if is_work_file(path):
         return False
@@ -150,7 +149,7 @@ def is_work_file(path: str | Path) -> bool:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Open a file for reading, at once; links to regular files are followed.
+    """Open a file for reading without waiting; links to regular files are followed.
 
     Raises:
         InputError: The path names a pipe or a device.
@@ -161,7 +160,7 @@ def open_regular(path: str | Path) -> BinaryIO:
 
 
 def read_regular(path: str | Path, max_bytes: int = _MAX_BYTES) -> bytes:
-    """Return the content of a file that is small in every honest case.
+    """Return the content of a file that is small unless somebody tampered with it.
 
     Raises:
         InputError: The path names a pipe or a device, or the file is larger than ``max_bytes``.
@@ -182,7 +181,7 @@ def refuse_irregular(descriptor: int, path: str | Path) -> None:
     Raises:
         InputError: The path names a pipe or a device.
     """
-    # the opened file is judged, not its name: somebody could replace the file in between
+    # the open file is judged, not its name, which could be given to another file in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
@@ -192,19 +191,19 @@ def refuse_irregular(descriptor: int, path: str | Path) -> None:
 
 
 def _opened(path: str, flags: int) -> int:
-    # without O_NONBLOCK opening a pipe waits for its writer; a terminal must not become ours
+    # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     refuse_irregular(descriptor, path)
     return descriptor
 
 
 def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
-    """Make a folder where there is none; return its real path.
+    """Make a folder that nobody else can write, unless it exists; return its real path.
 
     Args:
         path: The folder.
-        option: The option or variable that names it, for errors.
-        mode: The permissions of folders that are made here.
+        option: The option or variable that names the folder, for errors.
+        mode: The permissions of new folders.
 
     Raises:
         SettingsError: Others can write into the folder, or replace it.
@@ -220,8 +219,8 @@ def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
 
 
 def user_cache_folder() -> Path:
-    """Return the folder in the user's cache folder that this program may make."""
-    # unlike Path.expanduser, this does not mind a user without a home
+    """Return this program's folder in the user's cache folder."""
+    # unlike Path.expanduser, this does not fail for a user without a home
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     return Path(base) / "phrasescore"
 
@@ -236,7 +235,7 @@ def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
             return
         if found.st_uid not in _trusted_owners():
             problem = "belongs to another user"
-        # in a sticky folder like /tmp others cannot rename or remove what is not theirs
+        # in a sticky folder such as /tmp users can rename and remove only their own files
         elif _others_can_write(found) and (each == folder or not found.st_mode & stat.S_ISVTX):
             problem = "can be written by others"
         else:
@@ -265,9 +264,9 @@ def _trusted_owners() -> frozenset[int]:
 
 @functools.cache
 def _is_own_group(group: int) -> bool:
-    """Return whether a group is root's, or that of this user alone.
+    """Tell whether a group is root's, or has this user as its only member.
 
-    Many systems give each user such a group, and let it write what the user makes (umask 002).
+    Many systems give each user such a group, which can write the user's files (umask 002).
     """
     if group == 0:
         return True

@@ -1,13 +1,13 @@
-"""Outputs: bytes in hidden files that get their final name when they are whole.
+"""Outputs that are written under hidden names and get their final names when they are complete.
 
 A part is an output while it is being written; a scratch folder holds what only its maker needs.
-Both are called ``.NAME.MACHINE.PROCESS.START.part``, so two writers never share one, and a later
-command can tell what a killed writer left: its process is gone, or another process has its id and
-started at another time. Whether a process of another machine or container is alive cannot be seen
-from here. Its parts stay, unless the caller holds a lock that every writer of the output needs.
+Both are called ``.NAME.MACHINE.PROCESS.START.part``. So two writers never share one, and a later
+command recognises what a killed writer left: no process has its id, or a process that started at
+another time has it. Processes of other machines or containers cannot be seen from here, so their
+parts stay, unless the caller holds a lock that every writer of the output needs.
 
-Output bytes depend on the content alone: no time stamp and no file name in the gzip header, and a
-packer that gives equal bytes on every processor (decision 14).
+Output bytes depend on the content alone: the gzip header has no time stamp and no file name, and
+the compressor gives equal bytes on every processor (decision 14).
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from phrasescore.runs.processes import is_alive, machine, start_of
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
-_LEVEL = 3  # of zlib-ng: less time and 17 % smaller files than level 1 of zlib
+_LEVEL = 3  # of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+?)(\.scratch)?(\.[0-9a-f]{8})?\.(\d+)(?:\.(\d+))?\.part")
-_LONGEST_STEM = 200  # bytes of a name, so that what is added stays within a file system's 255
-_LONGEST_NAME = 255  # bytes, on all usual file systems
+_MAX_NAME = 255  # bytes, on all usual file systems
+_MAX_STEM = 200  # bytes of a name, which leaves room for what is added to it
 
 
 @contextlib.contextmanager
 def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its final name only when it is whole.
+    """Open a file for writing that gets its final name only when it is complete.
 
     The data go to a hidden file beside it, which is flushed to disk and renamed at the end, or
-    removed if the block raises. A name ending in ``.gz`` is compressed. ``-`` is standard output.
+    removed if the block raises. With a name in ``.gz`` they are compressed. ``-`` is standard
+    output.
 
     Args:
         path: The final name.
-        packed: Whether the data are compressed already if the name says so.
+        packed: Whether data for a name in ``.gz`` are compressed already.
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.
@@ -87,20 +88,20 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
 
 
 def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> BinaryIO:
-    """Open a file of our own for writing; not through a link, which may lead anywhere.
+    """Open a file of our own for writing, but never through a link, which may lead anywhere.
 
     Args:
-        path: A hidden name beside an output, or any name in a folder that the user names or that
+        path: A hidden name beside an output, or any name in a folder that the user named or that
             ``own_folder`` has made.
-        flags: More of ``os.open``: ``O_APPEND`` or ``O_TRUNC`` for a file that may be there; by
-            default there must be none.
+        flags: Further flags of ``os.open``: ``O_APPEND`` or ``O_TRUNC`` if the file may exist; by
+            default it must not.
         buffering: See ``open``.
 
     Raises:
         SettingsError: A link, a pipe or a device has this name, or the file has a second name.
         OSError: It cannot be made.
     """
-    # a file that turns out to be somebody else's is not truncated, and a pipe is not waited for
+    # no O_TRUNC: first see whether the file is ours. O_NONBLOCK: do not wait for a pipe's reader.
     how = (
         flags & ~os.O_TRUNC | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     )
@@ -151,71 +152,71 @@ def _not_ours(what: str, path: Path) -> SettingsError:
 
 
 class _GzipMembers(io.RawIOBase):
-    """Packs a stream in members of one size, so that the bytes do not depend on the writes."""
+    """Packs a stream in members of one size, so that the bytes do not depend on single writes."""
 
     def __init__(self, packed: IO[bytes]) -> None:
-        self._packed, self._waiting = packed, bytearray()
+        self._packed, self._pending = packed, bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._waiting += data
-        while len(self._waiting) > _BLOCK:  # the last member is packed when the stream is closed
-            self._packed.write(compress_member(bytes(self._waiting[:_BLOCK])))
-            del self._waiting[:_BLOCK]
+        self._pending += data
+        while len(self._pending) > _BLOCK:  # the last member is packed when the stream is closed
+            self._packed.write(compress_member(bytes(self._pending[:_BLOCK])))
+            del self._pending[:_BLOCK]
         return len(data)
 
     def close(self) -> None:
         try:
             if not self.closed:
-                self._packed.write(compress_member(bytes(self._waiting)))
+                self._packed.write(compress_member(bytes(self._pending)))
         finally:
             super().close()
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write ``data`` as the whole content of ``path``, in one step that cannot be half done."""
+    """Write ``data`` as the whole content of ``path``, either completely or not at all."""
     with open_output(path) as stream:
         stream.write(data)
 
 
 def is_gzip_name(path: str | Path) -> bool:
-    """Tell whether Moses would take ``path`` for gzip: by its name, not by its content."""
+    """Tell whether Moses takes ``path`` for gzip, which it decides by the name alone."""
     return str(path).endswith(".gz")
 
 
 def gzip_module() -> Any:
-    """Return the module that packs and unpacks; help texts do without."""
+    """Return the module that packs and unpacks; imported late to keep ``--help`` fast."""
     from zlib_ng import gzip_ng
 
     return gzip_ng
 
 
 def packer() -> str:
-    """Return what decides the bytes of gzip output, e.g. ``zlib-ng 2.3.3, level 3``."""
+    """Return the compressor, which decides the bytes of gzip output: ``zlib-ng 2.3.3, level 3``."""
     from zlib_ng import zlib_ng
 
     return f"zlib-ng {zlib_ng.ZLIBNG_RUNTIME_VERSION}, level {_LEVEL}"
 
 
 class GzipMember(bytes):
-    """One whole gzip member; members may be concatenated (Moses reads them)."""
+    """A whole gzip member; members may be concatenated, also for Moses."""
 
     def text(self) -> bytes:
-        """Return what was compressed."""
+        """Return the uncompressed data."""
         return bytes(gzip_module().decompress(self))
 
 
 def compress_member(data: bytes) -> GzipMember:
-    """Return ``data`` as one member, unless it is one already."""
+    """Compress ``data`` to one member, unless it is one already."""
     if isinstance(data, GzipMember):
         return data
     return GzipMember(gzip_module().compress(data, compresslevel=_LEVEL, mtime=0))
 
 
 def as_written(data: bytes, path: str | Path) -> bytes:
-    """Return what stands in a file of this name for ``data``, compressed already or not."""
+    """Return the bytes that a file of this name holds for ``data``, compressed already or not."""
     if is_gzip_name(path):
         return compress_member(data)
     return data.text() if isinstance(data, GzipMember) else data
@@ -232,19 +233,19 @@ def hidden(path: str | Path, ending: str) -> Path:
 
 
 def _shortened(name: str) -> str:
-    return _digest(os.fsencode(name))[:32] if len(os.fsencode(name)) > _LONGEST_STEM else name
+    return _digest(os.fsencode(name))[:32] if len(os.fsencode(name)) > _MAX_STEM else name
 
 
 def _digest(name: bytes) -> str:
-    import hashlib  # it loads OpenSSL; help texts do without
+    import hashlib  # late, because it loads OpenSSL, which would slow --help down
 
     return hashlib.sha256(name).hexdigest()
 
 
 def part_path(path: str | Path) -> Path:
-    """Return where this process writes ``path`` before it gets its name.
+    """Return the name under which this process writes ``path`` until it is complete.
 
-    What processes of this machine that are gone have left there is removed first.
+    Parts that dead processes of this machine have left are removed first.
     """
     stem = hidden(path, _digest("\0".join(machine()).encode())[:8])
     mine = f"{stem.name}.{os.getpid()}.{start_of(os.getpid()) or 0}.part"
@@ -254,19 +255,19 @@ def part_path(path: str | Path) -> Path:
             if part is None or not found.name.startswith(f"{stem.name}.{part[4]}."):
                 continue
             if found.name == mine or not is_alive(int(part[4]), int(part[5] or 0)):
-                with contextlib.suppress(OSError):  # another user's, in a folder for all
+                with contextlib.suppress(OSError):  # another user's, in a shared folder
                     remove(found)
     return stem.with_name(mine)
 
 
 @contextlib.contextmanager
 def scratch_folder(path: str | Path) -> Iterator[Path]:
-    """Make a folder beside ``path`` for what is needed while it is made; remove it at the end.
+    """Make a folder beside ``path`` for temporary files; remove it at the end.
 
-    What killed processes have left is removed first.
+    Folders that killed processes have left are removed first.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The folder cannot be made.
     """
     folder = part_path(f"{path}.scratch")
     folder.mkdir(mode=0o700)
@@ -277,16 +278,16 @@ def scratch_folder(path: str | Path) -> Iterator[Path]:
 
 
 def whole_name(part: str) -> str | None:
-    """Return what a name is the name of a part or a scratch folder of; ``None`` if of nothing."""
+    """Return the output that a part or scratch folder belongs to; ``None`` for other names."""
     found = _PART.fullmatch(part)
     return found[1] if found is not None else None
 
 
 def whole_names(folder: Path) -> dict[Path, str]:
-    """Return all that is in a folder, with names relative to it, to tell own files from others.
+    """Return everything in a folder with its relative name, to tell own files from foreign ones.
 
-    A part counts as what it is a part of. The name of a link, a pipe or a device says so, because
-    no program here writes one.
+    A part has the name of its output. The names of links, pipes and devices are marked, because no
+    program here writes any.
     """
     names = {}
     for place, folders, files in os.walk(folder):
@@ -301,9 +302,9 @@ def whole_names(folder: Path) -> dict[Path, str]:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove the parts and scratch folders of an output, whichever machine they come from.
+    """Remove the parts and scratch folders of an output, from whatever machine.
 
-    Only the holder of a lock may call this, one that every writer of the output needs.
+    The caller must hold a lock that every writer of the output needs.
     """
     with contextlib.suppress(FileNotFoundError):
         for found in path.absolute().parent.iterdir():
@@ -312,29 +313,29 @@ def remove_parts(path: Path) -> None:
 
 
 def remove(part: Path) -> None:
-    """Remove a file, a link or a folder with all in it, if it is there."""
+    """Remove a file, a link or a folder with its content, if it exists."""
     with contextlib.suppress(FileNotFoundError):
         if part.is_dir() and not part.is_symlink():
-            import shutil  # with bz2 and lzma; help texts do without
+            import shutil  # late, because it imports bz2 and lzma
 
             shutil.rmtree(part)
         else:
             part.unlink()
 
 
-def file_name(name: str, ending: str = "", *, of: str) -> str:
-    """Return a name with an ending as the name of one file of a folder.
+def file_name(name: str, ending: str, noun: str) -> str:
+    """Return a name from a file with an ending, if the result can be the name of a file.
 
     Args:
-        name: What another file calls something; bytes that are not UTF-8 are surrogates.
-        ending: What follows it, e.g. ``.gz``.
-        of: What is called so, for errors, e.g. ``feature``.
+        name: The name; bytes that are not UTF-8 are surrogates.
+        ending: An ending such as ``.gz``.
+        noun: What has the name, for errors, e.g. ``feature``.
 
     Raises:
-        InputError: It is empty, ``.`` or ``..``, too long, or has a separator of folders or a
-            control character; without its place.
+        InputError: The name is empty, ``.`` or ``..``, too long, or has a separator of folders or a
+            control character; the error has no place.
 
-    >>> file_name("TranslationModel0", ".gz", of="feature")
+    >>> file_name("TranslationModel0", ".gz", "feature")
     'TranslationModel0.gz'
     """
     size = len(os.fsencode(name + ending))
@@ -346,12 +347,12 @@ def file_name(name: str, ending: str = "", *, of: str) -> str:
         problem = "has a separator of folders"
     elif any(unicodedata.category(letter) == "Cc" for letter in name):
         problem = "has a control character"
-    elif size > _LONGEST_NAME:
-        problem = f"makes a name of {size:,} bytes, where {_LONGEST_NAME} are possible"
+    elif size > _MAX_NAME:
+        problem = f"makes a name of {size:,} bytes, where {_MAX_NAME} are possible"
     else:
         return name + ending
     shown = visible(os.fsencode(name), 60)
     raise InputError(
-        f"the name of a {of}, {shown!r}, cannot be that of a file: it {problem}",
-        remedy=f"call the {of} otherwise, with letters, digits, '.', '-' and '_'",
+        f"the name of a {noun}, {shown!r}, cannot be that of a file: it {problem}",
+        remedy=f"call the {noun} otherwise, with letters, digits, '.', '-' and '_'",
     )

@@ -1,9 +1,8 @@
-"""What decides a result: settings, digests of what was read, versions; compared in one place."""
+"""The identity of a run, which decides its result: settings, digests of inputs, versions."""
 
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shlex
 import sys
@@ -15,18 +14,19 @@ from phrasescore import __version__
 from phrasescore.errors import ResumeError
 from phrasescore.runs.file_kinds import can_be_read_again, is_work_file, open_regular, refuse_pipe
 from phrasescore.runs.final_names import is_gzip_name, packer
+from phrasescore.runs.processes import usable_cores
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 _BLOCK = 1 << 20
-_LONGEST_SHOWN = 50  # characters; digests are longer
+_MAX_SHOWN = 50  # characters; digests are longer
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Say for each setting that differs what it was and what it is, long values left out.
+    """Describe each setting that differs, with its two values unless they are long.
 
     Args:
         before: JSON values by name.
-        now: The same; a missing value is as good as ``None``.
+        now: Those of today; a missing value equals ``None``.
 
     >>> differences({"seed": 1, "sha256 of the table": "0" * 64}, {"seed": 2})
     ['seed was 1 and is now 2', 'sha256 of the table is another']
@@ -34,7 +34,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     texts = [(name, _text(before, name), _text(now, name)) for name in sorted({*before, *now})]
     return [
         f"{name} was {old} and is now {new}"
-        if max(len(old), len(new)) <= _LONGEST_SHOWN
+        if max(len(old), len(new)) <= _MAX_SHOWN
         else f"{name} is another"
         for name, old, new in texts
         if old != new
@@ -62,14 +62,14 @@ def refuse_differences(
 
 
 def identity_of(
-    inputs: Sequence[str | Path], outputs: Sequence[str | Path], asked: Mapping[str, Any]
+    inputs: Sequence[str | Path], outputs: Sequence[str | Path], asked: Mapping[str, object]
 ) -> dict[str, Any] | None:
-    """Return all that decides the bytes of outputs, or ``None`` where an input is a pipe.
+    """Return everything that decides the bytes of outputs, or ``None`` if an input is a pipe.
 
     Args:
-        inputs: What is read; files count by their content.
-        outputs: What is written.
-        asked: All else that decides the bytes, as JSON values.
+        inputs: The files that are read; their content counts.
+        outputs: The files that are written.
+        asked: Everything else that decides the bytes, as JSON values.
     """
     if not all(map(can_be_read_again, inputs)):
         return None
@@ -85,7 +85,7 @@ def sha256_of(path: str | Path) -> str:
     """Return the hexadecimal SHA-256 of a file's bytes as they lie on disk.
 
     Raises:
-        InputError: It is a pipe, which nothing would be left of.
+        InputError: It is a pipe, which could not be read again.
     """
     import hashlib  # it loads OpenSSL; help texts do without
 
@@ -97,18 +97,18 @@ def sha256_of(path: str | Path) -> str:
             while block := stream.read(_BLOCK):
                 digest.update(block)
         except OSError as error:
-            error.filename = str(path)  # reading names no file
+            error.filename = str(path)  # the error of a read does not name the file
             raise
     return digest.hexdigest()
 
 
 def file_state(path: str | Path) -> list[Any]:
-    """Return what changes with a file, or with one of a folder: place, size, time of change.
+    """Return path, size and time of change of a file, or of all files of a folder, as JSON values.
 
-    It stands for the content where reading all of it would take too long; JSON values.
+    They stand for the content where reading all of it would take too long.
 
     Raises:
-        OSError: It is not there.
+        OSError: The path does not exist.
     """
     path = Path(path)
     if path.is_dir():
@@ -120,11 +120,11 @@ def file_state(path: str | Path) -> list[Any]:
 def provenance(
     *, inputs: Iterable[str | Path] = (), settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Describe this run: what it ran with, on what.
+    """Describe this run: versions, command, inputs and settings.
 
     Args:
-        inputs: Files whose SHA-256 to record; standard input and other pipes are skipped.
-        settings: Everything that changes the result, seed included, as JSON values.
+        inputs: Files whose SHA-256 is recorded; standard input and other pipes are skipped.
+        settings: Everything that changes the result, including the seed, as JSON values.
     """
     return {
         "phrasescore": __version__,
@@ -139,9 +139,8 @@ def provenance(
 
 
 def machine() -> dict[str, Any]:
-    """Describe what times depend on: the processor, and how many cores this process may use."""
-    cores = os.cpu_count() if not hasattr(os, "sched_getaffinity") else len(os.sched_getaffinity(0))
-    return {"processor": _processor(), "cores": cores}
+    """Describe what decides times: the processor, and how many cores this process may use."""
+    return {"processor": _processor(), "cores": usable_cores()}
 
 
 def _processor() -> str:

@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a command alike: all three raise ``KeyboardInterrupt``.
+"""Ctrl-C, SIGTERM and SIGHUP, which all raise ``KeyboardInterrupt``.
 
-Work ends in order, and a sentence says how to continue. The entry point asks for the signals before
-anything else is imported, so this module imports nothing slow at its top.
+Work ends in an orderly way, and a sentence says how to continue. The entry point installs the
+handlers before it imports anything else, so this module imports nothing slow at its top.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from pathlib import Path
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LATER = 0.02  # seconds
+_RETRY = 0.02  # seconds
 
 
-def _heard() -> list[signal.Signals]:
-    """Return the signals but for those that ``nohup`` or ``&`` turned off."""
+def _active_signals() -> list[signal.Signals]:
+    """Return the signals that ``nohup`` or ``&`` have not turned off."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def _torch_is_being_read() -> bool:
+def _torch_is_loading() -> bool:
     spec = getattr(sys.modules.get("torch"), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 
 
 def _interrupt(number: int, _frame: Any) -> None:
-    # torch's C++ that sets up a module aborts the process if Python raises: so a little later
-    if _torch_is_being_read():
+    # an exception while torch's C++ code initialises a module would abort the process: try later
+    if _torch_is_loading():
         signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _LATER)
+        signal.setitimer(signal.ITIMER_REAL, _RETRY)
         return
     raise KeyboardInterrupt
 
 
 def interrupt_on_signals() -> None:
     """Let the signals raise ``KeyboardInterrupt`` from now on."""
-    for number in _heard():
+    for number in _active_signals():
         signal.signal(number, _interrupt)
 
 
 def ignore_signals() -> None:
-    """Let nothing disturb the last steps of a command that has been interrupted already."""
+    """Ignore further signals during the last steps of an interrupted command."""
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -52,7 +52,7 @@ def ignore_signals() -> None:
 @contextlib.contextmanager
 def signals_handled(handler: Callable[[int, Any], None] = _interrupt) -> Iterator[None]:
     """Handle the signals while the block runs, by default with ``KeyboardInterrupt``."""
-    before = {number: signal.getsignal(number) for number in _heard()}
+    before = {number: signal.getsignal(number) for number in _active_signals()}
     for number in before:
         signal.signal(number, handler)
     try:
@@ -68,16 +68,16 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
 
     Args:
         path: Where the work is kept, for the error.
-        without: An option that would start again, to be left out when the command is repeated.
+        without: An option that would start from scratch, left out of the command to repeat.
 
     Raises:
-        InterruptedWorkError: For a ``KeyboardInterrupt`` in the block, with the command to type.
+        InterruptedWorkError: Replaces ``KeyboardInterrupt``, with the command to type.
     """
     with signals_handled():
         try:
             yield
         except KeyboardInterrupt:
-            import shlex  # here, as signals must be heard before slow imports
+            import shlex  # not above, because handlers are installed before slow imports
 
             from phrasescore.errors import InterruptedWorkError
 
@@ -90,17 +90,17 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
 
 
 class StopRequest:
-    """Notes a signal, for work that must come to a good place before it stops.
+    """A request to stop, for work that must reach a consistent state first.
 
     Attributes:
-        made: Whether a signal came; the second one raises ``KeyboardInterrupt`` at once.
+        made: Whether a signal came; the second signal raises ``KeyboardInterrupt`` at once.
     """
 
     def __init__(self) -> None:
         self.made = False
 
     def listening(self) -> contextlib.AbstractContextManager[None]:
-        """Note signals while the block runs."""
+        """Turn signals into a request while the block runs."""
         return signals_handled(self._note)
 
     def _note(self, number: int, _frame: Any) -> None:

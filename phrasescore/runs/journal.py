@@ -1,10 +1,10 @@
 """Outputs that are written block by block, survive kill -9, and can be continued.
 
-Beside each output ``OUT`` is ``.OUT.part``, its blocks so far, and beside the last output also
-``.OUT.journal``: one line of JSON that says what is being written, then one for each block that is
+Beside each output ``OUT`` stands ``.OUT.part``, its blocks so far, and beside the last output also
+``.OUT.journal``: a line of JSON that says what is being written, then a line for each block that is
 whole in all outputs, with the sizes of the parts after it. The parts get their final names when
-they are whole and on the disk. Standard output, a pipe or a device is written to directly, and
-then nothing can be continued.
+they are complete and on the disk. Standard output, pipes and devices are written directly; work
+with such an output cannot be continued.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ State = TypeVar("State")
 
 
 def keeps_work(path: str | Path) -> bool:
-    """Tell whether work that is written there can be continued: in a file, not in a stream."""
+    """Tell whether work on an output can be continued: if it is a file and not a stream."""
     return str(path) != STANDARD_STREAM and not is_stream(path)
 
 
 def earlier_signature(path: str | Path) -> dict[str, Any] | None:
-    """Return the signature of an output that an interrupted run has left, if there is one."""
+    """Return the signature that an interrupted run left beside an output, if there is one."""
     try:
         with open_regular(hidden(Path(path), "journal")) as journal:
             records = _whole_records(journal.readline())
@@ -48,7 +48,7 @@ def earlier_signature(path: str | Path) -> dict[str, Any] | None:
 
 
 class _File:
-    """An output under its hidden name, until it is whole."""
+    """An output under its hidden name, until it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.part_path = path, hidden(path, "part")
@@ -56,14 +56,14 @@ class _File:
         self._part: BinaryIO
 
     def take_back(self, named: Any) -> None:
-        """Take the name from an output whose run was killed when others had no name yet."""
+        """Hide an output again whose run was killed before all outputs had their names."""
         with contextlib.suppress(OSError):
             if not os.path.lexists(self.part_path) and _identity(self.path.lstat()) == named:
                 self.path.replace(self.part_path)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Open the part and see how large it is."""
+        """Open the part and note its size."""
         with self.refusals_named():
             part = own_file(self.part_path, os.O_APPEND, 0)
         with part as self._part:
@@ -71,7 +71,7 @@ class _File:
             yield
 
     def cut(self, size: int) -> None:
-        """Keep only the beginning."""
+        """Keep only the first ``size`` bytes."""
         self._part.truncate(size)
         self.size = size
 
@@ -94,7 +94,7 @@ class _File:
 
     @contextlib.contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Name this output where the system refuses something."""
+        """Name this output in the errors of the system."""
         try:
             yield
         except OSError as error:
@@ -130,22 +130,22 @@ class _Stream:
 
 
 class JournaledOutputs:
-    """Outputs of the same blocks and their journal, open for writing; use it in a ``with`` block.
+    """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
 
-    Inside it, ``blocks`` is how many blocks an earlier run has left and ``state`` what it recorded
-    with the last; ``discarded`` tells whether another run's work was thrown away instead. If the
-    ``with`` block raises, what has been written stays for the next run. A gzip output is a sequence
-    of members, one for each block, so its bytes do not depend on interruptions.
+    In the block, ``blocks`` is the number of blocks that an earlier run has left and ``state`` its
+    record of the last one; ``discarded`` tells whether another run's work was thrown away instead.
+    If the ``with`` block raises, the written blocks stay for the next run. A gzip output has one
+    member for each block, so its bytes do not depend on interruptions.
 
     Args:
-        paths: The final names; the last one is given last.
-        signature: Everything that decides the bytes of the outputs, as JSON values. Only a journal
-            with the same signature is continued. ``None`` if the work cannot be continued at all,
-            because the input is a pipe: then nothing is left over.
+        paths: The outputs; they get their names in this order.
+        signature: Everything that decides the bytes of the outputs, as JSON values; only a journal
+            with the same signature is continued. ``None`` if the work cannot be continued, because
+            the input is a pipe: then a failure leaves nothing behind.
 
     Raises:
         SettingsError: A folder cannot be written.
-        StorageError: The disk is full, now or later; what has been written stays.
+        StorageError: The disk is full, now or later; the written blocks stay.
         ResumeError: Another process is writing one of the outputs.
     """
 
@@ -178,7 +178,7 @@ class JournaledOutputs:
 
     @property
     def part_path(self) -> Path:
-        """The file that the blocks of the last output are in until `finish`."""
+        """The file that holds the blocks of the last output until `finish`."""
         return self._files[-1].part_path
 
     @property
@@ -197,13 +197,13 @@ class JournaledOutputs:
                 file.take_back(named)
 
     def _remove_empty_journal(self) -> None:
-        """Leave no journal of nothing, if a part cannot be opened."""
+        """Leave no empty journal if a part cannot be opened."""
         with contextlib.suppress(OSError):
             if not self._journal_path.is_symlink() and not self._journal_path.stat().st_size:
                 self._journal_path.unlink()
 
     def _records(self, journal: BinaryIO) -> list[dict[str, Any]]:
-        """Return what an earlier run of the same work has recorded."""
+        """Return the records of an earlier run of the same work."""
         journal.seek(0)
         records = _whole_records(journal.read())
         same = self._signature and records and records[0].get("signature") == self._signature
@@ -220,7 +220,7 @@ class JournaledOutputs:
         sizes = whole[-1]["sizes"] if whole else [0] * len(self._files)
         for file, size in zip(self._files, sizes, strict=True):
             file.cut(size)
-        # what follows belongs to blocks that are made again
+        # cut off the records of blocks that will be made again
         lines = [_line({"signature": self._signature}), *map(_line, whole)]
         if whole:
             journal.truncate(sum(map(len, lines)))
@@ -230,20 +230,20 @@ class JournaledOutputs:
         os.fsync(journal.fileno())
 
     def _has(self, sizes: Sequence[int]) -> bool:
-        """Tell whether the parts are as large as they were after a block."""
+        """Tell whether the parts are at least as large as they were after a block."""
         return len(sizes) == len(self._files) and all(
             type(size) is int and 0 <= size <= file.size
             for size, file in zip(sizes, self._files, strict=True)
         )
 
     def restored(self, nothing: State) -> State:
-        """Return what an earlier run recorded with its last block, or ``nothing``.
+        """Return the state that an earlier run recorded with its last block, or ``nothing``.
 
         Args:
-            nothing: A dataclass as ``from_mapping`` takes it; its type is that of the record.
+            nothing: A dataclass that ``from_mapping`` can make, of the type of the record.
 
         Raises:
-            ResumeError: The record is none of this type.
+            ResumeError: The record does not have this type.
         """
         if self.state is None:
             return nothing
@@ -257,11 +257,11 @@ class JournaledOutputs:
             ) from None
 
     def announce(self, lines: int, unlike: str) -> None:
-        """Say on standard error what an interrupted run left.
+        """Say on standard error whether an interrupted run is continued or thrown away.
 
         Args:
-            lines: How many lines of the last output are continued.
-            unlike: Why its work would be thrown away.
+            lines: The number of input lines that it had done.
+            unlike: What differs if its work is thrown away.
         """
         text = ""
         if lines:
@@ -275,8 +275,8 @@ class JournaledOutputs:
         """Write one more block, and record it once it is on the disk.
 
         Args:
-            texts: Its bytes for each output, or a gzip member of them.
-            state: JSON values for a run that continues after it.
+            texts: The bytes for each output, plain or as a gzip member.
+            state: JSON values for a run that continues after this block.
         """
         for output, text in zip(self._outputs, texts, strict=True):
             output.write(text)
@@ -290,7 +290,7 @@ class JournaledOutputs:
                 os.fsync(self._journal.fileno())
 
     def finish(self) -> None:
-        """Give the outputs their names; a run that is killed between two names finishes again."""
+        """Give the outputs their names; after a kill in between, the next run does so again."""
         self._record({"named": [_identity(file.part_path.stat()) for file in self._files]})
         for file in self._files:
             file.take_name()
@@ -304,9 +304,9 @@ class JournaledOutputs:
         trace: TracebackType | None,
     ) -> None:
         with self._opened:
-            to_be_mended = isinstance(error, InputError)
-            if error is not None and (to_be_mended or not (self._signature and self.blocks)):
-                # nothing to continue: a table that must be repaired will be another one
+            # an input that has to be repaired will be another input: nothing can be continued
+            is_over = isinstance(error, InputError) or not (self._signature and self.blocks)
+            if error is not None and is_over:
                 for file in self._files:
                     with contextlib.suppress(OSError):
                         file.part_path.unlink()
@@ -315,7 +315,7 @@ class JournaledOutputs:
 
 
 def _identity(found: os.stat_result) -> list[int]:
-    """Return what a file keeps under another name, and no other file has."""
+    """Return values that identify a file under any name."""
     return [found.st_ino, found.st_size, found.st_mtime_ns]
 
 
@@ -324,7 +324,7 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _whole_records(text: bytes) -> list[dict[str, Any]]:
-    """Return the signature and the records up to the first line that is not whole, or foreign."""
+    """Return the signature and the records before the first incomplete or foreign line."""
     records: list[dict[str, Any]] = []
     for line in text.split(b"\n")[:-1]:
         try:

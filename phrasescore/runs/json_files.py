@@ -1,4 +1,4 @@
-"""JSON that others may have damaged: any text ends in a value or in one kind of error."""
+"""JSON files that others may have damaged: any text gives a value or one kind of error."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from phrasescore.errors import InputError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 
-# what writes such files nests a few levels, and what reads them would exhaust the stack
-MOST_LEVELS = 100
-# so long a number still is a float
-_MOST_DIGITS = 300
+# honest files have a few levels; deeper nesting could exhaust the stack of their readers
+MAX_LEVELS = 100
+_MAX_DIGITS = 300  # such a number still fits into a float
 _CONTROLS = re.compile(r"[\x7f-\x9f]")
 
 
 class JsonError(ValueError):
-    """Why a text is no JSON that a program here wrote; the message completes "it is no JSON"."""
+    """The reason why a text is not JSON that this program wrote."""
 
 
 def parse_json(text: bytes | str) -> Any:
@@ -32,8 +31,8 @@ def parse_json(text: bytes | str) -> Any:
         text: In UTF-8, if bytes.
 
     Raises:
-        JsonError: It is no JSON, nests more than 100 levels, has a key twice, or a number that is
-            infinite, NaN or of more than 300 digits.
+        JsonError: It is not JSON, has more than 100 levels, has a key twice, or has a number that
+            is infinite, NaN or longer than 300 digits.
     """
     try:
         value = json.loads(
@@ -57,10 +56,10 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """Return a text that is one object, ``{...}``, by its keys.
+    """Return the values of a text that is one object, ``{...}``, by key.
 
     Raises:
-        JsonError: As ``parse_json``; or it is something else than an object.
+        JsonError: As ``parse_json``, or the value is not an object.
     """
     value = parse_json(text)
     if not isinstance(value, dict):
@@ -72,8 +71,8 @@ def read_object(path: Path) -> dict[str, Any]:
     """Return the object in a regular file of bounded size.
 
     Raises:
-        JsonError: As ``parse_object``; or the path names a pipe or a device, or the file is larger
-            than any that a program here writes.
+        JsonError: As ``parse_object``, or the path names a pipe or a device, or the file is larger
+            than any that this program writes.
         OSError: The file is missing, a folder or a socket, or not readable.
     """
     try:
@@ -84,9 +83,9 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Tell whether lists and tables are nested more than ``MOST_LEVELS`` deep."""
+    """Tell whether lists and tables are nested more than ``MAX_LEVELS`` deep."""
     level = _nested([value])
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
         level = [child for children in inner for child in _nested(children)]
     return bool(level)
@@ -96,7 +95,7 @@ def _nested(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-_TOO_DEEP = f"it is nested more than {MOST_LEVELS} levels deep"
+_TOO_DEEP = f"it is nested more than {MAX_LEVELS} levels deep"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         raise JsonError(f"it has a number of {len(digits):,} digits")
     return int(digits)
 
@@ -128,9 +127,9 @@ def _constant(name: str) -> NoReturn:
 def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
     text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
-    # these command a terminal, too, and JSON lets them stand as they are
+    # they control terminals, and json.dumps does not escape them
     text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    # a path that is no UTF-8 has surrogates; their escapes are JSON, too
+    # paths that are not UTF-8 have surrogates, whose escapes are JSON
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 

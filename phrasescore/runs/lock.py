@@ -1,9 +1,9 @@
-"""One process at a time: a lock is a file that says which process holds it.
+"""Locks that let one process at a time work on an output, as files that name their holder.
 
-Locks of the operating system are weak on network file systems, so creating the file is the lock,
-and removing it is the release. A holder that was killed leaves the file. The next process
-takes over: at once if the holder ran on this machine and is gone, or after ten minutes without a
-sign of life from another machine. A holder gives one every minute, a new time of change.
+Locks of the operating system are weak on network file systems, so creating the file takes the lock
+and removing the file releases it. A holder that was killed leaves a stale file. The next process
+takes it over: at once if the holder ran on this machine and is dead, or after ten minutes without a
+sign of life from another machine. Holders give a sign of life every minute: a new time of change.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from phrasescore.runs.system_errors import is_full, unwritable
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life
-_PATIENCE = 600.0  # seconds without one, after which another machine's process counts as gone
-# what file systems without hard links say
+_PATIENCE = 600.0  # seconds without one after which a lock of another machine is stale
+# the errors of file systems without hard links
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
-# it becomes part of the name of a file
+# tokens become part of file names
 _TOKEN = re.compile("[0-9a-z]{1,32}")
-_SHOWN = 100  # characters of what a lock file says, in a message
-_TRIES, _BETWEEN_TRIES = 50, 0.02  # others need a lock file for some milliseconds to remove it
+_SHOWN = 100  # characters of a lock file's text in a message
+_ATTEMPTS, _BETWEEN_ATTEMPTS = 50, 0.02  # removing a lock file takes others some milliseconds
 
 
 @dataclass(frozen=True)
 class Holder:
-    """What a lock file says about the process that holds the lock.
+    """The process that holds a lock, as its lock file describes it.
 
     Args:
         host: The name of its machine.
-        processes: Which list of process ids counts there: containers have their own.
-        process: Its id in that list.
-        started: When it started, in ticks since the machine's: ids are used again. 0 if unknown.
+        processes: Its namespace of process ids: containers have their own.
+        process: Its id there.
+        started: Its start in ticks since the machine's start, because ids are reused; 0 if unknown.
         since: When it took the lock, for people.
-        token: Differs from lock to lock.
+        token: Unique for each lock.
     """
 
     host: str
@@ -70,16 +70,16 @@ class Holder:
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine can tell if the process is alive."""
+        """Whether the process runs on this machine, which can tell if it is alive."""
         return (self.host, self.processes) == machine()
 
     @property
     def is_alive(self) -> bool:
-        """Whether a process of this machine is still there."""
+        """Whether a process of this machine is still running."""
         return is_alive(self.process, self.started)
 
     def __str__(self) -> str:
-        # another machine may be called anything, and a stranger may have written the file
+        # a stranger may have written the file
         host = visible(self.host.encode("utf-8", "backslashreplace"), _SHOWN)
         return f"process {self.process} on {host}"
 
@@ -92,9 +92,9 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs.
 
     Args:
-        owner: What it protects: an output, with its lock file ``.NAME.lock`` beside it.
-        inside: Whether it is a folder with its lock file in it; it is made if need be, and it is a
-            work folder for ``only_regular_files``.
+        owner: The output that it protects; the lock file ``.NAME.lock`` stands beside it.
+        inside: Whether the owner is a folder that holds its own lock file. It is made if need be,
+            and is a work folder for ``only_regular_files``.
 
     Raises:
         ResumeError: Another process holds it.
@@ -132,9 +132,9 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
 
 
 def is_held(file: Path) -> bool:
-    """Tell whether a lock file is a living process's; one of another machine counts as such.
+    """Tell whether a living process holds a lock file; a process of another machine counts as one.
 
-    Who only wants to know takes nothing over.
+    Checking never takes over a stale lock.
     """
     with contextlib.suppress(OSError):
         holder = _holder(file)
@@ -143,8 +143,8 @@ def is_held(file: Path) -> bool:
 
 
 def _taken_by_another(file: Path, me: Holder) -> Holder | None:
-    """Create the lock file, or return who has it."""
-    for _ in range(_TRIES):
+    """Create the lock file, or return its holder."""
+    for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileExistsError):
             _create(file, me)
             return None
@@ -153,8 +153,9 @@ def _taken_by_another(file: Path, me: Holder) -> Holder | None:
             continue
         if other.is_here and other.is_alive:
             return other
-        # Only who holds the lock that is named after a stale one may remove that. A process that
-        # comes too late finds another holder then, and leaves it alone.
+        # A stale lock may be removed only by the holder of its succession lock, which is named
+        # after the stale lock's token. A process that gets the succession lock too late finds
+        # another holder in the file and leaves it alone.
         succession = _succession(file, other)
         if _taken_by_another(succession, me) is None:
             try:
@@ -165,16 +166,16 @@ def _taken_by_another(file: Path, me: Holder) -> Holder | None:
             finally:
                 succession.unlink()
         else:
-            time.sleep(_BETWEEN_TRIES)
+            time.sleep(_BETWEEN_ATTEMPTS)
     return other or _UNKNOWN
 
 
 def _create(file: Path, me: Holder) -> None:
-    """Make a lock file, whole or not at all.
+    """Create a lock file atomically, with its content.
 
     Raises:
-        FileExistsError: It is there already.
-        OSError: It cannot be made.
+        FileExistsError: It exists already.
+        OSError: It cannot be created.
     """
     text = json.dumps(dataclasses.asdict(me)).encode()
     part = part_path(file)
@@ -192,9 +193,9 @@ def _create(file: Path, me: Holder) -> None:
 
 
 def _sweep(file: Path) -> None:
-    """Remove what was left by processes that were killed while they took over or released.
+    """Remove succession locks of processes that were killed while they held them.
 
-    Only who holds the lock may: nobody else can come to hold it through these files then.
+    The caller must hold the lock: then no process can take it over through these files.
     """
     with contextlib.suppress(OSError):
         for path in file.parent.iterdir():
@@ -210,10 +211,10 @@ def _succession(file: Path, holder: Holder) -> Path:
 
 
 def _is_stale(file: Path, holder: Holder, new: Path) -> bool:
-    """Tell whether a holder that is not known to be alive is gone; ``new`` is a file made now."""
+    """Tell whether a holder that may be alive counts as dead; ``new`` is a file made just now."""
     if holder.is_here:
         return True
-    # both times come from the file system's own clock
+    # comparing two files avoids comparing the clocks of two machines
     silent = new.stat().st_mtime - file.lstat().st_mtime
     if silent < _PATIENCE:
         return False
@@ -226,7 +227,7 @@ def _is_stale(file: Path, holder: Holder, new: Path) -> bool:
 
 def _holder(file: Path) -> Holder | None:
     """Read a lock file; ``None`` if there is none."""
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         try:
             holder = from_mapping(Holder, read_object(file), where=file.name)
             if _TOKEN.fullmatch(holder.token):
@@ -235,7 +236,7 @@ def _holder(file: Path) -> Holder | None:
             return None
         except (ValueError, SettingsError):
             pass
-        time.sleep(_BETWEEN_TRIES)  # its maker may be writing it
+        time.sleep(_BETWEEN_ATTEMPTS)  # its maker may be writing it
     return _UNKNOWN
 
 
@@ -249,9 +250,9 @@ def _renew(file: Path, me: Holder, released: threading.Event) -> None:
 
 
 def _release(file: Path, me: Holder) -> None:
-    """Remove the lock file, unless it is another's by now."""
+    """Remove the lock file, unless another process has taken it over."""
     succession = _succession(file, me)
-    # no disk space, or no folder any more: the next process sees that this one is gone
+    # if this fails (a full disk, a removed folder), the next process finds a stale lock
     with contextlib.suppress(OSError):
         if _taken_by_another(succession, me) is None:
             try:

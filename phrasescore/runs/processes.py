@@ -1,10 +1,10 @@
-"""Processes: which one this is, whether another is alive, and programs that end with this one.
+"""Processes: the identity of this one, whether others are alive, and children that end with it.
 
 On Linux the kernel kills a child, and what the child started in the same way, when this process
 ends, even by kill -9. Elsewhere a child outlives a parent that is killed with kill -9.
 
-A child may run in a stranger's folder, so it must import nothing from there: Python looks for
-modules in the current folder first, whatever they are called.
+A child may run in a stranger's folder, so it must import nothing from there: by default Python
+looks for modules in the current folder first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import phrasescore
 
 _SCRIPT = Path(__file__).with_name("bound_program.py")
-# Python 3.13 imports a module before it runs the code, so the option is needed; Python 3.10 lacks
-# the option, but imports nothing before
+# Python 3.13 imports a module before it runs the code, so it needs the option. Python 3.10 lacks
+# the option, but imports nothing before the code.
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
@@ -30,7 +30,7 @@ _LONGEST_REPORT = 16
 
 
 def machine() -> tuple[str, str]:
-    """Return the host's name, and which list of process ids counts: containers have their own."""
+    """Return the host's name and its namespace of process ids: containers have their own."""
     try:
         return os.uname().nodename, str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # no Linux
@@ -47,7 +47,7 @@ def usable_cores() -> int:
 def start_of(process: int) -> int | None:
     """Return when a process of this machine started, in ticks since the machine's own start.
 
-    ``None`` if there is no such process, 0 if the time is not to be seen.
+    ``None`` if there is no such process, 0 if the time cannot be seen.
     """
     try:
         os.kill(process, 0)
@@ -59,30 +59,30 @@ def start_of(process: int) -> int | None:
         stat = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
         return 0
-    # the name before the bracket may hold blanks; fields 3 and 22 of proc(5)
+    # fields 3 and 22 of proc(5); the name, which may hold spaces, ends at the last bracket
     state, *rest = stat.rpartition(b")")[2].split()
     return None if state in (b"Z", b"X") else int(rest[18])
 
 
 def is_alive(process: int, started: int) -> bool:
-    """Tell whether a process of this machine is there: ids are used again, with another start.
+    """Tell whether a process of this machine is alive; ids are reused, with another start time.
 
     Args:
         process: Its id.
-        started: When it started, as `start_of` says; 0 if that is unknown.
+        started: Its `start_of`; 0 if that is unknown.
     """
     found = start_of(process)
     return found is not None and (found == started or 0 in (found, started))
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a program that does not outlive the thread that calls this.
+    """Start a program that does not outlive the calling thread.
 
     Args:
         command: The program and its arguments; for Python the result of ``python_command`` or
             ``phrasescore_command``.
-        options: As for ``subprocess.Popen``, which itself would leave orphans. Of PYTHONPATH the
-            child gets the absolute entries alone.
+        options: As for ``subprocess.Popen``, which by itself would leave orphans. The child gets
+            only the absolute entries of PYTHONPATH.
 
     Raises:
         OSError: The program cannot be started, as with ``subprocess.Popen``.
@@ -100,7 +100,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
             )
         finally:
             os.close(report)
-        # empty once the script has turned into the program
+        # ends empty once the script has become the program, which closes the pipe
         number = reading.read(_LONGEST_REPORT)
     if number:
         process.communicate()
@@ -125,10 +125,10 @@ def phrasescore_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose PYTHONPATH names no folder relative to the current one.
+    """Return an environment whose PYTHONPATH has absolute folders only.
 
-    An empty entry is the current folder, and Python may import from all of them before it runs any
-    code. A checkout that is not installed stands first, so that it finds itself.
+    An empty entry is the current folder, and Python may import from the folders before it runs any
+    code. A checkout that is not installed comes first, so that the child finds it.
     """
     entries = environment.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - a text
@@ -139,14 +139,14 @@ def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _bound(report: int) -> list[str]:
-    # Python ignores them, and what a process ignores is ignored by what it turns into
+    # Python ignores these signals, and a program inherits what is ignored
     signals = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
     return [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), str(report), signals]
 
 
 @contextlib.contextmanager
 def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Wait for the end of a program behind the block; kill the program if the block raises."""
+    """Wait for a program to end after the block; kill the program if the block raises."""
     with process:
         try:
             yield process
@@ -158,7 +158,7 @@ def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[b
 def run(
     command: Sequence[str], *, timeout: float | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program to its end; it is killed if that is not waited for.
+    """Run a program to its end; kill it if the waiting is interrupted or times out.
 
     Args:
         command: The program and its arguments.

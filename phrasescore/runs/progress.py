@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any
 
 from tqdm import tqdm
 
-from phrasescore.runs.terminal import cursor_stream
+from phrasescore.runs import terminal
 
 _SECONDS_BETWEEN_LOG_LINES = 30.0
-_SECONDS_TO_JUDGE = 3.0  # of work, before its pace says when it ends
-_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}{unit} [{elapsed}{pace}]"
-_BAR_WITHOUT_END = "{desc}: {n_fmt}{unit} [{elapsed}{pace}]"
+_SECONDS_TO_JUDGE = 3.0  # of work, before a rate and an end are shown
+# tqdm writes ", " before the postfix
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}{unit} [{elapsed}{postfix}]"
+_BAR_WITHOUT_END = "{desc}: {n_fmt}{unit} [{elapsed}{postfix}]"
 
 
 class Progress:
-    """Show how far the work is, how fast it goes and when it will end, on standard error.
+    """Show on standard error how far the work is, how fast it goes and when it will end.
 
-    Compiling mostly comes before the first units are done, so the pace is measured from then on.
+    The rate counts from the first finished units on, because compiling mostly comes before them;
+    tqdm's own rate would include that time. Only a command shows anything; a library is silent.
 
     Args:
-        what: What is being done, e.g. ``scoring``.
-        total: How many units there are in all; ``None`` where it is not known.
+        what: The name of the work, e.g. ``scoring``.
+        total: The number of units in all; ``None`` while it is unknown.
         unit: The unit in the plural, e.g. ``pairs``.
-        done: How many of them an earlier run did.
+        done: The number of units that an earlier run did.
     """
 
     def __init__(
@@ -36,64 +36,57 @@ class Progress:
         self._what, self._total, self._unit = what, total, unit
         self._done = done
         self._last_line = time.monotonic()
-        self._first: tuple[float, float] | None = None  # when units were first done, and how many
-        self._note = ""
-        self._bar: _Bar | None = None
-        if sys.stderr.isatty():
-            self._bar = _Bar(
+        self._first: tuple[float, float] | None = None  # the time of the first units, and how many
+        self._bar: tqdm | None = None
+        if terminal.serves_a_command and sys.stderr.isatty():
+            self._bar = tqdm(
                 total=total,
                 initial=done,
                 desc=what,
                 unit=f" {unit}",
                 unit_scale=True,
-                file=cursor_stream(),
+                file=terminal.cursor_stream(),
                 dynamic_ncols=True,
                 leave=False,
                 bar_format=_BAR if total else _BAR_WITHOUT_END,
             )
-            self._bar.pace = self._pace
 
     def __enter__(self) -> Progress:
         return self
 
     def expect(self, total: float) -> None:
-        """Say how many units there are in all, once that is known."""
+        """Set the number of units in all, once it is known."""
         self._total = total
         if self._bar is not None:
             self._bar.total, self._bar.bar_format = total, _BAR
 
     def advance(self, amount: float, note: str = "") -> None:
-        """Count ``amount`` more units as done; ``note`` says how the work stands (e.g. a loss)."""
+        """Count ``amount`` more units as done; ``note`` is the state of the work, e.g. a loss."""
         self._done += amount
-        self._note = note
         if self._first is None:
             self._first = time.monotonic(), self._done
         if self._bar is not None:
+            self._bar.set_postfix_str(self._state(*self._first, note), refresh=False)
             self._bar.update(amount)
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LOG_LINES:
+        elif (
+            terminal.serves_a_command
+            and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LOG_LINES
+        ):
             self._last_line = time.monotonic()
-            print(self._line(), file=sys.stderr, flush=True)  # noqa: T201
+            of_total = f" of {self._total:,.0f}" if self._total else ""
+            share = f" ({self._done / self._total:.0%})" if self._total else ""
+            line = f"{self._what}: {self._done:,.0f}{of_total} {self._unit}{share}"
+            state = self._state(*self._first, note)
+            print(", ".join(filter(None, [line, state])), file=sys.stderr, flush=True)  # noqa: T201
 
-    def _line(self) -> str:
-        text = f"{self._what}: {self._done:,.0f}"
-        if self._total:
-            text += f" of {self._total:,.0f} {self._unit} ({self._done / self._total:.0%})"
-        else:
-            text += f" {self._unit}"
-        return text + self._pace()
-
-    def _pace(self) -> str:
-        """Return units per second and seconds left, once they can be told, and the note."""
-        text = f", {self._note}" if self._note else ""
-        if self._first is None:
-            return text
-        start, done_before = self._first
+    def _state(self, start: float, done_before: float, note: str) -> str:
+        """Return units per second and seconds left, once both can be judged, and the note."""
         seconds, done = time.monotonic() - start, self._done - done_before
         if seconds < _SECONDS_TO_JUDGE or done <= 0:
-            return text
+            return note
         rate = done / seconds
-        left = f", {(self._total - self._done) / rate:,.0f} s left" if self._total else ""
-        return f", {rate:,.0f}/s{left}{text}"
+        left = f"{(self._total - self._done) / rate:,.0f} s left" if self._total else ""
+        return ", ".join(filter(None, [f"{rate:,.0f}/s", left, note]))
 
     def __exit__(
         self,
@@ -103,14 +96,3 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-
-
-class _Bar(tqdm):  # type: ignore[misc]  # tqdm has no types
-    """A bar with a pace measured elsewhere; tqdm's own would count the time of compiling."""
-
-    pace: Callable[[], str] = str
-
-    @property
-    def format_dict(self) -> dict[str, Any]:
-        """What ``bar_format`` may name."""
-        return {**super().format_dict, "pace": self.pace()}

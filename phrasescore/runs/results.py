@@ -1,4 +1,4 @@
-"""Results of commands: typed records that one class writes to JSON and reads back.
+"""Results of commands: typed records that the same class writes to JSON and reads back.
 
 A command that leaves a folder writes ``result.json`` in it; ``--json-file`` writes the same record
 to a file of any name. Every record has ``kind``, the command that made it, and ``version``. Results
@@ -8,6 +8,7 @@ that other commands read have a class here.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,8 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # raised when a reader of today could no longer read the record
-# figures have room for numbers within these bounds; results are far within
+VERSION = 1  # raised when today's readers could no longer read the record
+# figures have room for numbers within these bounds, which no honest result reaches
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
 Probability = Annotated[float, Between(0, 1)]
@@ -29,7 +30,7 @@ Positive = Annotated[int, Between(1, 10**15)]
 
 @dataclass(frozen=True)
 class Record:
-    """A record of one kind. A field at its default is not written, nor missed when it is read."""
+    """A record of one kind. A field with its default value is not written, and may be missing."""
 
     kind: ClassVar[str] = ""
 
@@ -43,7 +44,7 @@ class Record:
 
 
 def _values(value: Any) -> Any:
-    """Return dataclasses as mappings and paths as text, however deep they are nested."""
+    """Convert nested dataclasses to mappings, and paths to text."""
     if dataclasses.is_dataclass(value):
         return {
             each.name: _values(getattr(value, each.name))
@@ -58,7 +59,7 @@ def _values(value: Any) -> Any:
 
 
 def parse_record(content: Mapping[str, Any]) -> Record | None:
-    """Return the record in a JSON object; ``None`` where the object is none that has a class here.
+    """Return the record in a JSON object; ``None`` if no class here has its kind.
 
     Raises:
         SettingsError: The record has another version, or a value is missing or of another type.
@@ -137,20 +138,34 @@ class ComparisonRecord(Record):
 
 @dataclass(frozen=True)
 class SharedWork:
-    """Steps of a model: without sharing equal beginnings of phrases, and with it."""
+    """Steps of a model: those that pairs scored one by one would take, and those that were taken.
 
-    source_asked: Count
-    source_done: Count
-    target_asked: Count
-    target_done: Count
+    Args:
+        source_asked: Words of the sources, each source with its ``</s>``.
+        source_done: Encoder steps.
+        target_asked: Words of the targets, each target with its ``</s>``.
+        target_done: Normalisers: one for each distinct (source, target prefix) or, for a model
+            that sees the last words only, for each distinct history.
+    """
 
+    source_asked: Count = 0
+    source_done: Count = 0
+    target_asked: Count = 0
+    target_done: Count = 0
 
-@dataclass(frozen=True)
-class Savings:
-    """How many times fewer steps were done, on each side."""
+    @property
+    def savings(self) -> dict[str, float]:
+        """How many times fewer steps sharing took, by side."""
+        return {
+            "source": self.source_asked / max(self.source_done, 1),
+            "target": self.target_asked / max(self.target_done, 1),
+        }
 
-    source: Number
-    target: Number
+    def __add__(self, other: SharedWork) -> SharedWork:
+        return SharedWork(*map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other)))
+
+    def __sub__(self, other: SharedWork) -> SharedWork:
+        return SharedWork(*map(operator.sub, dataclasses.astuple(self), dataclasses.astuple(other)))
 
 
 @dataclass(frozen=True)
@@ -180,7 +195,7 @@ class ScoringRecord(Record):
         pairs_per_second: Of this run.
         source_runs: Runs of equal sources.
         work: Steps of the models.
-        savings: What sharing saved.
+        savings: How many times fewer steps sharing took, by side.
         source_unknown_rate: The share of source words outside the shortlist.
         target_unknown_rate: The same of target words.
         unknown: What words outside the shortlist were given.
@@ -201,7 +216,7 @@ class ScoringRecord(Record):
     pairs_per_second: Number
     source_runs: Count
     work: SharedWork
-    savings: Savings
+    savings: dict[str, Number]
     source_unknown_rate: Probability
     target_unknown_rate: Probability
     unknown: str
@@ -234,17 +249,21 @@ class CurvePoint:
     """One evaluation of a training, a line of ``curves.jsonl``; losses in nats per word.
 
     Args:
-        updates: So far.
-        epoch: Passes over the pairs so far.
-        seconds: By the clock so far.
-        training_nll: Over the updates since the last evaluation.
-        held_out_sources_nll: On held-out sources or sentences.
-        held_out_pairs_nll: On held-out pairs.
+        updates: Number of updates so far.
+        epoch: Number of passes over the pairs so far.
+        seconds: Wall-clock seconds of training so far.
+        words_per_second: Target words trained on per second.
+        learning_rate: Learning rate of the last update.
+        training_nll: Mean over the updates since the last evaluation.
+        held_out_sources_nll: On pairs of held-out sources, or on held-out sentences.
+        held_out_pairs_nll: On pairs held out at random.
     """
 
     updates: Count
     epoch: Number
     seconds: Seconds
+    words_per_second: Number | None = None
+    learning_rate: Number | None = None
     training_nll: Number | None = None
     held_out_sources_nll: Number | None = None
     held_out_pairs_nll: Number | None = None

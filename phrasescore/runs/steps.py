@@ -1,8 +1,8 @@
-"""Steps of long work, each done once: a stamp says that a step is done, and from what.
+"""Steps of long work, each done once: a stamp records that a step is done, and from what.
 
-A step is done if its stamp has the settings and the content of inputs that the step has now, and
-its outputs are there as the stamp says. So a second run continues where the first one stopped, and
-a run with other settings does again only what they change.
+A step is done if its stamp has the same settings and digests of inputs as the step has now, and its
+outputs exist with the recorded digests. So a second run continues where the first one stopped, and
+a run with other settings repeats only the steps that they affect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from phrasescore.runs.lock import held
 
 Work = TypeVar("Work")
 DIGESTS = "digests.json"
-_FIGURES = 3  # of a file there: its size, its time of change, its digest
+_FIGURES = 3  # for each file there: size, time of change, digest
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Step(Generic[Work]):
     """One step.
 
     Args:
-        name: Unlike all others; its stamp has it, too.
-        work: What does it: a function, or a command.
-        settings: All that its outputs depend on, besides its inputs, as JSON values.
-        inputs: The files and folders it reads.
-        outputs: The files and folders it makes.
+        name: The unique name of the step and its stamp.
+        work: The function or command that does it.
+        settings: Everything that its outputs depend on besides its inputs, as JSON values.
+        inputs: The files and folders that it reads.
+        outputs: The files and folders that it makes.
         intermediate: Whether its outputs may be deleted once the steps that read them are done.
-        state: A folder in which it keeps unfinished work, if it does.
+        state: The folder in which it keeps unfinished work, if any.
     """
 
     name: str
@@ -60,16 +60,16 @@ FunctionStep = Step[Callable[[], Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Stamp:
-    """How a step went.
+    """The record of a step that was started.
 
     Args:
-        settings: Those of the step.
-        inputs: Digests of what it read, in the order of its inputs.
-        outputs: Digests of what it made, once it is finished.
-        finished: Whether it ended well.
-        counts: What it counted, for reports.
-        seconds: By the clock, the last time it ran.
-        cpu_seconds: Of it and all it started, where that is known.
+        settings: The settings of the step.
+        inputs: Digests of its inputs, in their order.
+        outputs: Digests of its outputs, once it is finished.
+        finished: Whether it succeeded.
+        counts: Its counts, for reports.
+        seconds: The wall-clock time of its last run.
+        cpu_seconds: The CPU time of it and its children, if known.
         attempts: How often it was started.
     """
 
@@ -87,9 +87,9 @@ class Steps:
     """The steps that share a folder of stamps, one JSON file each; threads may share it.
 
     Args:
-        folder: Of the stamps; it is made.
-            Outputs belong to its parent folder: nothing outside that is ever made or deleted.
-        steps: Those whose intermediate outputs may be missing.
+        folder: The folder of the stamps; it is made. Outputs belong into its parent folder: nothing
+            outside of that is ever made or deleted.
+        steps: Steps whose intermediate outputs may be missing.
     """
 
     def __init__(self, folder: Path, steps: Sequence[Step[Any]] = ()) -> None:
@@ -99,7 +99,7 @@ class Steps:
         }
         self._writing = Lock()
         self._digests: dict[str, list[Any]] = {}
-        with contextlib.suppress(OSError, ValueError):  # they can be computed again
+        with contextlib.suppress(OSError, ValueError):  # digests can be computed again
             known = read_object(folder / DIGESTS)
             self._digests = {
                 path: entry
@@ -119,12 +119,12 @@ class Steps:
         """Do a step unless it is done with the same inputs and settings; tell whether it ran.
 
         Args:
-            step: The step. If it was done otherwise, its earlier outputs are deleted first.
-            work: Does it; returns what its stamp shall have: ``counts``, ``seconds`` or
+            step: The step. Outputs of other inputs or settings are deleted first.
+            work: Does the step; returns values for its stamp: ``counts``, ``seconds`` or
                 ``cpu_seconds``.
             say: Gets a line that says why a step runs again.
-            outputs_are_whole: Whether outputs only ever get their names when they are whole. Then
-                a step that was killed before its stamp was written is done.
+            outputs_are_whole: Whether outputs get their names only when they are complete. Then a
+                step that was killed before its stamp was finished counts as done.
 
         Raises:
             InputError: An input does not exist.
@@ -185,14 +185,14 @@ class Steps:
             refuse_link(path)
 
     def _delete(self, step: Step[Any]) -> None:
-        """Delete what a step made of other inputs or settings."""
+        """Delete the outputs and the stamp of a step with other inputs or settings."""
         for path in (*step.outputs, *((step.state,) if step.state else ())):
             if path.is_relative_to(self.folder.parent):
                 remove(path)
         (self.folder / f"{step.name}.json").unlink()
 
     def changes(self, step: Step[Any], stamp: Stamp) -> list[str]:
-        """Say in what a step differs from the one that was stamped.
+        """Describe how a step differs from its stamp.
 
         Raises:
             InputError: An input does not exist.
@@ -205,10 +205,10 @@ class Steps:
         return found + differences(before, dict(zip(names, self.digests(step.inputs), strict=True)))
 
     def is_whole(self, step: Step[Any], stamp: Stamp) -> bool:
-        """Tell whether the outputs are there, as they were when the step was finished.
+        """Tell whether the outputs exist as they were when the step was finished.
 
         Raises:
-            ResumeError: One was changed since: it may hold somebody's work.
+            ResumeError: An output was changed since: it may hold somebody's work.
         """
         if not all(path.exists() for path in step.outputs):
             return False
@@ -224,10 +224,10 @@ class Steps:
         return True
 
     def digests(self, paths: Sequence[Path]) -> list[str]:
-        """Return the digests of files and folders, read again only where they have changed.
+        """Return the digests of files and folders; only changed files are read again.
 
         Raises:
-            InputError: One does not exist.
+            InputError: A path does not exist.
         """
         contents = [self._content(path) for path in paths]
         with self._writing:
@@ -255,7 +255,7 @@ class Steps:
         return str(known[2])
 
     def _recorded(self, path: Path) -> str:
-        """Return the digest that an output had which is gone by now."""
+        """Return the recorded digest of an output that does not exist any more."""
         name, place = self._makers.get(path, ("", 0))
         stamp = self.read(name) if name else None
         if stamp is None or not stamp.finished or place >= len(stamp.outputs):
@@ -265,7 +265,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step went: its counts and seconds, and whether an earlier run had done it."""
+    """The result of a step: its counts and seconds, and whether an earlier run had done it."""
 
     name: str
     counts: Mapping[str, Any]
@@ -276,12 +276,12 @@ class Outcome:
 def run_steps(
     steps: Sequence[FunctionStep], folder: Path, *, update: bool = False
 ) -> Iterator[Outcome]:
-    """Do what is not done yet, in order; yield how each step went.
+    """Do the steps that are not done yet, in order; yield the result of each.
 
     Args:
-        steps: All steps, each after those it reads from.
+        steps: All steps, each after those whose outputs it reads.
         folder: The folder of the stamps; it is made.
-        update: Whether to do steps again whose settings differ from those of an earlier run.
+        update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
         ResumeError: An earlier run had other settings and ``update`` is not given, or a file was
@@ -318,12 +318,12 @@ def _timed(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
 def _to_do(steps: Sequence[FunctionStep], stamps: Steps) -> set[str]:
     """Return the steps to do.
 
-    These are the steps that changed, all that read from them, the steps with lost outputs, and
-    those whose intermediate outputs one of the others lacks.
+    These are the changed steps, all steps that read their outputs, the steps with lost outputs, and
+    the steps that make missing intermediate outputs for one of these.
     """
     changed: set[str] = set()
     lost: set[str] = set()
-    lacking: set[str] = set()  # intermediate outputs that were removed or damaged
+    lacking: set[str] = set()  # steps whose intermediate outputs were removed or damaged
     for step in steps:
         stamp = stamps.read(step.name)
         makers = [maker.name for maker in steps if set(maker.outputs) & set(step.inputs)]

@@ -1,7 +1,7 @@
-"""What the operating system refuses, as errors that a user can act on.
+"""Errors of the operating system, turned into errors that a user can act on.
 
-Readers and writers of files use it where they know the file and what it is for. The command line
-uses it for what nobody foresaw, so that no refusal of the system ends as an internal error.
+Readers and writers of files use these functions where they know the file and its purpose. The
+command line uses them for all other errors, so that no refusal of the system is an internal error.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
-STANDARD_OUTPUT = "standard output"  # what errors call it
-_LONGEST_NAME = 255  # bytes of one part of a path, on almost all file systems
-_LONGEST_PATH = 4095
-# what only a writer is told
+STANDARD_OUTPUT = "standard output"  # its name in errors
+_MAX_NAME = 255  # bytes of one part of a path, on almost all file systems
+_MAX_PATH = 4095
+# the message of numpy when a disk is full
 _NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROBLEMS = {
@@ -32,7 +32,7 @@ _PROBLEMS = {
     errno.ELOOP: "its links lead in a circle",
     errno.EBADF: "it is closed",
 }
-# what the system says of no file
+# errors without a file
 _NAMELESS = {
     errno.ENOENT: "the folder in which the command was called is gone",
     errno.EBADF: "standard input or output is needed, and it is closed",
@@ -41,7 +41,7 @@ _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
     "failed to map segment",  # of a library that is loaded
 )
-_LEAST_MEMORY = 400 << 20  # bytes of addresses: with less, numpy or llvmlite abort as they load
+_MIN_MEMORY = 400 << 20  # bytes of addresses: with less, numpy or llvmlite abort as they load
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -51,16 +51,16 @@ _REMEDIES = {
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether writing failed for want of space."""
-    # numpy says in words alone that a file took only a part of an array
+    """Tell whether writing failed because the disk is full."""
+    # numpy's error for a partly written array has no error number
     return error.errno in _FULL or _NUMPY_FULL.fullmatch(str(error)) is not None
 
 
 def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
-    """Say what was refused, where nothing but reading can have been meant, or nobody knows.
+    """Return the error for a refused reading, or for a refusal of an unknown purpose.
 
     Args:
-        error: What the system said.
+        error: The error of the system.
         path: The file; by default the one that the error names, if any.
     """
     place = path if path is not None else _named(error)
@@ -69,7 +69,7 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
     if error.errno == errno.ENAMETOOLONG:
         return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
     if place is None and error.errno in _NAMELESS:
-        # Python's own words say more: that no folder for temporary files can be used
+        # some messages of Python say more, e.g. that no folder for temporary files can be used
         is_bare = error.strerror == os.strerror(error.errno or 0)
         return InputError(_NAMELESS[error.errno or 0] if is_bare else str(error.strerror))
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
@@ -77,10 +77,10 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
 
 
 def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
-    """Say why an output cannot be opened or written.
+    """Return the error for an output that cannot be opened or written.
 
     Args:
-        error: What the system said.
+        error: The error of the system.
         path: The output.
     """
     if is_full(error):
@@ -91,10 +91,10 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
 
 @contextlib.contextmanager
 def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Say of a full disk, in the block, where there was no room.
+    """Name a path in the errors of a full disk that the block raises without one.
 
     Raises:
-        StorageError: In the place of an error that names no file.
+        StorageError: Replaces an error that names no file.
     """
     try:
         yield
@@ -105,33 +105,33 @@ def full_disk_named(path: str | Path) -> Iterator[None]:
 
 
 def too_long(path: str) -> str | None:
-    """Say whether a path is longer than any file system takes, or ``None``."""
+    """Return the problem of a path that is too long for any file system, or ``None``."""
     size = len(os.fsencode(path))
-    if size > _LONGEST_PATH:
-        return f"a path of {size:,} bytes, where at most {_LONGEST_PATH:,} are possible"
+    if size > _MAX_PATH:
+        return f"a path of {size:,} bytes, where at most {_MAX_PATH:,} are possible"
     longest = max(len(name) for name in os.fsencode(path).split(b"/"))
-    if longest > _LONGEST_NAME:
-        return f"a name of {longest:,} bytes, where at most {_LONGEST_NAME} are possible"
+    if longest > _MAX_NAME:
+        return f"a name of {longest:,} bytes, where at most {_MAX_NAME} are possible"
     return None
 
 
 def refuse_little_memory() -> None:
-    """Refuse a limit of memory under which no command could load its libraries.
+    """Refuse a memory limit under which no command could load its libraries.
 
     Raises:
         StorageError: ``ulimit -v`` is lower than that.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY:
+    if limit != resource.RLIM_INFINITY and limit < _MIN_MEMORY:
         raise StorageError(
             f"the limit of memory is {limit >> 20:,} MiB, where loading the libraries alone takes "
-            f"{_LEAST_MEMORY >> 20} MiB",
+            f"{_MIN_MEMORY >> 20} MiB",
             remedy="raise it with ulimit -v",
         )
 
 
 def out_of_memory(error: BaseException) -> StorageError | None:
-    """Say that memory did not suffice, if that is what an error of any library means."""
+    """Return the error for exhausted memory, if that is what a library's error means."""
     words = str(error)
     # torch has no class of its own for the processor's memory
     told = isinstance(error, RuntimeError | ImportError)
@@ -155,7 +155,7 @@ def _full(error: OSError, path: str | Path | None) -> StorageError:
 
 
 def _free(path: str | Path) -> int | None:
-    """The bytes that are free where a file lies; of a stream or a device nobody knows."""
+    """Return the free bytes on the disk of a file; ``None`` for a stream or a device."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return None

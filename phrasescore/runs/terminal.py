@@ -1,8 +1,7 @@
-"""Standard output and standard error as people read them: text that cannot command a terminal.
+"""Standard output and standard error whose text cannot control the terminal.
 
-Names and lines come from files that strangers wrote. The streams escape their control characters,
-so that no command has to think of it. Data (translations, tables, JSON) is written as bytes, which
-go past the streams unchanged.
+Names and lines come from files that strangers wrote. The streams escape control characters, so that
+no command has to. Data (translations, tables, JSON) is written as bytes, which bypass the escaping.
 """
 
 from __future__ import annotations
@@ -12,9 +11,13 @@ from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
 
+# Whether a command runs, whose user should see how work goes on. Who imports the packages sees
+# nothing: a library does not print.
+serves_a_command = False
+
 
 class EscapingStream:
-    """A text stream that escapes what is not printable; otherwise the stream that it wraps."""
+    """A text stream that escapes what is not printable, and is otherwise the stream it wraps."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unescaped = stream
@@ -35,5 +38,5 @@ def escape_standard_streams() -> None:
 
 
 def cursor_stream() -> TextIO:
-    """Return standard error for a progress bar, which has to move the cursor."""
+    """Return standard error without escaping, for a progress bar, which moves the cursor."""
     return getattr(sys.stderr, "unescaped", sys.stderr)

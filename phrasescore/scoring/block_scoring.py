@@ -1,18 +1,19 @@
-"""Score one block of phrase-table lines with one or more models, and count what happened."""
+"""One block of phrase-table lines scored with one or more models, and counts of what happened."""
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.model_settings import Direction
-from phrasescore.scoring.pair_order import SharedWork
+from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
@@ -22,11 +23,11 @@ from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords,
 
 
 class PairScorer(Protocol):
-    """Gives ln p of pairs of id sequences; how it groups them is its own affair."""
+    """Anything that gives ln p of pairs of id sequences, grouped as it likes."""
 
     @property
     def work(self) -> SharedWork:
-        """What it has done since it was made."""
+        """The steps it has taken since it was made."""
         ...
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
@@ -36,15 +37,15 @@ class PairScorer(Protocol):
 
 @dataclass(frozen=True)
 class ScoringModel:
-    """A model ready to score; its source is the side it reads, whichever side of the table.
+    """A model ready to score; its source is the side that it reads, on either side of the table.
 
     Args:
-        name: What to call it, its folder as given.
+        name: The folder as given, for messages.
         source_vocabulary: Ids of the side it reads.
         target_vocabulary: Ids of the side it predicts.
         direction: ``target-source`` if it reads the table's target side.
-        digest: What identifies its parameters and vocabularies.
-        scorer: What computes.
+        digest: Identifies its parameters and vocabularies.
+        scorer: Computes its scores.
         outside: The words outside the vocabulary of the side it predicts.
     """
 
@@ -58,10 +59,10 @@ class ScoringModel:
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
-        """Which side of the table it reads and which it predicts, each with its vocabulary."""
-        read: Side = "source" if self.direction == "source-target" else "target"
-        predicted: Side = "target" if self.direction == "source-target" else "source"
-        return (read, self.source_vocabulary), (predicted, self.target_vocabulary)
+        """The side of the table that it reads and the one that it predicts, with vocabularies."""
+        if self.direction == "source-target":
+            return ("source", self.source_vocabulary), ("target", self.target_vocabulary)
+        return ("target", self.source_vocabulary), ("source", self.target_vocabulary)
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ class ScoringSettings:
         average: Merge the models into one column, the mean of their ln p.
         unknown_column: Add exp(number of words outside the first model's shortlists) at the end.
         replace_column: The first score to replace, counted from 1; ``None`` appends.
-        factor: Which factor of a factored token counts, from 0.
-        unknown: What a word outside the shortlist is given on the side that a model predicts: the
-            ``whole`` p(<unk>), the sum over all such words, or its ``share`` of it.
+        factor: The factor of a factored token that is scored, from 0.
+        unknown: The probability of a predicted word outside the shortlist: the ``whole`` p(<unk>),
+            which is the sum over all such words, or the word's ``share`` of it.
     """
 
     average: bool = False
@@ -92,7 +93,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True)
 class ScoringCounts:
-    """What happened in the lines scored so far.
+    """Counts over scored lines: of one block, or of all blocks so far.
 
     Args:
         lines: Scored lines.
@@ -104,63 +105,49 @@ class ScoringCounts:
         target_unknown: Those outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
         floor_hits: How many probabilities were at the floor, for each column of probabilities.
-        last_source: The source phrase of the last line, as Latin-1 (any byte fits).
-        work: Steps asked for and done, over all models.
+        first_source: The source phrase of the first line, as Latin-1 (any byte fits).
+        last_source: The source phrase of the last line.
+        work: Steps of all models.
         processors: The kinds of processors that scored, sorted.
     """
 
-    lines: int
-    source_runs: int
-    source_tokens: int
-    source_unknown: int
-    target_tokens: int
-    target_unknown: int
-    ln_p_sums: tuple[float, ...]
-    floor_hits: tuple[int, ...]
-    last_source: str
-    work: SharedWork
+    lines: int = 0
+    source_runs: int = 0
+    source_tokens: int = 0
+    source_unknown: int = 0
+    target_tokens: int = 0
+    target_unknown: int = 0
+    ln_p_sums: tuple[float, ...] = ()
+    floor_hits: tuple[int, ...] = ()
+    first_source: str = ""
+    last_source: str = ""
+    work: SharedWork = field(default_factory=SharedWork)
     processors: tuple[str, ...] = ()
 
-    @classmethod
-    def none(cls, models: int, columns: int) -> ScoringCounts:
-        """Return the counts before the first line."""
-        return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "", SharedWork())
-
-    def followed_by(self, block: ScoredBlock) -> ScoringCounts:
+    def __add__(self, block: ScoringCounts) -> ScoringCounts:
         """Return the counts up to the end of the next block."""
-        own = block.counts
+        if not self.lines:
+            return block
+        # a source whose lines two blocks share is one run
         continues = block.first_source == self.last_source
         return ScoringCounts(
-            lines=self.lines + own.lines,
-            source_runs=self.source_runs + own.source_runs - continues,
-            source_tokens=self.source_tokens + own.source_tokens,
-            source_unknown=self.source_unknown + own.source_unknown,
-            target_tokens=self.target_tokens + own.target_tokens,
-            target_unknown=self.target_unknown + own.target_unknown,
-            ln_p_sums=_added(self.ln_p_sums, own.ln_p_sums),
-            floor_hits=_added(self.floor_hits, own.floor_hits),
-            last_source=own.last_source,
-            work=self.work + own.work,
-            processors=tuple(sorted({*self.processors, *own.processors})),
+            lines=self.lines + block.lines,
+            source_runs=self.source_runs + block.source_runs - continues,
+            source_tokens=self.source_tokens + block.source_tokens,
+            source_unknown=self.source_unknown + block.source_unknown,
+            target_tokens=self.target_tokens + block.target_tokens,
+            target_unknown=self.target_unknown + block.target_unknown,
+            ln_p_sums=tuple(map(operator.add, self.ln_p_sums, block.ln_p_sums)),
+            floor_hits=tuple(map(operator.add, self.floor_hits, block.floor_hits)),
+            first_source=self.first_source,
+            last_source=block.last_source,
+            work=self.work + block.work,
+            processors=tuple(sorted({*self.processors, *block.processors})),
         )
 
 
-@dataclass(frozen=True)
-class ScoredBlock:
-    """A block's lines with their new scores.
-
-    Args:
-        text: The lines; they may be a whole gzip member already.
-        first_source: The source phrase of the first line, as Latin-1.
-        counts: Of this block alone.
-    """
-
-    text: bytes
-    first_source: str
-    counts: ScoringCounts
-
-    def __len__(self) -> int:
-        return self.counts.lines
+# the lines of a block with their new scores, perhaps a gzip member already, and its counts
+Scored: TypeAlias = tuple[bytes, ScoringCounts]
 
 
 class BlockScorer:
@@ -172,7 +159,7 @@ class BlockScorer:
     Args:
         models: One column each, in this order.
         settings: What goes into the table.
-        processor: The kind of what computes.
+        processor: The kind of processor, for the counts.
     """
 
     def __init__(
@@ -182,35 +169,32 @@ class BlockScorer:
         self._computing = threading.Lock()
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """See `TableScorer`; nothing is done ahead."""
+        """See `TableScorer`; scores nothing ahead."""
         return blocks
 
     def note(self) -> str:
         """See `TableScorer`."""
         return ""
 
-    def score(self, block: TableBlock) -> ScoredBlock:
+    def score(self, block: TableBlock) -> Scored:
         """Score one block.
 
-        Args:
-            block: Its lines.
-
         Raises:
-            PhraseTableError: A token lacks the factor wanted.
+            PhraseTableError: A token lacks the factor that is scored.
             SettingsError: The column to replace is not there.
             ModelError: A model gives something that is not a log-probability.
         """
         settings = self._settings
         ids = BlockIds(block, settings.factor)
         with self._computing:
-            done = self._work()
+            work_before = self._work()
             ln_p = [_ln_p(model, block, ids, settings.unknown) for model in self._models]
-            work = self._work() - done
+            work = self._work() - work_before
         written = [np.mean(ln_p, axis=0)] if settings.average else ln_p
         columns = [probability_texts(values) for values in written]
         shortlists = dict(self._models[0].sides)
-        source = ids.of("source", shortlists["source"])
-        target = ids.of("target", shortlists["target"])
+        source = ids.encoded("source", shortlists["source"])
+        target = ids.encoded("target", shortlists["target"])
         unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
         if settings.unknown_column:
             columns.append(count_texts(unknown_source + unknown_target))
@@ -223,12 +207,12 @@ class BlockScorer:
             target_unknown=int(unknown_target.sum()),
             ln_p_sums=tuple(float(values.sum()) for values in ln_p),
             floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
+            first_source=block.source(0).decode("latin-1"),
             last_source=block.source(len(block) - 1).decode("latin-1"),
             work=work,
             processors=(self._processor,) if self._processor else (),
         )
-        first_source = block.source(0).decode("latin-1")
-        return ScoredBlock(self._with_columns(block, columns), first_source, counts)
+        return self._with_columns(block, columns), counts
 
     def _work(self) -> SharedWork:
         return sum((model.scorer.work for model in self._models), SharedWork())
@@ -248,7 +232,7 @@ class BlockScorer:
 
 
 class BlockIds:
-    """The ids of a block's phrases, found once for each side and vocabulary."""
+    """The ids of a block's phrases, looked up once for each side and vocabulary."""
 
     def __init__(self, block: TableBlock, factor: int) -> None:
         self.spans: dict[Side, TokenSpans] = {
@@ -257,7 +241,7 @@ class BlockIds:
         }
         self._ids: dict[tuple[Side, int], TokenSequences] = {}
 
-    def of(self, side: Side, vocabulary: Vocabulary) -> TokenSequences:
+    def encoded(self, side: Side, vocabulary: Vocabulary) -> TokenSequences:
         """Return the ids of one side in one vocabulary."""
         # the models keep their vocabularies alive, so id() names one of them
         key = side, id(vocabulary)
@@ -267,15 +251,15 @@ class BlockIds:
 
 
 def must_be_numbers(ln_p: NDArray[np.float64], model: ScoringModel, block: TableBlock) -> None:
-    """Refuse the scores of a model whose parameters are not finite.
+    """Refuse scores that are not numbers, which a model with infinite parameters gives.
 
     Args:
         ln_p: (lines,) of the pairs of the block.
-        model: What gave them.
-        block: Whose pairs these are, for the error.
+        model: The model that scored them.
+        block: The block, for the error.
 
     Raises:
-        ModelError: One is no number.
+        ModelError: A score is not a number.
     """
     wrong = np.flatnonzero(np.isnan(ln_p))
     if len(wrong):
@@ -290,7 +274,7 @@ def must_be_numbers(ln_p: NDArray[np.float64], model: ScoringModel, block: Table
 def _ln_p(
     model: ScoringModel, block: TableBlock, ids: BlockIds, unknown: Unknown
 ) -> NDArray[np.float64]:
-    read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
+    read, predicted = (ids.encoded(side, vocabulary) for side, vocabulary in model.sides)
     ln_p = model.scorer.score(read, predicted)
     must_be_numbers(ln_p, model, block)
     if unknown == "share":
@@ -299,11 +283,7 @@ def _ln_p(
 
 
 def _unknown_words(ids: TokenSequences) -> NDArray[np.int64]:
-    """(lines,) how many tokens of each phrase are outside the shortlist."""
+    """Return (lines,): how many tokens of each phrase are outside the shortlist."""
     before = np.zeros(len(ids.tokens) + 1, np.int64)
     np.cumsum(ids.tokens == UNK_ID, out=before[1:])
     return np.diff(before[ids.offsets])
-
-
-def _added(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(a + b for a, b in zip(left, right, strict=True))

@@ -7,16 +7,16 @@ that it shares with the others, and keeps them for the next block.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import json
 import sys
 import threading
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ from phrasescore.model.device import choose_device, processor_of
 from phrasescore.runs.final_names import GzipMember, compress_member
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
-    ScoredBlock,
+    Scored,
     ScoringCounts,
     ScoringModel,
     ScoringSettings,
@@ -40,43 +40,33 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# blocks under way for each worker: one is scored, one read or written, one is on its way
+# blocks in progress per worker: one is scored, one is read or written, one is on its way
 BLOCKS = 3
-_KEPT = 2  # jobs whose models a worker keeps
-# its lines as a gzip member, its first line, how many lines, the table's file, and its format
-SentBlock: TypeAlias = tuple[bytes, int, int, str, int, bool]
+_MAX_JOBS = 2  # whose models a worker keeps
+# its lines as a gzip member, the number of its first line, how many lines, the table's file, and
+# the table's format: scores, and whether it is hierarchical
+PackedBlock: TypeAlias = tuple[bytes, int, int, str, int, bool]
 
 
 @dataclass(frozen=True)
-class ModelRequest:
-    """Models that a worker loads.
+class ScoringJob:
+    """The models that a worker loads, and how it scores with them.
 
     Args:
-        folders: From the root of all files.
+        folders: Absolute paths of the models, one column each.
         compute: How to compute.
         factor: The factor to read; ``None`` for the models' own.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
+        digests: The digests that the models must have; unknown before they are described.
+        settings: What goes into the table.
     """
 
     folders: tuple[str, ...]
     compute: ComputeSettings
     factor: int | None
     precisions: tuple[Precision, ...] | None = None
-
-
-@dataclass(frozen=True)
-class ScoringJob:
-    """What a worker needs to know to score blocks.
-
-    Args:
-        request: The models, one column each.
-        digests: What the models must be.
-        settings: What goes into the table.
-    """
-
-    request: ModelRequest
-    digests: tuple[str, ...]
-    settings: ScoringSettings
+    digests: tuple[str, ...] = ()
+    settings: ScoringSettings = field(default_factory=ScoringSettings)
 
 
 def describe_on_worker(
@@ -87,7 +77,7 @@ def describe_on_worker(
     sample: TableBlock | None = None,
     precisions: Sequence[Precision] | None = None,
 ) -> ReadyModels:
-    """Let a worker load models and choose how all workers compute; waits for the first to join.
+    """Let a worker load models and choose how all workers compute; waits for the first worker.
 
     Args:
         cluster: The workers.
@@ -98,11 +88,12 @@ def describe_on_worker(
         precisions: The precision of each distinct folder where an earlier choice is repeated.
 
     Raises:
-        ClusterError: It cannot load a model.
+        ClusterError: The worker cannot load a model.
     """
-    request = _request(folders, compute, factor, precisions)
-    block = None if sample is None else sent(sample)
-    found = cluster.start(describe_models, _json(request), block).result()
+    chosen = None if precisions is None else tuple(precisions)
+    job = ScoringJob(_absolute(folders), compute, factor, chosen)
+    block = None if sample is None else packed_block(sample)
+    found = cluster.start(describe_models, _json(job), block).result()
     ready = from_mapping(ReadyModels, json.loads(found), where="models of a worker")
     models = [
         dataclasses.replace(model, name=folder)
@@ -116,27 +107,28 @@ def describe_as_before(
     folders: Sequence[str],
     compute: ComputeSettings,
     factor: int | None,
-    signature: dict[str, Any],
+    signature: Mapping[str, Any],
 ) -> ReadyModels | None:
-    """Take the device and the precision that an interrupted run of the same work has chosen.
+    """Repeat the choice of device and precision that an interrupted run of the same work made.
 
     Args:
-        cluster: See `describe_on_worker`.
-        folders: Likewise.
-        compute: Likewise.
-        factor: Likewise.
+        cluster: See `describe_on_worker`; likewise the next three.
+        folders: The models.
+        compute: How to compute.
+        factor: The factor to read.
         signature: That of the interrupted run.
 
     Returns:
-        The models; ``None`` if that run was one of other models, or chose what is not asked for.
+        The models; ``None`` if that run used other models, or a device or precision that these
+        settings exclude.
     """
-    chosen, named = signature["numerics"], dict.fromkeys(folders)
+    chosen, distinct = signature["numerics"], dict.fromkeys(folders)
     numerics = {"batch_size": compute.batch_size, "shared": compute.shared}
     agrees = (
         chosen == {**chosen, **numerics}
         and compute.device.partition(":")[0] in ("auto", chosen["device"])
         and all(compute.precision in ("auto", each) for each in chosen["precision"])
-        and len(chosen["precision"]) == len(named)
+        and len(chosen["precision"]) == len(distinct)
     )
     if not agrees:
         return None
@@ -144,33 +136,27 @@ def describe_as_before(
     ready = describe_on_worker(cluster, folders, kept, factor, precisions=chosen["precision"])
     if signature["models"] != [[model.digest, model.direction] for model in ready.models]:
         return None
-    used = zip(named, chosen["precision"], strict=True)
+    used = zip(distinct, chosen["precision"], strict=True)
     notes = tuple(f"{name}: {precision} is used, as before" for name, precision in used)
     return dataclasses.replace(ready, notes=notes)
 
 
-def _request(
-    folders: Sequence[str],
-    compute: ComputeSettings,
-    factor: int | None,
-    precisions: Sequence[Precision] | None,
-) -> ModelRequest:
-    places = tuple(str(Path(folder).absolute()) for folder in folders)
-    return ModelRequest(places, compute, factor, None if precisions is None else tuple(precisions))
+def _absolute(folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(Path(folder).absolute()) for folder in folders)
 
 
-def _json(settings: ModelRequest | ScoringJob | ReadyModels) -> str:
-    return json.dumps(dataclasses.asdict(settings))
+def _json(values: ScoringJob | ReadyModels) -> str:
+    return json.dumps(dataclasses.asdict(values))
 
 
 class ClusterScorer:
     """Scores blocks on workers; a `TableScorer`.
 
     Args:
-        cluster: Who works.
+        cluster: The workers.
         ready: The models.
         settings: What goes into the table.
-        same_hardware: Whether workers must be of one kind.
+        same_hardware: Whether all workers must have processors of one kind.
     """
 
     def __init__(
@@ -178,65 +164,68 @@ class ClusterScorer:
     ) -> None:
         self._cluster, self._same_hardware = cluster, same_hardware
         numerics = ready.numerics
-        compute = ComputeSettings(
-            numerics["device"], batch_size=numerics["batch_size"], shared=numerics["shared"]
+        job = ScoringJob(
+            _absolute([model.name for model in ready.models]),
+            ComputeSettings(
+                numerics["device"], batch_size=numerics["batch_size"], shared=numerics["shared"]
+            ),
+            settings.factor,
+            tuple(numerics["precision"]),
+            tuple(model.digest for model in ready.models),
+            settings,
         )
-        folders = [model.name for model in ready.models]
-        request = _request(folders, compute, settings.factor, numerics["precision"])
-        digests = tuple(model.digest for model in ready.models)
-        self._job = _json(ScoringJob(request, digests, settings))
-        self._processors: dict[str, str] = {}
-        self._lines: Counter[str] = Counter()
+        self._job = _json(job)
+        self._processors: dict[str, str] = {}  # the first worker with each kind
+        self._lines: Counter[str] = Counter()  # by worker, and when its first block came back
         self._begin: dict[str, float] = {}
 
-    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[ScoredBlock]:
+    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
         """Read blocks and have them scored, in their order."""
-        return map(self._taken, in_order(blocks, self._start, self._most))
+        return map(self._unpacked, in_order(blocks, self._start, self._max_blocks))
 
-    def score(self, block: ScoredBlock) -> ScoredBlock:
+    def score(self, block: Scored) -> Scored:
         """Return a block that was scored ahead."""
         return block
 
-    def _most(self) -> int:
+    def _max_blocks(self) -> int:
         return BLOCKS * max(1, len(self._cluster.workers))
 
     def _start(self, block: TableBlock) -> Future[tuple[bytes, str]]:
-        return self._cluster.start(score_block, self._job, sent(block), size=len(block))
+        return self._cluster.start(score_block, self._job, packed_block(block), size=len(block))
 
-    def _taken(self, made: tuple[bytes, str]) -> ScoredBlock:
-        text, said = made
-        told = json.loads(said)
-        counts = from_mapping(ScoringCounts, told["counts"], where="counts of a block")
-        worker = told["worker"]
-        self._look_at(worker, counts.processors)
-        # the first one took longer, with the loading of the models
+    def _unpacked(self, result: tuple[bytes, str]) -> Scored:
+        text, report = result[0], json.loads(result[1])
+        counts = from_mapping(ScoringCounts, report["counts"], where="counts of a block")
+        worker = report["worker"]
+        self._compare_processors(worker, counts.processors)
+        # the first block also took the time of loading the models, so its lines do not count
         if worker in self._begin:
             self._lines[worker] += counts.lines
         self._begin.setdefault(worker, time.monotonic())
-        return ScoredBlock(GzipMember(text), told["first_source"], counts)
+        return GzipMember(text), counts
 
-    def _look_at(self, worker: str, processors: tuple[str, ...]) -> None:
-        """Note the kind of a worker's processor.
+    def _compare_processors(self, worker: str, processors: tuple[str, ...]) -> None:
+        """Note the kind of a worker's processor; warn if it differs from that of other workers.
 
         Raises:
-            ClusterError: It is another than that of others, where that must not be.
+            ClusterError: It differs, and all workers must have one kind.
         """
         for kind in processors:
             if kind in self._processors:
                 continue
-            problem = ""
-            if self._processors:
-                other, first = next(iter(self._processors.items()))
-                problem = (
-                    f"the worker {worker} computes on {kind}, the worker {first} on {other}: last "
-                    "digits may differ"
-                )
+            others = list(self._processors.items())
             self._processors[kind] = worker
-            if problem and self._same_hardware:
+            if not others:
+                continue
+            other, first = others[0]
+            problem = (
+                f"the worker {worker} computes on {kind}, the worker {first} on {other}: last "
+                "digits may differ"
+            )
+            if self._same_hardware:
                 remedy = "choose workers of one kind, or leave out --same-hardware"
                 raise ClusterError(problem, remedy=remedy)
-            if problem:
-                print(f"cluster: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"cluster: {problem}", file=sys.stderr, flush=True)  # noqa: T201
 
     def note(self) -> str:
         """Say how many workers there are and how fast each is."""
@@ -251,8 +240,8 @@ class ClusterScorer:
         return f"{counted(len(workers), 'worker')}{each}"
 
 
-def sent(block: TableBlock) -> SentBlock:
-    """Return a block as it goes to a worker."""
+def packed_block(block: TableBlock) -> PackedBlock:
+    """Return a block in the form in which it travels to a worker."""
     lines, form = bytes(compress_member(block.text)), block.format
     return lines, block.first_line, len(block), str(block.path), form.scores, form.hierarchical
 
@@ -260,90 +249,76 @@ def sent(block: TableBlock) -> SentBlock:
 # -- on a worker -------------------------------------------------------------------------------
 
 _loading = threading.Lock()
-_ready: OrderedDict[str, BlockScorer] = OrderedDict()
 
 
-def describe_models(request: str, sample: SentBlock | None) -> str:
-    """Load models, choose what they compute in, and describe them.
+def describe_models(job: str, sample: PackedBlock | None) -> str:
+    """Load models, choose the precision that they compute in, and describe them.
 
     Args:
-        request: A `ModelRequest` as JSON.
+        job: A `ScoringJob` as JSON.
         sample: Lines to compare precisions on.
 
     Returns:
-        `ReadyModels` as JSON, with the folders as they are here.
+        `ReadyModels` as JSON, with the folders as this worker sees them.
 
     Raises:
         ClusterError: A model cannot be loaded here.
         UnfitWorkerError: There is no such device here.
     """
-    wanted = from_mapping(ModelRequest, json.loads(request), where="request")
-    block = None if sample is None else _received(sample)
+    block = None if sample is None else _unpacked_block(sample)
     with _loading:
-        _, ready = _load(wanted, block)
+        _, ready = _load(from_mapping(ScoringJob, json.loads(job), where="job"), block)
     return _json(ready)
 
 
-def score_block(job: str, block: SentBlock) -> tuple[bytes, str]:
+def score_block(job: str, block: PackedBlock) -> tuple[bytes, str]:
     """Score a block.
 
     Args:
         job: A `ScoringJob` as JSON.
-        block: See `sent`.
+        block: See `packed_block`.
 
     Returns:
-        The lines with their scores as a gzip member, and JSON: ``first_source``, ``counts`` and
-        ``worker``, who did it.
+        The lines with their scores as a gzip member, and JSON: ``counts``, and the ``worker``.
 
     Raises:
-        ClusterError: A model is not here, or another one.
+        ClusterError: A model is missing here, or differs from the one that was described.
         UnfitWorkerError: There is no such device here.
         PhrasescoreError: As ``BlockScorer.score`` does.
     """
-    scored = _scorer_of(job).score(_received(block))
-    said = {
-        "first_source": scored.first_source,
-        "counts": dataclasses.asdict(scored.counts),
-        "worker": own_name(),
-    }
-    return bytes(compress_member(scored.text)), json.dumps(said)
+    with _loading:
+        scorer = _scorer(job)
+    text, counts = scorer.score(_unpacked_block(block))
+    report = {"counts": dataclasses.asdict(counts), "worker": own_name()}
+    return bytes(compress_member(text)), json.dumps(report)
 
 
-def _received(block: SentBlock) -> TableBlock:
+def _unpacked_block(block: PackedBlock) -> TableBlock:
     text, first_line, lines, path, scores, hierarchical = block
     expected = TableFormat(scores, hierarchical)
     return checked_block(GzipMember(text).text(), lines, first_line, path, expected)
 
 
-def _scorer_of(text: str) -> BlockScorer:
-    """Return what scores for a job, loaded by the first block of it that comes here."""
-    with _loading:
-        if text not in _ready:
-            _ready[text] = _loaded(from_mapping(ScoringJob, json.loads(text), where="job"))
-        _ready.move_to_end(text)
-        while len(_ready) > _KEPT:
-            _ready.popitem(last=False)
-        return _ready[text]
-
-
-def _loaded(job: ScoringJob) -> BlockScorer:
-    models, _ = _load(job.request)
-    for folder, model, digest in zip(job.request.folders, models, job.digests, strict=True):
+@functools.lru_cache(maxsize=_MAX_JOBS)
+def _scorer(text: str) -> BlockScorer:
+    """Return the scorer of a job, which the job's first block on this worker loads."""
+    job = from_mapping(ScoringJob, json.loads(text), where="job")
+    models, _ = _load(job)
+    for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
         if model.digest != digest:
             raise ClusterError(
                 f"the worker {own_name()} has another model there",
                 path=folder,
                 remedy="wait until all machines show the same files, and type the command again",
             )
-    device = choose_device(job.request.compute.device)
-    return BlockScorer(models, job.settings, processor_of(device))
+    return BlockScorer(models, job.settings, processor_of(choose_device(job.compute.device)))
 
 
 def _load(
-    request: ModelRequest, sample: TableBlock | None = None
+    job: ScoringJob, sample: TableBlock | None = None
 ) -> tuple[tuple[ScoringModel, ...], ReadyModels]:
-    """Load models with the device and the threads of this worker."""
-    device = request.compute.device
+    """Load models with the device and the threads of this worker; errors name the worker."""
+    device = job.compute.device
     try:
         choose_device(device)
     except SettingsError as error:
@@ -353,16 +328,7 @@ def _load(
             worker=own_name(),
         ) from None
     torch.set_num_threads(own_threads())
-    with _refusals_named(request.folders):
-        return load_models(
-            request.folders, request.compute, request.factor, sample, request.precisions
-        )
-
-
-@contextlib.contextmanager
-def _refusals_named(folders: Sequence[str]) -> Iterator[None]:
-    """Say of a model that cannot be loaded which worker it was."""
-    for folder in folders:
+    for folder in job.folders:
         if not Path(folder).is_dir():
             raise ClusterError(
                 f"the worker {own_name()} does not see this model folder",
@@ -370,7 +336,7 @@ def _refusals_named(folders: Sequence[str]) -> Iterator[None]:
                 remedy="put it on a file system that all workers share, under one name",
             )
     try:
-        yield
+        return load_models(job.folders, job.compute, job.factor, sample, job.precisions)
     except (ModelError, SettingsError) as error:
         raise ClusterError(
             f"the worker {own_name()} cannot use the model: {error.problem}",

@@ -1,7 +1,8 @@
-"""From model folders to models that score, in a precision that the table itself has confirmed."""
+"""Models loaded from folders to score a table, in a precision that the table itself confirms."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,16 +15,17 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.model.model_settings import Direction
+from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.block_scoring import BlockIds, PairScorer, ScoringModel
-from phrasescore.scoring.pair_order import SharedWork
+from phrasescore.scoring.pair_order import is_new
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer, UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
 
-# Of |difference of ln p|, per word with </s> counted.
-LARGEST_MEAN, LARGEST = 0.01, 0.05
-_STRETCH, _STRETCHES = 16, 40
+# bounds of |difference of ln p| per word, </s> counted: on average, and for any pair
+_MAX_MEAN, _MAX_DIFFERENCE = 0.01, 0.05
+_STRETCH, _STRETCHES = 16, 40  # lines of a stretch of the sample, and how many stretches
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class ComputeSettings:
 
     Args:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        precision: ``auto``: bfloat16 where it is faster and within the bounds, else float32.
+        precision: ``auto`` is bfloat16 where it is faster and within the bounds, else float32.
         batch_size: Pairs at a time; ``None`` for the device's own.
         shared: Whether pairs share the work of their common prefixes.
     """
@@ -50,7 +52,7 @@ class ComputeSettings:
 
     @property
     def wants_sample(self) -> bool:
-        """Whether bfloat16 comes into question, so that pairs to try it on are wanted."""
+        """Whether bfloat16 may be chosen, so that it must be tried on a sample of pairs."""
         if not self.shared or self.precision == "fp32":
             return False
         return self.precision == "bf16" or has_fast_bf16(choose_device(self.device))
@@ -58,15 +60,15 @@ class ComputeSettings:
 
 @dataclass(frozen=True)
 class PrecisionCheck:
-    """How far ln p in bfloat16 is from ln p in float32, on some pairs.
+    """The difference of ln p in bfloat16 from ln p in float32, on some pairs.
 
     Args:
-        pairs: How many.
+        pairs: The number of pairs.
         mean: The mean of |difference| over the pairs.
-        largest: The largest.
+        largest: The largest |difference|.
         mean_per_word: The mean of |difference| / words, ``</s>`` counted.
-        largest_per_word: The largest.
-        ranked: Pairs of targets of one source that float32 tells apart.
+        largest_per_word: The largest |difference| / words.
+        ranked: Pairs of targets of one source to which float32 gives different ln p.
         ranked_alike: The share of them that bfloat16 puts in the same order; 1 if there are none.
     """
 
@@ -80,8 +82,8 @@ class PrecisionCheck:
 
     @property
     def is_within_bounds(self) -> bool:
-        """Whether bfloat16 may stand in for float32; differences that are not numbers may not."""
-        return self.mean_per_word <= LARGEST_MEAN and self.largest_per_word <= LARGEST
+        """Whether bfloat16 may replace float32; not if a difference is not a number."""
+        return self.mean_per_word <= _MAX_MEAN and self.largest_per_word <= _MAX_DIFFERENCE
 
     def __str__(self) -> str:
         return (
@@ -94,12 +96,12 @@ class PrecisionCheck:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """A model that scores, wherever it is.
+    """What is known of a model that scores, here or on a worker.
 
     Args:
-        name: What to call it, its folder as given.
-        digest: What identifies its parameters and vocabularies.
-        direction: Which side of the table it reads.
+        name: The folder as given.
+        digest: Identifies its parameters and vocabularies.
+        direction: ``target-source`` if it reads the table's target side.
     """
 
     name: str
@@ -109,15 +111,15 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class ReadyModels:
-    """What is known of models that are ready to score; a worker sends it as JSON.
+    """What is known of models that are ready to score; a worker sends this as JSON.
 
     Args:
         models: One column each, in the order of their folders.
         factor: The factor that they read.
-        numerics: What of their arithmetic decides the digits, as JSON values; ``precision`` has an
-            entry for each distinct folder.
+        numerics: Everything about their arithmetic that decides digits, as JSON values;
+            ``precision`` has an entry for each distinct folder.
         checks: The comparison of precisions for each model that had one.
-        notes: What to tell the user.
+        notes: Lines for the user.
     """
 
     models: tuple[ModelFacts, ...]
@@ -134,7 +136,7 @@ def load_models(
     sample: TableBlock | None = None,
     precisions: Sequence[Precision] | None = None,
 ) -> tuple[tuple[ScoringModel, ...], ReadyModels]:
-    """Load models and choose what they compute in.
+    """Load models and choose the precision that they compute in.
 
     Args:
         folders: One or more.
@@ -150,7 +152,13 @@ def load_models(
     loaded = {folder: load_model(folder) for folder in folders}
     for folder, each in loaded.items():
         must_be_of_phrases(each.model.settings, folder)
-    chosen = _factor(factor, {name: each.model.settings.factor for name, each in loaded.items()})
+    factors = {name: each.model.settings.factor for name, each in loaded.items()}
+    if factor is None and len(set(factors.values())) > 1:
+        which = ", ".join(f"{folder} reads factor {number}" for folder, number in factors.items())
+        raise SettingsError(
+            f"the models read different factors: {which}", remedy="choose one with --factor"
+        )
+    chosen = factors[folders[0]] if factor is None else factor
     scoring: dict[str, ScoringModel] = {}
     checks, notes, used = [], [], []
     for place, (folder, each) in enumerate(loaded.items()):
@@ -177,7 +185,7 @@ def load_models(
 def scoring_model(
     name: str, loaded: LoadedModel, scorer: PairScorer, outside: OutsideWords = NO_OUTSIDE_WORDS
 ) -> ScoringModel:
-    """Return a loaded model with what computes its scores."""
+    """Combine a loaded model with the scorer that computes with it."""
     return ScoringModel(
         name,
         loaded.source_vocabulary,
@@ -208,32 +216,19 @@ def _scorer(
 def _compared_scorer(
     loaded: LoadedModel, settings: ComputeSettings, factor: int, sample: TableBlock | None
 ) -> tuple[SharedScorer | UnsharedScorer, PrecisionCheck | None]:
-    """Return what scores with a model, and the comparison of precisions if there was one."""
+    """Return the scorer of a model, and the comparison of precisions if there was one."""
     if sample is None or not settings.wants_sample:
         return _scorer(loaded, settings, "bf16" if settings.precision == "bf16" else "fp32"), None
     near = _scorer(loaded, settings, "bf16")
     ids, rows = BlockIds(sample, factor), sample_rows(len(sample))
     sides = scoring_model("", loaded, near).sides
-    sources, targets = (ids.of(side, vocabulary).select(rows) for side, vocabulary in sides)
-    found = near.score(sources, targets)
+    sources, targets = (ids.encoded(side, vocabulary).select(rows) for side, vocabulary in sides)
     exact = UnsharedScorer(loaded.model, settings.device).score(sources, targets)
-    check = compare(exact, found, sources, targets)
+    check = compare(exact, near.score(sources, targets), sources, targets)
     if check.is_within_bounds or settings.precision == "bf16":
-        near.work = SharedWork()  # the sample is not the table
+        near.work = SharedWork()  # the sample does not count as work on the table
         return near, check
     return _scorer(loaded, settings, "fp32"), check
-
-
-def _factor(asked: int | None, factors: dict[str, int]) -> int:
-    """Return the factor to score: the one asked for, or the one that all models read."""
-    if asked is not None:
-        return asked
-    if len(set(factors.values())) > 1:
-        which = ", ".join(f"{folder} reads factor {factor}" for folder, factor in factors.items())
-        raise SettingsError(
-            f"the models read different factors: {which}", remedy="choose one with --factor"
-        )
-    return next(iter(factors.values()))
 
 
 def compare(
@@ -247,23 +242,20 @@ def compare(
     Args:
         exact: (N,) in float32.
         near: (N,) in bfloat16.
-        sources: N phrases; equal ones side by side count for the order.
+        sources: N phrases; the order of targets is compared within runs of equal sources.
         targets: N phrases.
     """
     difference = np.abs(near - exact)
     per_word = difference / (targets.lengths + 1)
     ranked = alike = 0
-    begin = 0
-    for row in range(1, len(sources) + 1):
-        if row < len(sources) and np.array_equal(sources[row], sources[begin]):
-            continue
-        left, right = np.triu_indices(row - begin, 1)
+    borders = [*np.flatnonzero(is_new(sources)).tolist(), len(sources)]
+    for begin, end in itertools.pairwise(borders):
+        left, right = np.triu_indices(end - begin, 1)
         by_exact = np.sign(exact[begin + left] - exact[begin + right])
         by_near = np.sign(near[begin + left] - near[begin + right])
         apart = by_exact != 0
         ranked += int(apart.sum())
         alike += int((by_exact == by_near)[apart].sum())
-        begin = row
     return PrecisionCheck(
         len(exact),
         float(difference.mean()),

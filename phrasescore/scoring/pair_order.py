@@ -1,56 +1,20 @@
-"""Pairs in the order of their ids, so that equal beginnings are neighbours."""
+"""The order of pairs by their ids, which makes pairs with equal beginnings neighbours."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.results import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
 
 
-@dataclass(frozen=True)
-class SharedWork:
-    """How many steps pairs ask for one by one, and how many are done.
-
-    Args:
-        source_asked: Words of the sources, each with its ``</s>``.
-        source_done: Encoder steps.
-        target_asked: Words of the targets, each with its ``</s>``.
-        target_done: Normalisers, one for each distinct (source, target prefix), or, of a model that
-            sees the last words only, for each distinct history.
-    """
-
-    source_asked: int = 0
-    source_done: int = 0
-    target_asked: int = 0
-    target_done: int = 0
-
-    @classmethod
-    def unshared(cls, sources: TokenSequences, targets: TokenSequences) -> SharedWork:
-        """Return the work of pairs taken one by one."""
-        source, target = len(sources.tokens) + len(sources), len(targets.tokens) + len(targets)
-        return cls(source, source, target, target)
-
-    def done(self, source: int, target: int) -> SharedWork:
-        """Return the same request, met with this many steps."""
-        return SharedWork(self.source_asked, source, self.target_asked, target)
-
-    @property
-    def savings(self) -> tuple[float, float]:
-        """How many times the work would have been done without sharing: source, target."""
-        return (
-            self.source_asked / max(self.source_done, 1),
-            self.target_asked / max(self.target_done, 1),
-        )
-
-    def __add__(self, other: SharedWork) -> SharedWork:
-        return SharedWork(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-    def __sub__(self, other: SharedWork) -> SharedWork:
-        return SharedWork(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+def steps_one_by_one(sources: TokenSequences, targets: TokenSequences) -> SharedWork:
+    """Return the work of pairs that share nothing."""
+    source, target = len(sources.tokens) + len(sources), len(targets.tokens) + len(targets)
+    return SharedWork(source, source, target, target)
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
@@ -64,25 +28,25 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # a key has no zero id, so four zero bytes end the source before any longer source goes on
+    # keys hold no zero id, so four zero bytes put a source before every longer one it begins
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
-def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) -> list[slice]:
+def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: int) -> list[slice]:
     """Cut sorted pairs into groups, between two sources where that is possible.
 
     Args:
         order: (N,) what ``pair_order`` returns.
         sources: N phrases.
-        most: How many pairs a group may have.
+        max_pairs: The largest number of pairs of a group.
     """
     starts = np.flatnonzero(is_new(sources.select(order)))
     cuts = [0]
     while (begin := cuts[-1]) < len(order):
-        end = min(begin + most, len(order))
+        end = min(begin + max_pairs, len(order))
         if end < len(order):
             start = int(starts[np.searchsorted(starts, end, side="right") - 1])
             end = start if start > begin else end
@@ -90,13 +54,13 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) 
     return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
 
 
-def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]:
-    """Cut rows into groups that are small when they are padded to their longest.
+def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> list[slice]:
+    """Cut rows into groups that stay small when each is padded to its longest row.
 
     Args:
         lengths: (N,) of the rows.
-        most: How many rows a group may have.
-        area: How much rows times longest may be; a single row may be longer.
+        max_rows: The largest number of rows of a group.
+        max_area: The largest product of a group's rows and its longest; a single row may exceed it.
 
     >>> cut_by_area(np.array([2, 2, 5, 1]), 9, 6)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -104,7 +68,7 @@ def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]
     cuts, longest = [0], 0
     for row, length in enumerate(lengths.tolist()):
         longest, rows = max(longest, length), row + 1 - cuts[-1]
-        if rows > 1 and (rows > most or rows * longest > area):
+        if rows > 1 and (rows > max_rows or rows * longest > max_area):
             cuts.append(row)
             longest = length
     if len(lengths):
@@ -113,7 +77,7 @@ def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]
 
 
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """(N,) bool, whether a phrase differs from the one before it; the first does.
+    """Return (N,) bool: whether each phrase differs from the one before it; the first one does.
 
     >>> from phrasescore.words.token_sequences import from_lists
     >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
@@ -126,8 +90,9 @@ def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
 
 
 def _keys(phrases: TokenSequences) -> list[bytes]:
-    """Return byte strings that compare as the id sequences do, a prefix before what it begins."""
-    # positive numbers compare as their big-endian bytes do; 0 is kept free for `pair_order`
+    """Return byte strings that sort like the id sequences, a prefix before its continuations."""
+    # Big-endian bytes of positive numbers sort like the numbers. Ids are shifted by one because
+    # `pair_order` marks the end of a source with a zero.
     ids = (phrases.tokens + 1).astype(">i4")
     data, offsets = ids.tobytes(), (ids.itemsize * phrases.offsets).tolist()
     return [data[begin:end] for begin, end in itertools.pairwise(offsets)]

@@ -1,4 +1,4 @@
-"""Every distinct prefix of some sorted phrases once, level by level.
+"""A trie of the distinct prefixes of sorted phrases, level by level.
 
 A node is a prefix; its parent is the prefix without the last word. Nodes are numbered by level
 (roots first), within a level by their parents, so that a level, the children of a node and the
@@ -8,7 +8,6 @@ children of neighbouring nodes are ranges of numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +23,14 @@ class PrefixTrie:
     """The distinct prefixes of N phrases, each phrase under one of several roots.
 
     Args:
-        levels: (L + 1,) nodes levels[l] to levels[l + 1] have l words; those of level 0 are roots.
+        levels: (L + 1,) nodes levels[l] to levels[l + 1] have l words; level 0 holds the roots.
         parents: (nodes,) the parent of each, -1 for a root.
         words: (nodes,) the last word of each, -1 for a root.
         roots: (nodes,) the root above each.
         first_children: (nodes + 1,) the children of node n are first_children[n] to
             first_children[n + 1].
-        ranks: (nodes,) its number among the nodes of its level that have children, -1 for a leaf;
-            of a root its own number.
+        ranks: (nodes,) the number of each among the nodes of its level that have children, -1 for a
+            leaf; a root's own number.
         ends: (N,) the node of each whole phrase.
     """
 
@@ -54,11 +53,11 @@ class PrefixTrie:
     def path_sums(
         self, edges: NDArray[np.float32], at_ends: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """(N,) the sum of ``edges`` on the way to each phrase's node and of ``at_ends`` there.
+        """Return (N,): ``edges`` summed along the path to each phrase's node, plus its ``at_ends``.
 
         Args:
             edges: (nodes,) a number for each node, 0 for roots.
-            at_ends: (nodes,).
+            at_ends: (nodes,) another number for each node.
         """
         sums = np.zeros(len(self), np.float64)
         for level in range(1, len(self.levels) - 1):
@@ -73,31 +72,31 @@ class PrefixTrie:
         stops: Numbers,
         found: NDArray[np.float64],
     ) -> None:
-        """Write the numbers that `path_sums` adds up, in the order of the words.
+        """Write the numbers that `path_sums` adds up, in word order.
 
         Args:
             edges: (nodes,) a number for each node.
             at_ends: (nodes,).
-            stops: (N,) where in ``found`` the numbers of each phrase end, one more than its words.
-            found: Any length, filled there.
+            stops: (N,) where the numbers of each phrase end in ``found``, one more than its words.
+            found: Filled there.
         """
-        _path_words(self.parents, self.ends, edges, at_ends, stops, found)
+        _fill_path_words(self.parents, self.ends, edges, at_ends, stops, found)
 
 
 def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = None) -> PrefixTrie:
-    """Build the trie of phrases that are sorted, those of a root together.
+    """Build the trie of sorted phrases, those of a root together.
 
     Args:
         phrases: N phrases, in the order of ``pair_order`` within a root.
         roots: (N,) the root of each, 0, 1 ... without gaps and never falling.
-        ending: A word to read after each phrase; ``None`` for none.
+        ending: A word to add after each phrase; ``None`` for none.
     """
     lengths = phrases.offsets[1:] - phrases.offsets[:-1]
     N, extra = len(lengths), 0 if ending is None else 1
-    most = (int(roots[-1]) + 1 if N else 0) + int(lengths.sum()) + N * extra
+    max_nodes = (int(roots[-1]) + 1 if N else 0) + int(lengths.sum()) + N * extra
     longest = int(lengths.max(initial=0)) + (extra if N else 0)
-    # in the order of the phrases first: parents, words, levels, roots
-    nodes = np.full((4, most), -1, np.int64)
+    # parents, words, levels and roots, first in the order of the phrases
+    nodes = np.full((4, max_nodes), -1, np.int64)
     ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
     last = -1 if ending is None else ending
     count = _build(phrases.tokens, phrases.offsets, roots, last, nodes, ends, path)
@@ -105,7 +104,7 @@ def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = 
 
 
 def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
-    """Number the nodes by level; the order within a level stays, so parents' order is kept.
+    """Renumber the nodes by level; a stable sort keeps the order of parents within each level.
 
     Args:
         nodes: (4, nodes) parents, words, levels and roots, numbered in the order of the phrases.
@@ -114,7 +113,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     """
     before, words, level_of, roots = nodes
     count = len(before)
-    kind = np.uint16 if longest < 1 << 16 else np.int64  # numpy sorts the short ones by counting
+    kind = np.uint16 if longest < 1 << 16 else np.int64  # numpy sorts 16-bit numbers by counting
     order = np.argsort(level_of.astype(kind), kind="stable")
     number = np.empty(count, np.int64)
     number[order] = np.arange(count)
@@ -130,6 +129,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     first_children[1:] += levels[1]
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
+    # ranks count from the begin of the level: subtract how many nodes with children stand above it
     seen = np.concatenate([[0], np.cumsum(has)])
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(
@@ -138,21 +138,31 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
 
 
 @compiled
-def _common(tokens: Any, offsets: Any, left: int, right: int) -> int:
-    """How many words two phrases begin with in common."""
+def _common_words(tokens: NDArray[np.int32], offsets: Numbers, left: int, right: int) -> int:
+    """Return the number of words that two phrases have in common at their begin."""
     a, b = offsets[left], offsets[right]
-    most = min(offsets[left + 1] - a, offsets[right + 1] - b)
-    for i in range(most):
+    shorter = min(offsets[left + 1] - a, offsets[right + 1] - b)
+    for i in range(shorter):
         if tokens[a + i] != tokens[b + i]:
             return i
-    return int(most)
+    return int(shorter)
 
 
 @compiled
 def _build(
-    tokens: Any, offsets: Any, roots: Any, ending: int, nodes: Any, ends: Any, path: Any
+    tokens: NDArray[np.int32],
+    offsets: Numbers,
+    roots: Numbers,
+    ending: int,
+    nodes: Numbers,
+    ends: Numbers,
+    path: Numbers,
 ) -> int:
-    """Write the nodes in the order of the phrases and their ends; return how many there are."""
+    """Write the nodes in the order of the phrases, and the node of each; return their number.
+
+    ``path`` holds the nodes of the present phrase's prefixes. Because phrases are sorted, the next
+    phrase shares the first part of the path and nothing else of the trie.
+    """
     tokens, offsets, roots, nodes, ends, path = borrowed(
         (tokens, offsets, roots, nodes, ends, path)
     )
@@ -166,7 +176,7 @@ def _build(
         begin, length = offsets[i], offsets[i + 1] - offsets[i]
         known = 0
         if i and roots[i] == roots[i - 1]:
-            known = _common(tokens, offsets, i - 1, i)
+            known = _common_words(tokens, offsets, i - 1, i)
         path[0] = roots[i]
         equal = known == length and i and known == offsets[i] - offsets[i - 1]
         for depth in range(known + 1, length + extra + 1):
@@ -183,7 +193,14 @@ def _build(
 
 
 @compiled
-def _path_words(parents: Any, ends: Any, edges: Any, at_ends: Any, stops: Any, found: Any) -> None:
+def _fill_path_words(
+    parents: Numbers,
+    ends: Numbers,
+    edges: NDArray[np.float32],
+    at_ends: NDArray[np.float32],
+    stops: Numbers,
+    found: NDArray[np.float64],
+) -> None:
     for i in range(len(ends)):
         node, at = ends[i], stops[i] - 1
         found[at] = at_ends[node]

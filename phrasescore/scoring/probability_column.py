@@ -1,4 +1,4 @@
-"""How a log-probability is written: in a table, a number whose logarithm Moses takes; or itself.
+"""Log-probabilities as text: for a table as probabilities, for texts as they are.
 
 Moses reads a score as float32, takes the natural logarithm and floors it at -100.
 """
@@ -12,8 +12,8 @@ FLOOR_LN = -100.0
 # exp(-100) = 3.72007598e-44 is one of float32's denormals and would be read as -99.98. This text
 # has the logarithm -100.003; float32 rounds it to 26 * 2^-149, whose logarithm -100.02 is floored.
 FLOOR_TEXT = b"3.71e-44"
-# exp of more would be infinite as float32
-_LARGEST_COUNT = 88
+# exp(89) is infinite as float32
+_MAX_COUNT = 88
 _DECIMALS = 6  # of ln p itself, in texts
 
 
@@ -21,7 +21,7 @@ def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
     """Write probabilities with nine significant digits, which float32 cannot tell from exact ones.
 
     Args:
-        ln_p: (N,) natural logarithms of probabilities; at or below -100 they are at the floor.
+        ln_p: (N,) natural logarithms; those of -100 or below are written as the floor.
 
     >>> probability_texts(np.array([0.0, -0.5, -100.0, -1e5]))
     [b'1', b'0.60653066', b'3.71e-44', b'3.71e-44']
@@ -40,8 +40,8 @@ def count_texts(counts: NDArray[np.int64]) -> list[bytes]:
     >>> count_texts(np.array([0, 2]))
     [b'1', b'7.3890561']
     """
-    texts = [b"%.9g" % value for value in np.exp(np.arange(_LARGEST_COUNT + 1)).tolist()]
-    return [texts[count] for count in np.minimum(counts, _LARGEST_COUNT).tolist()]
+    texts = [b"%.9g" % value for value in np.exp(np.arange(_MAX_COUNT + 1)).tolist()]
+    return [texts[count] for count in np.minimum(counts, _MAX_COUNT).tolist()]
 
 
 def ln_p_texts(ln_p: NDArray[np.float64]) -> list[bytes]:

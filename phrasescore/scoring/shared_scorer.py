@@ -2,16 +2,16 @@
 
 Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group each
 source prefix is encoded once, each source projected once, and each distinct (source, target prefix)
-is one decoder step and one normaliser; a pair's ln p is the sum along its path. Cores work on
-groups of their own; a group's results depend on the group alone. Pairs with long sources stand in
-small groups apart, because a kind of model may pad the sources that it reads together.
+costs one decoder step and one normaliser; a pair's ln p is the sum along its path through the trie
+of prefixes. Each core works on groups of its own; a group's results depend on the group alone.
+Pairs with long sources form small groups of their own, because a model may pad the sources that it
+reads together.
 
-`SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for every kind
-of model by its own ``start`` and ``step``; a kind may bring faster steps. The gated unit does
-(``scoring/gated``), and so does the feed-forward language model, `HistorySteps`: its ln p of a word
-depends on the last words before it alone, so prefixes of different sentences share an evaluation,
-which their states, one after the other, would not tell. `UnsharedScorer` computes each pair by
-itself, for comparison.
+`SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for any model
+by its ``start`` and ``step``. Two networks have faster steps: the gated unit (``scoring/gated``),
+and the feed-forward language model (`HistorySteps`), whose ln p of a word depends on the last few
+words alone, so that prefixes of different sentences share an evaluation although their states do
+not show it. `UnsharedScorer` computes each pair by itself, for comparison.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import copy
 import queue
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -27,37 +27,39 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, Batch, SequenceModel, State
 from phrasescore.model.softmax import log_softmax
+from phrasescore.model.units import GatedUnit
+from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import (
-    SharedWork,
     cut_by_area,
     cut_in_groups,
     is_new,
     pair_order,
+    steps_one_by_one,
 )
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.distinct_phrases import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-_GROUP = {"cpu": 2048, "cuda": 32768}
-# Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate; on a
-# GPU as many as keep it at work for longer than it takes to ask it.
+_GROUP = {"cpu": 2048, "cuda": 32768}  # pairs at a time
+# Prefixes at a time: on a CPU few enough for the caches but enough for the full rate of matrix
+# products, on a GPU enough work to outlast the launch of the kernels.
 _CHUNK = {"cpu": 256, "cuda": 16384}
-_PANEL = {"cpu": 1024, "cuda": 16384}
-_GPU_THREADS = 2  # one gets the next group ready while the GPU is at work on the other's
-# More words than any phrase has: a chunk of sources of this length is what may be padded at once.
+_PANEL = {"cpu": 1024, "cuda": 16384}  # words of the output layer at a time
+_GPU_THREADS = 2  # one prepares the next group while the GPU computes the other's
+# Longer than any phrase. A chunk of sources of this length bounds what is padded at a time.
 _LONG = 64
-_UNSHARED_BATCH = {"cpu": 512, "cuda": 8192}
+_UNSHARED_BATCH = {"cpu": 512, "cuda": 8192}  # pairs at a time
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
 Ln_p = NDArray[np.float32]
-# what becomes of a group's rows, its trie, ln p of each edge and of </s> at each node
+# takes the rows of a group, its trie, ln p of each edge and ln p of </s> at each node
 Keep = Callable[[Rows, PrefixTrie, Ln_p, Ln_p], None]
 
 
@@ -68,13 +70,14 @@ class SharedScorer:
         model: Of any kind, on any device.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: Of the large products; states and sums are float32 or better.
-        group: Pairs at a time; ``None`` for the device's own.
-        compiled: Whether the gated unit uses its compiled passes; ``None``: wherever they run.
+        group: Pairs at a time; ``None`` for the default of the device.
+        compiled: Whether the gated unit uses compiled passes; ``None`` for wherever they run.
 
     Attributes:
-        device: Where it computes.
+        device: The device that it computes on.
         precision: ``fp32`` or ``bf16``.
-        work: What it has done since it was made.
+        work: The steps it has taken since it was made.
+        cores: The threads that compute.
     """
 
     def __init__(
@@ -92,17 +95,16 @@ class SharedScorer:
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
-        make = _maker(model, self.device, dtype, compiled)
+        make = _steps_factory(model, self.device, dtype, compiled)
         threads = torch.get_num_threads() if kind == "cpu" else _GPU_THREADS
-        # the same threads and memory for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self.cores = Cores(threads)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
             for _ in range(threads):
                 self._free.put(self._fitting_steps(make))
 
     def _fitting_steps(self, make: Callable[[int, int], TrieSteps]) -> TrieSteps:
-        """Make steps for groups that the device's memory has room for."""
+        """Make steps, for smaller groups if the device lacks the memory."""
         while True:
             try:
                 return make(self._group, self._chunk)
@@ -136,8 +138,8 @@ class SharedScorer:
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
 
         Returns:
-            ``(all target words + N,)``, of each pair its words in their order and then </s>; their
-            sum is what :meth:`score` returns.
+            ``(all target words + N,)``: for each pair its words in their order and then </s>, which
+            add up to what :meth:`score` returns.
         """
         stops = targets.offsets[1:] + np.arange(1, len(targets) + 1)
         ln_p = np.empty(len(targets.tokens) + len(targets), np.float64)
@@ -157,8 +159,8 @@ class SharedScorer:
         def fit(rows: Rows) -> list[tuple[Rows, SharedWork]]:
             return in_fitting_parts(work, rows)
 
-        for parts in each_on_one_core(self._pool, fit, self._groups(sources, targets)):
-            if len(parts) > 1:  # what did not fit once is not tried again
+        for parts in self.cores.each(fit, self._groups(sources, targets)):
+            if len(parts) > 1:  # the next groups need not fail before they are halved
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
             self.work += sum((done for _, done in parts), SharedWork())
 
@@ -186,20 +188,21 @@ class SharedScorer:
         finally:
             self._free.put(steps)
         keep(rows, trie, edges, at_ends)
-        return SharedWork.unshared(sources, targets).done(encoded, normalisers)
+        asked = steps_one_by_one(sources, targets)
+        return replace(asked, source_done=encoded, target_done=normalisers)
 
 
-def _maker(
+def _steps_factory(
     model: SequenceModel,
     device: torch.device,
     dtype: torch.dtype,
     compiled: bool | None,
 ) -> Callable[[int, int], TrieSteps]:
-    """Return what makes the steps of one thread: a kind's own where it has faster ones.
+    """Return a function that makes the steps of one thread, faster ones if the network has any.
 
-    It is given how many pairs a group has at most, and how many prefixes to take at a time.
+    Its arguments are the largest number of pairs of a group, and the prefixes to take at a time.
     """
-    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
+    if isinstance(model, EncoderDecoder) and isinstance(model.decoder, GatedUnit):
         weights = pack(model, device, dtype, _PANEL[device.type])
         return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
     placed = copy.deepcopy(model).to(device).eval()
@@ -217,19 +220,16 @@ class UnsharedScorer:
     Args:
         model: Of any kind, on any device.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        batch_size: Pairs at a time; ``None`` for the device's own.
+        batch_size: Pairs at a time; ``None`` for the default of the device.
 
     Attributes:
-        device: Where it computes.
+        device: The device that it computes on.
         precision: ``fp32``.
-        work: What it has done since it was made.
+        work: The steps it has taken since it was made.
     """
 
     def __init__(
-        self,
-        model: SequenceModel,
-        device: str = "auto",
-        batch_size: int | None = None,
+        self, model: SequenceModel, device: str = "auto", batch_size: int | None = None
     ) -> None:
         self.device = choose_device(device)
         self.precision = "fp32"
@@ -237,8 +237,7 @@ class UnsharedScorer:
         self._batch_size = batch_size or _UNSHARED_BATCH[self.device.type]
         self._model = copy.deepcopy(model).to(self.device).eval()
         threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self._cores = Cores(threads)
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -258,12 +257,12 @@ class UnsharedScorer:
             ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
 
         batches = self._batches(sources.lengths, targets.lengths)
-        list(each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), batches))
-        self.work += SharedWork.unshared(sources, targets)
+        list(self._cores.each(lambda rows: in_fitting_parts(work, rows), batches))
+        self.work += steps_one_by_one(sources, targets)
         return ln_p
 
     def _batches(self, source_lengths: Rows, target_lengths: Rows) -> Iterator[Rows]:
-        """Yield rows of equal lengths, at most a batch at a time, the longest first."""
+        """Yield rows of equal lengths, a batch at a time, the longest first."""
         shapes = source_lengths * (int(target_lengths.max(initial=0)) + 1) + target_lengths
         for shape in np.unique(shapes)[::-1]:
             rows = np.flatnonzero(shapes == shape)
@@ -274,18 +273,18 @@ class UnsharedScorer:
 
 
 class TrieSteps(Protocol):
-    """Reads sources, then finds ln p along the distinct prefixes of their targets."""
+    """Reading sources, then finding ln p along the distinct prefixes of their targets."""
 
     def encode(self, sources: TokenSequences) -> int:
-        """Read sorted, distinct sources; return how many steps of an encoder that took."""
+        """Read sorted, distinct sources; return the number of encoder steps."""
         ...
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
-        """Find ln p of each step of a trie whose root n is the n-th source encoded last.
+        """Find ln p along a trie whose root n belongs to the n-th source of the last `encode`.
 
         Returns:
-            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots;
-            (nodes,) ln p of ``</s>`` after each prefix; and how many normalisers that took.
+            (nodes,) ln p of each prefix's last word given the words before it, 0 for roots;
+            (nodes,) ln p of ``</s>`` after each prefix; and the number of normalisers.
         """
         ...
 
@@ -294,9 +293,9 @@ class ModelSteps:
     """Steps of any model; see :class:`TrieSteps`.
 
     Args:
-        model: In evaluation mode, where it is to compute; several threads may share it.
-        dtype: What the recurrent products run in.
-        chunk: How many prefixes to take at a time.
+        model: In evaluation mode and on its device; several threads may share it.
+        dtype: Of the recurrent products.
+        chunk: Prefixes to take at a time.
     """
 
     def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
@@ -304,7 +303,7 @@ class ModelSteps:
         self._sources: TokenSequences
 
     def encode(self, sources: TokenSequences) -> int:
-        """See :meth:`TrieSteps.encode`; a source is read when its targets are begun."""
+        """See :meth:`TrieSteps.encode`; `decode` reads the sources."""
         self._sources = sources
         return len(sources.tokens) + len(sources)
 
@@ -319,16 +318,16 @@ class ModelSteps:
                 b = min(a + self._chunk, end)
                 state, ln_p = self._advance(trie, level, a, b, before)
                 self._pick(trie, a, b, ln_p, edges, at_ends)
-                # of a root every state is kept, of a prefix only one that has children
-                goes_on = np.flatnonzero(trie.ranks[a:b] >= 0)
-                kept.append(state.gathered(self._index(goes_on)))
+                # a rank below 0 marks a prefix without children, whose state nobody needs
+                parents = np.flatnonzero(trie.ranks[a:b] >= 0)
+                kept.append(state.gathered(self._index(parents)))
             before = kept[0].followed_by(kept[1:])
         return edges, at_ends, len(trie)
 
     def _advance(
         self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
     ) -> tuple[State, Tensor]:
-        """Return state and ln p after the prefixes ``a`` to ``b`` of a level."""
+        """Return the states and ln p of the next words after prefixes ``a`` to ``b`` of a level."""
         if before is None:
             ids, lengths = as_matrix(self._sources.select(np.arange(a, b)), END)
             return self._model.start(self._index(ids), self._index(lengths), self._dtype)
@@ -357,23 +356,24 @@ class HistorySteps:
     """Steps of a feed-forward language model.
 
     Args:
-        model: In evaluation mode, where it is to compute; several threads may share it.
-        dtype: What the products of the hidden layers run in.
-        chunk: How many histories to take at a time.
+        model: In evaluation mode and on its device; several threads may share it.
+        dtype: Of the products of the hidden layers.
+        chunk: Histories to take at a time.
     """
 
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
     def encode(self, sources: TokenSequences) -> int:
-        """See :meth:`TrieSteps.encode`; there is nothing to read."""
+        """See :meth:`TrieSteps.encode`; a language model has no source."""
         return 0
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """See :meth:`TrieSteps.decode`."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
-        # nodes in the order of the histories that are asked: for </s>, and for the node's own word
+        # Nodes sorted by the history that they need: their own for </s>, their parent's for their
+        # word. So a chunk of histories serves a range of nodes.
         asking = np.argsort(which, kind="stable")
         children = np.flatnonzero(trie.parents >= 0)
         children = children[np.argsort(which[trie.parents[children]], kind="stable")]
@@ -389,7 +389,7 @@ class HistorySteps:
         return edges, at_ends, len(histories)
 
     def _histories(self, trie: PrefixTrie) -> Rows:
-        """Return what each prefix's next word is predicted from, ``(nodes, n - 1)``."""
+        """Return the n - 1 words that predict each prefix's next word, ``(nodes, n - 1)``."""
         settings = self._model.settings
         histories = np.full((len(trie), settings.order - 1), settings.target_vocabulary, np.int64)
         for level in range(1, trie.depth + 1):
@@ -410,7 +410,7 @@ class HistorySteps:
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:
-    """Return the distinct rows, and of each row which of them it is."""
+    """Return the distinct rows, and for each row its number among them."""
     offsets = np.arange(len(histories) + 1) * histories.shape[1]
     first = first_rows(phrase_digests(histories.astype(np.int32).ravel(), offsets))
     leaders, which = np.unique(first, return_inverse=True)

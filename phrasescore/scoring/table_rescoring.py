@@ -1,8 +1,8 @@
-"""Score a phrase table: make models ready, here or on a cluster, and stream the table past them.
+"""The work of ``score``: models made ready, here or on a cluster, and a table streamed past them.
 
-A block is read, scored, written and recorded. The same command continues after the last whole block
-if it was killed; the output's bytes are the same whether it was or not. Memory does not depend on
-the table's length.
+Each block is read, scored, written and recorded. If the command was killed, the same command
+continues after the last whole block, and the output has the same bytes as without the kill. Memory
+does not depend on the length of the table.
 """
 
 from __future__ import annotations
@@ -21,47 +21,36 @@ from phrasescore.model.folder import load_words
 from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
-from phrasescore.runs.results import (
-    Savings,
-    ScoredColumn,
-    ScoringModel,
-    ScoringRecord,
-    SharedWork,
-)
-from phrasescore.scoring.block_scoring import (
-    BlockScorer,
-    ScoredBlock,
-    ScoringCounts,
-    ScoringSettings,
-)
+from phrasescore.runs.results import ScoredColumn, ScoringModel, ScoringRecord
+from phrasescore.scoring.block_scoring import BlockScorer, Scored, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.known_words import FEW, first_words, known_share, warning_of
+from phrasescore.words.known_words import MIN_SHARE, first_words, known_share, unknown_warning
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
 
 _FIRST_LINES = 1024
-_WORDS_TO_JUDGE = 100  # of each side of a table; fewer say nothing of a model
-# what a scorer makes of a block that is to come
-Ahead = TypeVar("Ahead", TableBlock, ScoredBlock)
+_MIN_WORDS = 100  # of each side of a table; fewer words say nothing about a model
+# a block on its way to `TableScorer.score`, which may have been scored ahead
+Ahead = TypeVar("Ahead", TableBlock, Scored)
 
 
 class TableScorer(Protocol[Ahead]):
-    """Scores blocks of a table, here or elsewhere; the result depends on the block alone."""
+    """Scores blocks of a table, here or on workers; the result depends on the block alone."""
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Ahead]:
-        """Read blocks and do with them what can be done before their turn comes."""
+        """Yield the blocks, or scored blocks if the scorer works on several at a time."""
         ...
 
-    def score(self, block: Ahead) -> ScoredBlock:
-        """Return a block's lines with their scores."""
+    def score(self, block: Ahead) -> Scored:
+        """Return a block's lines with their scores, and its counts."""
         ...
 
     def note(self) -> str:
-        """Say how the work stands, for the progress."""
+        """Return the state of the work, for the progress."""
         ...
 
 
@@ -71,12 +60,12 @@ class Rescoring:
 
     Args:
         table: A plain or gzip phrase table, or ``-``.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         ready: The models. An interrupted run only continues under the same numerics.
         settings: What goes into the table.
         scorer: Scores blocks with the models.
-        begun: The blocks of a table that cannot be read twice, if reading has begun; their sizes
-            must be those of ``_read_table``.
+        begun: The blocks of a table that cannot be read twice, if reading has begun; cut as
+            ``_read_table`` cuts them.
     """
 
     table: str | Path
@@ -109,15 +98,15 @@ class Rescoring:
         }
 
         def score(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
-            scored = scorer.score(block)
-            return scored.text, before.followed_by(scored)
+            text, counts = scorer.score(block)
+            return text, before + counts
 
         stream = BlockStream(
             [table],
             asked,
             lambda _, done: scorer.ahead(self.begun or _read_table(table, lines_per_block, done)),
             score,
-            ScoringCounts.none(len(models), 1 if self.settings.average else len(models)),
+            ScoringCounts(),
             check=lambda: read_blocks(table, lines_per_block),
             changed="the table changed while it was being scored",
             unlike="other options, models or table",
@@ -135,10 +124,10 @@ class Rescoring:
             seconds=round(done.seconds, 3),
             pairs_per_second=round(done.per_second, 1),
             source_runs=counts.source_runs,
-            work=SharedWork(**dataclasses.asdict(counts.work)),
-            savings=Savings(*counts.work.savings),
-            source_unknown_rate=_rate(counts.source_unknown, counts.source_tokens),
-            target_unknown_rate=_rate(counts.target_unknown, counts.target_tokens),
+            work=counts.work,
+            savings=counts.work.savings,
+            source_unknown_rate=counts.source_unknown / max(1, counts.source_tokens),
+            target_unknown_rate=counts.target_unknown / max(1, counts.target_tokens),
             unknown=settings.unknown,
             models=tuple(
                 ScoringModel(name, total / counts.lines)
@@ -153,23 +142,19 @@ class Rescoring:
         )
 
 
-def _rate(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
 def described(record: ScoringRecord) -> str:
-    """Return what a run did, in lines for the user."""
+    """Describe a run in lines for the user."""
     work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
     resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
     lines = [
         f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s; "
         f"{record.source_runs:,} distinct sources (runs of equal ones)",
         f"shared work: {work.source_done:,} source steps for {work.source_asked:,} asked "
-        f"({record.savings.source:.2f} times fewer), {work.target_done:,} target steps for "
-        f"{work.target_asked:,} ({record.savings.target:.2f} times fewer)",
+        f"({record.savings['source']:.2f} times fewer), {work.target_done:,} target steps for "
+        f"{work.target_asked:,} ({record.savings['target']:.2f} times fewer)",
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
         + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
-        warning_of(*unknown),
+        unknown_warning(*unknown),
     ]
     lines += [f"{model.name}: mean ln p {model.mean_ln_p:.4f}" for model in record.models]
     lines += [
@@ -195,15 +180,15 @@ def prepare(
 
     Args:
         table: The phrase table.
-        output: Where the scored one goes.
-        folders: The models', one column each.
+        output: The scored table.
+        folders: The models, one column each.
         compute: How to compute.
-        settings: What goes into the table; the factor in it does not count.
+        settings: What goes into the table; its factor is replaced by the one that is read.
         factor: The factor to read; ``None`` for the models' own.
         accept_unknown: Whether models may know less than half of the table's words.
-        cluster: Workers that each load the models; the first worker that is there decides on the
-            precision for all, unless an interrupted run of the same work has done so.
-        same_hardware: Whether workers must be of one kind.
+        cluster: Workers that each load the models; the first of them decides on the precision for
+            all, unless an interrupted run of the same work has done so.
+        same_hardware: Whether all workers must have processors of one kind.
 
     Raises:
         ModelError: A folder is not a whole model, its model is one of sentences, or it knows less
@@ -227,45 +212,46 @@ def prepare(
             describe_on_worker,
         )
 
-        asked = cluster, folders, compute, factor
-        earlier = _earlier(table, output)
-        before = describe_as_before(*asked, earlier) if earlier else None
-        if before is None:
+        earlier = _earlier_signature(table, output)
+        before = earlier and describe_as_before(cluster, folders, compute, factor, earlier)
+        if before:
+            ready = before
+        else:
             compares = compute.shared and compute.precision != "fp32"
             sample, begun = _beginning(table) if compares else (None, None)
-        ready = before or describe_on_worker(*asked, sample)
+            ready = describe_on_worker(cluster, folders, compute, factor, sample)
         settings = dataclasses.replace(settings, factor=ready.factor)
         scorer = ClusterScorer(cluster, ready, settings, same_hardware)
     return Rescoring(table, output, ready, settings, scorer, begun)
 
 
 def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
-    """See whether models know the words of a table, before hours of scoring.
+    """Refuse models that do not know the words of a table, before hours of scoring.
 
-    The scores of a model of other languages, or of the other direction, look like any others.
+    The scores of a model of other languages, or of the other direction, look like any other scores.
     """
     if not can_be_read_again(table):
         return
     counts = first_words(table)
-    if min(each.total() for each in counts.values()) < _WORDS_TO_JUDGE:
+    if min(each.total() for each in counts.values()) < _MIN_WORDS:
         return
     for folder in folders:
         try:
             model = load_words(folder)
         except ModelError:
-            continue  # said where it is loaded, which may be on workers alone
-        its_factor = model.factor if factor is None else factor
+            continue  # reported when the model is loaded, which may happen on workers alone
+        read_factor = model.factor if factor is None else factor
         shares = {
-            side: known_share(counts[side], words, its_factor)
+            side: known_share(counts[side], words, read_factor)
             for side, words in model.sides.items()
         }
-        side = min(shares, key=lambda each: shares[each])
-        if shares[side] >= FEW:
+        side, share = min(shares.items(), key=lambda each: each[1])
+        if share >= MIN_SHARE:
             continue
         other: Side = "target" if side == "source" else "source"
-        swapped = known_share(counts[other], model.sides[side], its_factor)
-        problem = f"it knows {shares[side]:.0%} of the words on the {side} side of {table}"
-        if swapped > max(FEW, shares[side]):
+        swapped = known_share(counts[other], model.sides[side], read_factor)
+        problem = f"it knows {share:.0%} of the words on the {side} side of {table}"
+        if swapped > max(MIN_SHARE, share):
             problem += f", and its vocabulary for them knows {swapped:.0%} of the {other} side"
         raise ModelError(
             f"{problem}: it seems to be a model of other languages, or of the other direction",
@@ -275,7 +261,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         )
 
 
-def _earlier(table: str, output: str) -> dict[str, Any] | None:
+def _earlier_signature(table: str, output: str) -> dict[str, Any] | None:
     """Return the signature of an interrupted run over the same table, if there was one."""
     signature = earlier_signature(output)
     if signature is None or signature.get("phrasescore") != __version__:
@@ -286,7 +272,7 @@ def _earlier(table: str, output: str) -> dict[str, Any] | None:
 
 
 def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | None]:
-    """Return the first block of a table; of a pipe also all its blocks, which come only once."""
+    """Return the first block of a table; for a pipe, which is read once, all its blocks as well."""
     if can_be_read_again(table):
         return next(read_blocks(table), None), None
     blocks = _read_table(table, LINES_PER_BLOCK)
@@ -295,5 +281,5 @@ def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | No
 
 
 def _read_table(table: str | Path, lines_per_block: int, skip: int = 0) -> Iterator[TableBlock]:
-    """Yield a table's blocks; the first are short, so that the first scores come soon."""
+    """Yield a table's blocks, the first ones short, so that the first scores come soon."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)

@@ -1,13 +1,14 @@
-"""Stream pairs of texts past a model: ln p of each target, of each of its words, of all together.
+"""The work of ``score-text``: ln p of each target, of each of its words, and of whole texts.
 
-As for a phrase table, the same command continues after the last whole block if it was killed, with
-the same bytes at the end, and memory does not depend on how long the texts are together.
+As with a phrase table, a command that was killed continues after the last whole block and writes
+the same bytes, and memory does not depend on the length of the texts.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,20 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, counted
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.pair_order import SharedWork
+from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import TokenSpans
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.words.known_words import warning_of
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
 
 @dataclass(frozen=True)
 class TextCounts:
-    """What happened in the lines read so far.
+    """Counts over the lines so far.
 
     Args:
         lines: All of them.
@@ -37,7 +39,7 @@ class TextCounts:
         tokens: Tokens of the predicted texts, each ``</s>`` counted.
         unknown: Those outside the model's shortlist.
         ln_p: Their sum.
-        work: Steps asked for and done.
+        work: Steps of the model.
     """
 
     lines: int = 0
@@ -63,7 +65,7 @@ class TextReport(StreamReport[TextCounts]):
 
     @property
     def figures(self) -> dict[str, int | float | None]:
-        """What the model thinks of the texts, by name."""
+        """The figures that ``--perplexity`` prints, by name."""
         counts = self.counts
         return {
             "lines": counts.lines,
@@ -76,12 +78,11 @@ class TextReport(StreamReport[TextCounts]):
 
     @property
     def figures_text(self) -> str:
-        """The figures, one in a line, for people and for scripts."""
-        lines = []
-        for name, value in self.figures.items():
-            shown = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
-            lines.append(f"{name} {shown}")
-        return "\n".join(lines)
+        """The figures, one a line, for people and for scripts."""
+        return "\n".join(
+            f"{name} {value:.6f}" if isinstance(value, float) else f"{name} {value}".lower()
+            for name, value in self.figures.items()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -92,7 +93,7 @@ class TextReport(StreamReport[TextCounts]):
             "seconds": round(self.seconds, 3),
             "pairs_per_second": round(self.per_second, 1),
             "work": dataclasses.asdict(work),
-            "savings": dict(zip(("source", "target"), work.savings, strict=True)),
+            "savings": work.savings,
             "sha256": list(self.sha256),
         }
 
@@ -108,15 +109,15 @@ class TextReport(StreamReport[TextCounts]):
         if counts.skipped:
             said += f"\n{counted(counts.skipped, 'line')} could not be scored: the score is empty"
         words = max(1, counts.tokens - counts.lines + counts.skipped)
-        return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))
+        return "\n".join(filter(None, [said, unknown_warning(counts.unknown / words)]))
 
 
 class TextScorer:
-    """Scores blocks, one after the other.
+    """Scores blocks of lines.
 
     Args:
         loaded: The model.
-        scorer: What computes with it.
+        scorer: Computes with it.
         words: Whether to write ln p of each word, too.
     """
 
@@ -127,15 +128,17 @@ class TextScorer:
         """Score one block; return its lines with their scores, and the counts up to its end.
 
         Args:
-            block: Its lines.
-            before: The counts up to the line before it.
+            block: The lines.
+            before: The counts up to the line before them.
 
         Raises:
             ModelError: The model gives something that is not a log-probability.
         """
         rows = np.flatnonzero(~block.faulty)
-        sources, targets = self._ids(block, rows)
-        done = self._scorer.work
+        sources, targets = (
+            ids.select(rows) for ids in encode_texts(self._loaded, block.tokens, len(block))
+        )
+        work_before = self._scorer.work
         ln_p = self._scorer.score_words(sources, targets)
         begins = targets.offsets[:-1] + np.arange(len(rows))
         totals = np.add.reduceat(ln_p, begins) if len(rows) else np.empty(0)
@@ -157,20 +160,26 @@ class TextScorer:
             tokens=before.tokens + len(ln_p),
             unknown=before.unknown + int((targets.tokens == UNK_ID).sum()),
             ln_p=before.ln_p + float(totals.sum()),
-            work=before.work + (self._scorer.work - done),
+            work=before.work + (self._scorer.work - work_before),
         )
         return block.with_columns(columns), counts
 
-    def _ids(
-        self, block: TextBlock, rows: NDArray[np.int64]
-    ) -> tuple[TokenSequences, TokenSequences]:
-        """Return what the model reads, no words where there is only one text, and predicts."""
-        backwards = self._loaded.direction == "target-source"
-        *read, predicted = block.tokens[::-1] if backwards else block.tokens
-        sources = TokenSequences(np.empty(0, np.int32), np.zeros(len(rows) + 1, np.int64))
-        for spans in read:
-            sources = self._loaded.source_vocabulary.encode_spans(spans).select(rows)
-        return sources, self._loaded.target_vocabulary.encode_spans(predicted).select(rows)
+
+def encode_texts(
+    loaded: LoadedModel, tokens: Sequence[TokenSpans], count: int
+) -> tuple[TokenSequences, TokenSequences]:
+    """Return the ids of what a model reads, which may be nothing, and of what it predicts.
+
+    Args:
+        loaded: The model.
+        tokens: Of sources and targets, or of the texts alone for a model without a source.
+        count: How many texts each has.
+    """
+    *read, predicted = tokens[::-1] if loaded.direction == "target-source" else tokens
+    sources = TokenSequences(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
+    for spans in read:
+        sources = loaded.source_vocabulary.encode_spans(spans)
+    return sources, loaded.target_vocabulary.encode_spans(predicted)
 
 
 def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
@@ -182,7 +191,7 @@ def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
 
 
 def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
-    """Give each line its field, and the others an empty one."""
+    """Return a column with the given rows' fields and empty fields elsewhere."""
     column = [b""] * lines
     for row, field in zip(rows.tolist(), fields, strict=True):
         column[row] = field
@@ -201,13 +210,13 @@ def score_texts(
     """Write the lines of texts with the model's scores.
 
     Args:
-        texts: What to score.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        texts: The texts to score.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         loaded: The model.
-        scorer: What computes with it.
+        scorer: Computes with it.
         words: Whether to write ln p of each word, too.
-        numerics: What else decides the digits (device, batch size), as JSON values: an interrupted
-            run only continues under the same ones.
+        numerics: Everything else that decides the digits (device, batch size), as JSON values: an
+            interrupted run only continues under the same numerics.
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.

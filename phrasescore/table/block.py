@@ -1,8 +1,8 @@
-"""Thousands of phrase-table lines at once: where columns and tokens are, found by compiled loops.
+"""Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
 
-The compiled loops accept only what is certainly right. Any line they doubt is given to
-``phrase_table.check_line``, which accepts it or says what is wrong: the rules and the error texts
-stand in one place. Nothing here makes a Python object per token.
+The compiled loops accept only lines that are certainly right. ``phrase_table.check_line`` accepts
+or rejects every doubtful line, so that the rules and the errors stand in one place. No Python
+object is made for a token.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
-LONGEST_PHRASE = 10_000  # words that a model sees; phrase tables end at about 20
+MAX_PHRASE = 10_000  # words that a model reads; honest phrases have at most some 20
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
-# finds the format of a table from its first lines; the path is for errors
+# finds the format of a table in its first lines; the path is for errors
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
 FaultHandler: TypeAlias = Callable[[PhraseTableError], object]
 
 
 @dataclass(frozen=True)
 class TokenSpans:
-    """Where the tokens of the phrases of one side are, after factors and gaps have been resolved.
+    """Positions of the tokens of one side's phrases, factors and gaps resolved.
 
     Args:
         data: uint8, the bytes of the block and then those of the gap token.
@@ -71,7 +71,7 @@ class TokenSpans:
     offsets: Positions
 
     @classmethod
-    def of(
+    def find(
         cls,
         data: NDArray[np.uint8],
         begins: Positions,
@@ -92,21 +92,24 @@ class TokenSpans:
         Returns:
             The tokens, and (lines,) bool.
         """
-        most = int((ends - begins + 1).sum()) // 2 + len(begins)
-        spans = np.empty((2, most), np.int64)
+        # a token and its separator take at least two bytes
+        max_tokens = int((ends - begins + 1).sum()) // 2 + len(begins)
+        spans = np.empty((2, max_tokens), np.int64)
         offsets = np.zeros(len(begins) + 1, np.int64)
         doubtful = np.zeros(len(begins), np.bool_)
         count = find_tokens(data, begins, ends, factor, hierarchical, spans, offsets, doubtful)
         return cls(data, spans[0, :count], spans[1, :count], offsets), doubtful
 
     @classmethod
-    def of_texts(cls, texts: Sequence[bytes], factor: int) -> tuple[TokenSpans, NDArray[np.bool_]]:
-        """Find the tokens of some texts, and the texts that lack a factor, as `of` does."""
+    def find_in_texts(
+        cls, texts: Sequence[bytes], factor: int
+    ) -> tuple[TokenSpans, NDArray[np.bool_]]:
+        """Find the tokens of some texts, and the texts that lack the factor."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        # a byte behind each text, as an array of no bytes is refused
+        # a byte behind each text, because numpy makes no array of zero bytes
         data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
         ends = np.cumsum(lengths + 1) - 1
-        return cls.of(data, ends - lengths, ends, factor)
+        return cls.find(data, ends - lengths, ends, factor)
 
     def tokens(self, line: int) -> list[bytes]:
         """Return the tokens of one phrase as bytes."""
@@ -124,7 +127,7 @@ class TableBlock:
         text: Their bytes, line feeds included.
         first_line: The 1-based number of the first.
         path: The file, for errors.
-        format: What all lines of the table have in common.
+        format: The properties of all lines of the table.
         spans: (lines, 6) int64: begin and end of source, target and scores, blanks trimmed.
     """
 
@@ -146,13 +149,15 @@ class TableBlock:
         """Find the tokens that a model sees (see ``phrase_table.scored_tokens``).
 
         Raises:
-            PhraseTableError: A token lacks the factor, a rule its left-hand side, or a phrase has
-                more words than a model could read in any time.
+            PhraseTableError: A token lacks the factor, a rule its left-hand side, or a phrase is
+                too long for a model to read in any reasonable time.
         """
         column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
         hierarchical = self.format.hierarchical
-        tokens, doubtful = TokenSpans.of(self.data, begins, ends, factor, hierarchical=hierarchical)
+        tokens, doubtful = TokenSpans.find(
+            self.data, begins, ends, factor, hierarchical=hierarchical
+        )
         for row in np.flatnonzero(doubtful):
             phrase = self.text[begins[row] : ends[row]]
             try:
@@ -160,11 +165,11 @@ class TableBlock:
             except PhraseTableError as error:
                 raise error.at(self.path, self.first_line + int(row)) from None
         lengths = np.diff(tokens.offsets)
-        if lengths.max(initial=0) > LONGEST_PHRASE:
-            first = int(np.argmax(lengths > LONGEST_PHRASE))
+        if lengths.max(initial=0) > MAX_PHRASE:
+            first = int(np.argmax(lengths > MAX_PHRASE))
             raise PhraseTableError(
                 f"the {side} phrase has {lengths[first]:,} words, where a model reads at most "
-                f"{LONGEST_PHRASE:,}",
+                f"{MAX_PHRASE:,}",
                 path=self.path,
                 line=self.first_line + first,
                 remedy="delete the line",
@@ -172,13 +177,13 @@ class TableBlock:
         return tokens
 
     def source(self, line: int) -> bytes:
-        """Return the source phrase of one line, as it stands there."""
+        """Return the source phrase of one line, unchanged."""
         begin, end = self.spans[line, :2]
         return self.text[begin:end]
 
     @cached_property
     def run_offsets(self) -> Positions:
-        """(runs + 1,) int64: where each run of equal sources begins, then the number of lines."""
+        """(runs + 1,) int64: the first line of each run of equal sources, then the line count."""
         starts = np.empty(len(self) + 1, np.int64)
         runs = find_runs(self.data, self.spans, starts)
         starts[runs] = len(self)
@@ -186,19 +191,20 @@ class TableBlock:
 
     @cached_property
     def score_values(self) -> NDArray[np.float64]:
-        """(lines, scores) float64: the nearest doubles of all scores, no logarithm taken."""
+        """(lines, scores) float64: all scores as they stand, rounded to the nearest double."""
         values = np.empty((len(self), self.format.scores))
         rounded = np.empty((values.size, 4), np.int64)
         count = read_scores(self.data, self.spans, values, rounded)
+        # Python rounds the few numbers correctly that the compiled loop cannot
         for line, score, begin, end in rounded[:count].tolist():
             values[line, score] = float(self.text[begin:end])
         return values
 
     def score_column(self, number: int) -> NDArray[np.float64]:
-        """Return (lines,) float64: one score of each line, as the table has it.
+        """Return (lines,) float64: one score of each line, as it stands in the table.
 
         Args:
-            number: Which, counted from 1.
+            number: Which score, counted from 1.
 
         Raises:
             SettingsError: The table has no such score.
@@ -223,7 +229,7 @@ class TableBlock:
         return parse_entry(self.line(row))
 
     def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with scores added after the last ones, every other byte as it was.
+        """Return the lines with scores added after the last ones, every other byte unchanged.
 
         Args:
             columns: One sequence of scores, as long as the block, for each new column.
@@ -270,18 +276,18 @@ def read_blocks(
     *,
     skip: int = 0,
     first: int | None = None,
-    format_of: FormatFinder = TableFormat.of,
+    format_of: FormatFinder = TableFormat.from_lines,
     on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks of ``lines``; the last and, if wanted, the first are shorter.
+    """Yield a table's lines in blocks of ``lines``; the last one may be shorter, as may the first.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The lines of a block.
-        skip: How many blocks to pass over at the beginning, their lines unchecked.
-        first: The lines of the first block; each next has four times as many, up to ``lines``.
-        format_of: Finds the format from the first lines.
-        on_fault: Takes each bad line in place of an error; its spans are 0.
+        skip: The number of blocks to skip at the beginning, their lines unchecked.
+        first: The lines of the first block; each next one has four times as many, up to ``lines``.
+        format_of: Finds the format in the first lines.
+        on_fault: Takes the error of each bad line, whose spans are then 0; otherwise it is raised.
 
     Raises:
         InputError: The file cannot be read.
@@ -292,17 +298,17 @@ def read_blocks(
     return _checked_blocks(path, skipped, lambda: next(sizes), format_of, on_fault)
 
 
-def block_sizes(most: int, first: int | None = None) -> Iterator[int]:
-    """Yield how much the next block may hold: small at first, so that first results come soon.
+def block_sizes(max_size: int, first: int | None = None) -> Iterator[int]:
+    """Yield the sizes of blocks without end, small ones first, so that first results come soon.
 
     Args:
-        most: Of any block.
-        first: Of the first block, by default a sixteenth; each next may hold four times as much.
+        max_size: The largest size.
+        first: The first size, by default a sixteenth of it; each next size is four times as large.
     """
-    size = min(first or -(-most // 16), most)
+    size = min(first or -(-max_size // 16), max_size)
     while True:
         yield size
-        size = min(4 * size, most)
+        size = min(4 * size, max_size)
 
 
 def read_source_runs(
@@ -310,31 +316,31 @@ def read_source_runs(
     lines: int = LINES_PER_BLOCK,
     *,
     skip_lines: int = 0,
-    format_of: FormatFinder = TableFormat.of,
+    format_of: FormatFinder = TableFormat.from_lines,
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks that end where the lines of a source phrase end.
 
-    A block has up to ``lines`` lines. Where its first source alone has as many, it has all of that
-    source and up to ``lines`` more. Sources are compared byte by byte. Where a block ends depends
-    on its own lines and the next ones, not on the blocks before it.
+    A block has up to ``lines`` lines. If its first source alone has as many, the block has all
+    lines of that source and up to ``lines`` more. Sources are compared byte by byte. The end of a
+    block depends on its own lines and the next ones, not on the blocks before it.
 
-    Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order a source
-    that comes again is seen at once, without keeping all sources in memory; so any other order is
-    refused.
+    Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order all lines of
+    a source are neighbours, which can be checked without keeping all sources in memory; any other
+    order is refused.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
-        lines: How many lines to hold at a time.
-        skip_lines: How many lines to pass over at the beginning, unchecked; a block must have
+        lines: The lines to hold at a time.
+        skip_lines: The number of lines to skip at the beginning, unchecked; a block must have
             ended there.
-        format_of: What finds the format from the first lines; a reordering table has another one.
+        format_of: Finds the format in the first lines; reordering tables need their own.
 
     Raises:
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format, or its sources are not sorted; the error names the
             file and the line.
     """
-    begun: list[TableBlock] = []  # lines of the last source so far, which may go on
+    begun: list[TableBlock] = []  # the lines so far of the last source, which may have more
     previous = b""
 
     def room() -> int:
@@ -361,7 +367,7 @@ def _checked_blocks(
     format_of: FormatFinder,
     on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
-    """Yield the lines after the first ``skip``; ``wanted`` gives the length of the next block."""
+    """Yield the lines after the first ``skip``; ``wanted`` returns the length of the next block."""
     first_line = skip + 1
     with open_input(path) as stream:
         expected, rest = _opened_table(stream, path, format_of)
@@ -380,12 +386,12 @@ def _checked_blocks(
 def _opened_table(
     stream: BinaryIO, path: str | Path, format_of: FormatFinder
 ) -> tuple[TableFormat, Iterator[bytes]]:
-    """Return the format of a table, which its first lines tell, and all its lines."""
+    """Return the format of a table, found in its first lines, and an iterator over all lines."""
     try:
         with truncation_named(path):
             head = list(itertools.islice(stream, INSPECTED_LINES))
     except BinaryDataError as error:
-        format_of(error.data.split(b"\n")[:INSPECTED_LINES], path)  # it knows some kinds of files
+        format_of(error.data.split(b"\n")[:INSPECTED_LINES], path)  # may raise a better error
         raise
     expected = format_of([line.removesuffix(b"\n") for line in head], path)
     return expected, itertools.chain(head, stream)
@@ -403,14 +409,14 @@ def checked_block(
 
     Args:
         text: The lines.
-        lines: How many they are.
-        first_line: The 1-based number of the first.
+        lines: The number of lines.
+        first_line: The 1-based number of the first line.
         path: Their file, for errors.
         expected: The format of the table.
         on_fault: Takes the error of each bad line, whose spans are then 0.
 
     Raises:
-        PhraseTableError: The first line that is wrong, and why, unless ``on_fault`` takes it.
+        PhraseTableError: A line is faulty, and there is no ``on_fault``.
     """
     spans = np.zeros((lines, 6), np.int64)
     doubtful = np.zeros(lines, np.bool_)
@@ -434,7 +440,7 @@ def checked_block(
 
 
 def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
-    """Raise unless the sources of a block, and the one before it, are sorted."""
+    """Raise unless the previous source and the sources of a block are sorted."""
     if previous and block.source(0) + SEPARATOR < previous + SEPARATOR:
         row = 0
     else:

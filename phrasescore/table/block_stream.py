@@ -1,7 +1,7 @@
-"""Blocks of an input through some work to an output: reading, working and writing overlap.
+"""A stream of blocks from an input through some work to an output; all three steps overlap.
 
-What a block is, what is written for it and what is counted is the caller's affair. An output that
-is a file is continued where an earlier run of the same work was killed.
+The caller decides what a block is, what is written for it and what is counted. An output file is
+continued where an earlier run of the same work was killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from phrasescore.runs.progress import Progress
 
 
 class LineCounts(Protocol):
-    """What was counted, a dataclass of JSON values as ``from_mapping`` takes them."""
+    """Counts of what was done: a dataclass of JSON values that ``from_mapping`` reads back."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -36,19 +36,19 @@ class LineCounts(Protocol):
         ...
 
 
-Block = TypeVar("Block", bound=Sized)
+Block = TypeVar("Block")
 Counts = TypeVar("Counts", bound=LineCounts)
-# for one output, or for each of several
+# the bytes for one output, or for each of several
 Written: TypeAlias = bytes | tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
 class StreamReport(Generic[Counts]):
-    """What a run did.
+    """The result of a run.
 
     Args:
-        counts: Over the whole input, that of an earlier, interrupted run included.
-        resumed: Lines that an earlier run had done.
+        counts: Over the whole input, including the part that an interrupted run had done.
+        resumed: Lines that an interrupted run had done.
         seconds: How long this run took.
         sha256: The digest of each input; empty if one is a pipe.
     """
@@ -60,7 +60,7 @@ class StreamReport(Generic[Counts]):
 
     @property
     def per_second(self) -> float:
-        """Lines that this run did in a second."""
+        """Lines per second of this run."""
         return (self.counts.lines - self.resumed) / max(self.seconds, 1e-9)
 
     def to_json(self) -> dict[str, Any]:
@@ -78,25 +78,25 @@ class BlockStream(Generic[Block, Counts]):
     """Work on an input, block by block.
 
     Args:
-        inputs: What is read; a run over pipes cannot be continued.
-        asked: All else that decides the output's bytes, as JSON values; ``None`` for work that is
-            quickly done again, so that nothing is kept of an interrupted run.
-        read: Yields the blocks after those that some counts are of and that are so many.
-        work: Returns what to write for a block, given the counts before it, and those after it; for
-            several outputs a text for each, the first for the output itself.
+        inputs: The files to read; a run over pipes cannot be continued.
+        asked: Everything else that decides the output's bytes, as JSON values; ``None`` for work
+            that is quickly repeated: then nothing of an interrupted run is kept.
+        read: Given the counts and the number of the blocks that are done, yields the other blocks.
+        work: Given a block and the counts before it, returns the text to write and the counts after
+            it; with several outputs a text for each, beginning with the main output.
         nothing: The counts before the first block.
-        unlike: What must be the same for an interrupted run to be continued.
-        check: Reads the whole input beside the work, so that its errors show in seconds; ``None``
-            for work that is fast.
-        role: What an input is called where an output is the same file.
-        changed: What is wrong if the check counted other lines.
-        what: What is done, for the progress.
-        unit: What a line is, in the plural.
-        note: Says how the work stands, for the progress.
+        unlike: What differed if an interrupted run is not continued, for the message.
+        check: Reads the whole input while the work goes on, so that its errors show in seconds;
+            ``None`` for work that is fast.
+        role: The name of an input in the error for an output that is the same file.
+        changed: The error if the check counted a different number of lines.
+        what: The name of the work, for the progress.
+        unit: The name of a line, in the plural.
+        note: Returns the state of the work, for the progress.
     """
 
     inputs: Sequence[str | Path]
-    asked: Mapping[str, Any] | None
+    asked: Mapping[str, object] | None
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
@@ -118,11 +118,11 @@ class BlockStream(Generic[Block, Counts]):
 
         Args:
             output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            before_name: What to do when all is written, before the output gets its name.
-            beside: Where to write what the work returns beside the output; named before it.
+            before_name: Called when all is written, before the output gets its name.
+            beside: The further outputs, which get their names before the main one.
 
         Raises:
-            InputError: What is wrong with the input.
+            InputError: The input is faulty.
             SettingsError: The output cannot be written.
         """
         for path, name in itertools.product(self.inputs, [output, *beside]):
@@ -146,27 +146,28 @@ class BlockStream(Generic[Block, Counts]):
     def _stream(
         self, outputs: JournaledOutputs, counts: Counts, check: Callable[[], Iterator[Sized]] | None
     ) -> Counts:
-        """Work on the blocks one after the other, and write each while the next is worked on."""
+        """Work on one block after the other; write each while the next one is worked on."""
         resumed = counts.lines
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(self.what, unit=self.unit))
             lines = None if check is None else stack.enter_context(_counted(check))
-            # one thread reads and one writes, so blocks stay in order
+            # a single thread for each keeps the blocks in order
             reader = ThreadPoolExecutor(1, "reader")
-            # what it reads may never come
+            # no waiting for the reader: a pipe may stay silent for ever
             stack.callback(reader.shutdown, wait=False, cancel_futures=True)
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
             for block in _ahead(self.read(counts, outputs.blocks), reader):
+                done = counts.lines
                 made, counts = self.work(block, counts)
-                # the output itself stands last
+                # the journal wants the main output last
                 texts = (made,) if isinstance(made, bytes) else (*made[1:], made[0])
                 if written is not None:
                     written.result()
                 written = writer.submit(outputs.append, texts, dataclasses.asdict(counts))
                 if lines is not None and lines.done():
                     progress.expect(lines.result() - resumed)
-                progress.advance(len(block), self.note())
+                progress.advance(counts.lines - done, self.note())
             if written is not None:
                 written.result()
             if lines is not None and lines.result() != counts.lines:
@@ -176,13 +177,12 @@ class BlockStream(Generic[Block, Counts]):
 
 @contextlib.contextmanager
 def _counted(read: Callable[[], Iterator[Sized]]) -> Iterator[Future[int]]:
-    """Check an input and count its lines in a thread of its own, which ends with the block.
+    """Check an input and count its lines in a thread of its own while the ``with`` block runs.
 
-    The compiled loops and the decompression run without Python's lock, so this costs the work next
-    to nothing.
+    The compiled loops and the decompression release Python's lock, so the work hardly slows down.
 
     Args:
-        read: Begins to read the input, which can be read again; the blocks count their lines.
+        read: Begins to read the input; the lengths of the blocks are numbers of lines.
     """
     stop = threading.Event()
 
@@ -202,7 +202,7 @@ def _counted(read: Callable[[], Iterator[Sized]]) -> Iterator[Future[int]]:
 
 
 def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Block]:
-    """Yield blocks while the next one is being read."""
+    """Yield each block while the next one is being read."""
     coming = reader.submit(next, blocks, None)
     while (block := coming.result()) is not None:
         coming = reader.submit(next, blocks, None)

@@ -1,7 +1,7 @@
-"""What all compiled loops over text share: separators, columns, decimal numbers, comparison.
+"""Building blocks of compiled loops over text: separators, columns, decimal numbers, comparison.
 
-Text is uint8 arrays, positions are byte offsets, and a run of bytes is ``data[at:end]``. Which
-bytes separate tokens differs between formats, so functions take a set of them: `SPACE_ONLY`,
+Text is uint8 arrays, positions are byte offsets, and a run of bytes is ``data[at:end]``. Formats
+differ in the bytes that separate tokens, so functions take a set of these: `SPACE_ONLY`,
 `SPACES_AND_TABS` or `BLANKS`.
 """
 
@@ -21,16 +21,16 @@ DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
 _PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
-# sets of separators: bit b stands for byte b, none of which is above the space
+# sets of separators: bit b stands for byte b, and no separator is above the space
 SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN
 
-_MOST_DIGITS = 18  # of a mantissa that fits in 64 bits
-_MOST_EXPONENT = 9999
+_MAX_DIGITS = 18  # of a mantissa that fits into 64 bits
+_MAX_EXPONENT = 9999
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
 # integers up to 2^53 and these powers are exact doubles, so one operation rounds correctly
-_LARGEST_EXACT, _LARGEST_EXACT_POWER = 1 << 53, 22
+_MAX_EXACT, _MAX_EXACT_POWER = 1 << 53, 22
 
 
 @inlined
@@ -41,7 +41,7 @@ def is_separator(byte: int, separators: int) -> bool:
 
 @compiled
 def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on that is no separator, ``end`` if there is none."""
+    """Return the first position from ``at`` on without a separator, ``end`` if there is none."""
     while at < end and is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -49,7 +49,7 @@ def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on that is a separator, ``end`` if there is none."""
+    """Return the first position from ``at`` on with a separator, ``end`` if there is none."""
     while at < end and not is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -57,7 +57,7 @@ def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the end of a run without the separators there, ``at`` if it has nothing else."""
+    """Return the end of a run without its final separators, ``at`` if it has nothing else."""
     while end > at and is_separator(np.int64(data[end - 1]), separators):
         end -= 1
     return end
@@ -72,7 +72,7 @@ def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
 
 @compiled
 def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return where the last token of a run begins, whose end is no separator."""
+    """Return the begin of the last token of a run that does not end with a separator."""
     while end > at and not is_separator(np.int64(data[end - 1]), separators):
         end -= 1
     return end
@@ -88,7 +88,7 @@ def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
 
 @compiled
 def find_bars(data: Bytes, at: int, end: int) -> int:
-    """Return where the next ``|||`` begins, -1 if there is none."""
+    """Return the begin of the next ``|||``, -1 if there is none."""
     while at < end - 2:
         if data[at] == BAR and data[at + 1] == BAR and data[at + 2] == BAR:
             return at
@@ -98,7 +98,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
 
 @compiled
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
-    """Find the column this many ``|||`` after ``at``; an empty run if there is none."""
+    """Find the column that so many ``|||`` after ``at`` begin; an empty run if there is none."""
     for _ in range(columns):
         at = find_bars(data, at, end)
         if at < 0:
@@ -125,7 +125,7 @@ def same_bytes(data: Bytes, at: int, other: Bytes, other_at: int, length: int) -
 
 @compiled
 def parse_integer(data: Bytes, at: int, end: int) -> int:
-    """Return the number that a run of at most nine digits is, -1 for anything else."""
+    """Return the value of a run of at most nine digits, -1 for anything else."""
     if at == end or end - at > 9:
         return -1
     value = 0
@@ -141,9 +141,9 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
     """Read the decimal number that begins at ``at``: sign, digits, point, exponent.
 
     Returns:
-        The value; where the number ends, ``at`` itself where there is none; and whether the value
-        is the nearest double. Where it is not, it is off by a few units in the last place, because
-        the mantissa or the power of ten is no double.
+        The value; the end of the number, ``at`` itself if there is none; and whether the value is
+        the nearest double. Otherwise it is off by a few units in the last place, because the
+        mantissa or the power of ten is not exact as a double.
     """
     data = borrowed(data)
     begin = at
@@ -157,7 +157,7 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
         byte = np.int64(data[at])
         if _ZERO <= byte <= _NINE:
             seen = True
-            if digits < _MOST_DIGITS:
+            if digits < _MAX_DIGITS:
                 mantissa = 10 * mantissa + byte - _ZERO
                 digits += mantissa > 0
                 scale -= after_point
@@ -173,14 +173,14 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
         return 0.0, begin, False
     exponent, at = _exponent(data, at, end)
     scale += exponent
-    exact = exact and mantissa <= _LARGEST_EXACT and abs(scale) <= _LARGEST_EXACT_POWER
+    exact = exact and mantissa <= _MAX_EXACT and abs(scale) <= _MAX_EXACT_POWER
     value = _scaled(mantissa, scale)
     return (-value if negative else value), at, exact
 
 
 @compiled
 def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return the exponent that may stand at ``at``, and where it ends; 0 and ``at`` if none."""
+    """Return the exponent at ``at`` and its end; 0 and ``at`` if there is none."""
     if at == end or (data[at] != _SMALL_E and data[at] != _LARGE_E):
         return 0, at
     digits = at + 1
@@ -189,7 +189,7 @@ def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
         digits += 1
     value, i = 0, digits
     while i < end and _ZERO <= data[i] <= _NINE:
-        value = min(10 * value + np.int64(data[i]) - _ZERO, _MOST_EXPONENT)
+        value = min(10 * value + np.int64(data[i]) - _ZERO, _MAX_EXPONENT)
         i += 1
     if i == digits:
         return 0, at

@@ -1,11 +1,10 @@
-r"""Input files as bytes: plain or gzip, or standard input; their lines; numbers in them.
+r"""Input files as bytes (plain, gzip, or standard input), their lines, and numbers in them.
 
 Lines end at ``b"\n"`` and nowhere else: U+0085 and U+2028 are ordinary characters to Moses, so
 ``str.splitlines`` is never used.
 
-A number in a file is ASCII digits within bounds. ``int`` and ``float`` also read the digits of
-other scripts, blanks around a number, ``1_000``, nan and inf, and neither says what is too large
-for an array.
+Numbers consist of ASCII digits and have bounds. ``int`` and ``float`` would also read the digits of
+other scripts, blanks around a number, ``1_000``, nan and inf, and numbers too large for an array.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class BinaryDataError(InputError):
 
     Args:
         data: The bytes around it that were read together.
-        place: Where it is among all bytes of the file, unpacked.
+        place: Its offset in the unpacked file.
         path: The file.
     """
 
@@ -62,15 +61,15 @@ class BinaryDataError(InputError):
 def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
     """Open a plain or gzip file, or standard input for ``-``, as a binary stream.
 
-    gzip is recognised by its first two bytes, so a wrongly named file still reads.
+    gzip is recognised by its first two bytes, so the name of the file does not matter.
 
     Args:
         path: The file.
-        is_text: Whether a zero byte is refused: UTF-16 would be read as other words.
+        is_text: Whether a zero byte is refused; UTF-16 would be read as wrong words.
 
     Raises:
-        InputError: The file does not exist, is a folder, is not readable, is a truncated or damaged
-            gzip file, or is no text (raised while reading inside the ``with`` block, too).
+        InputError: The file does not exist, is a folder, is not readable, is truncated or damaged
+            gzip, or is not text; also raised while the ``with`` block reads.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -90,7 +89,7 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
                 f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
             ) from None
         except OSError as error:
-            # what names a file is about that one, what tells of a full disk about an output
+            # errors that name a file or tell of a full disk are about another file, an output
             if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
                 raise
             raise refusal(error, path) from None
@@ -115,8 +114,8 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader asks for ``closed`` with every line. A gzip file computes that in Python,
-    where a signal can raise KeyboardInterrupt; the buffered reader raises another error instead.
+    A buffered reader asks for ``closed`` with every line. A gzip file would compute it in Python,
+    where a signal can raise KeyboardInterrupt, which the buffered reader turns into another error.
     """
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
@@ -143,9 +142,8 @@ class _InputReader(io.RawIOBase):
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """Return what is raised where gzip data are wrong."""
+    """Return the exceptions that damaged gzip data raise."""
     import gzip
-    import zlib
 
     from zlib_ng import zlib_ng
 
@@ -160,7 +158,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield some ``size`` bytes of whole lines at a time; only the last may lack its line feed."""
+    """Yield about ``size`` bytes of whole lines at a time; the last line may lack its line feed."""
     while block := stream.read(size):
         if not block.endswith(b"\n"):
             block += stream.readline()
@@ -169,10 +167,10 @@ def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def truncation_named(path: str | Path) -> Iterator[None]:
-    """Turn the end of gzip data in the middle into an error that names the line it happens in.
+    """Turn the error of truncated gzip data into one that names the last line.
 
     Raises:
-        PhraseTableError: In the place of ``EOFError``; without a line for a pipe.
+        PhraseTableError: Replaces ``EOFError``; without a line for a pipe.
     """
     try:
         yield
@@ -180,13 +178,13 @@ def truncation_named(path: str | Path) -> Iterator[None]:
         raise PhraseTableError(
             "the gzip data end in the middle",
             path=path,
-            line=_lines_that_can_be_read(path) + 1 if can_be_read_again(path) else None,
+            line=_count_readable_lines(path) + 1 if can_be_read_again(path) else None,
             remedy="copy or make the file again",
         ) from None
 
 
-def _lines_that_can_be_read(path: str | Path) -> int:
-    """Decompress what there is once more, without the read-ahead that an error throws away."""
+def _count_readable_lines(path: str | Path) -> int:
+    """Decompress the data again, because the error discarded what had been read ahead."""
     lines = 0
     member = zlib.decompressobj(_GZIP_WINDOW)
     with Path(path).open("rb") as stream:
@@ -199,19 +197,19 @@ def _lines_that_can_be_read(path: str | Path) -> int:
     return lines
 
 
-def whole_number(text: str | bytes, most: int) -> int | None:
-    """Return a whole number from 0 to ``most``, or nothing where a text is none.
+def whole_number(text: str | bytes, maximum: int) -> int | None:
+    """Parse a whole number from 0 to ``maximum``; return ``None`` for any other text.
 
     >>> whole_number("20", 100), whole_number("200", 100), whole_number("²", 100)
     (20, None, None)
     """
     data = _bytes(text)
-    value = int(data) if _WHOLE.fullmatch(data) else most + 1
-    return value if value <= most else None
+    value = int(data) if _WHOLE.fullmatch(data) else maximum + 1
+    return value if value <= maximum else None
 
 
 def finite_number(text: str | bytes) -> float | None:
-    """Return a decimal number that a double holds, or nothing where a text is none.
+    """Parse a decimal number that fits into a double; return ``None`` for any other text.
 
     >>> finite_number(b"-1.5e3"), finite_number("1e999"), finite_number("nan")
     (-1500.0, None, None)

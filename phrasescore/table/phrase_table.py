@@ -23,18 +23,18 @@ SEPARATOR = b" ||| "
 PIPES = b"|||"
 BLANKS = b" \t\r"  # around columns, and between scores
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
-# what a gap of a hierarchical rule becomes: one token, whatever its label on either side
+# the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
-# this many lines decide what kind of table it is; also for a table that comes through a pipe
+# so many first lines decide on the kind of table, which works for pipes, too
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
 
 Side = Literal["source", "target"]
 
-# the grammar Moses reads strictly (double-conversion without flags), without its inf
 _SHOWN = 60  # characters of a wrong score
+# the numbers that Moses reads (double-conversion without flags), except inf
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-# what nearly every line has: recognised at once, to be quick
+# a fast path for the form that nearly every line has
 _UNSIGNED = rb"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
 _UNSIGNED_SCORES = re.compile(rb"[ \t\r]*" + _UNSIGNED + rb"(?:[ \t]+" + _UNSIGNED + rb")*[ \t\r]*")
 
@@ -54,10 +54,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """What holds for every line of one table.
+    """Properties of every line of a table.
 
     Args:
-        scores: How many scores each line has, at least one.
+        scores: The number of scores of each line, at least one.
         hierarchical: Whether both phrases of every line end in a left-hand side such as ``[X]``.
     """
 
@@ -65,8 +65,8 @@ class TableFormat:
     hierarchical: bool
 
     @classmethod
-    def of(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
-        """Find the format from a table's first lines.
+    def from_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
+        """Find the format of a phrase table in its first lines.
 
         One bracketed token at the end of a phrase does not make a table hierarchical; one at the
         end of both phrases of all these lines does, because a rule cannot be without it.
@@ -82,28 +82,23 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a phrase table was expected", path=path
             )
-        if other := look_alike(lines):
-            raise PhraseTableError(
-                f"this is {other.name}, not a phrase table", path=path, remedy=other.remedy
-            )
-        try:
-            scores = len(parse_scores(parse_entry(lines[0]).scores))
-        except PhraseTableError as error:
-            raise error.at(path, 1) from None
-        return cls(scores, all(map(_ends_in_label, lines)))
+        for is_other, name, remedy in _LOOK_ALIKES:
+            if is_other(lines):
+                raise PhraseTableError(
+                    f"this is {name}, not a phrase table", path=path, remedy=remedy
+                )
+        return cls(_count_scores(lines[0], path), all(map(_ends_in_label, lines)))
 
     @classmethod
-    def of_reordering(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
-        """Find how many scores a lexicalised reordering table of pairs has.
-
-        Such a table has source, target and scores alone.
+    def from_reordering_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
+        """Find the format of a lexicalised reordering table, which has three columns.
 
         Args:
             lines: Its first lines, without line feeds.
             path: Its file, for errors.
 
         Raises:
-            PhraseTableError: It is empty, or no such table.
+            PhraseTableError: The file is empty or not such a table.
         """
         if not lines:
             raise PhraseTableError(
@@ -121,10 +116,14 @@ class TableFormat:
                 line=1,
                 remedy=remedy,
             )
-        try:
-            return cls(len(parse_scores(parse_entry(lines[0]).scores)), hierarchical=False)
-        except PhraseTableError as error:
-            raise error.at(path, 1) from None
+        return cls(_count_scores(lines[0], path), hierarchical=False)
+
+
+def _count_scores(first_line: bytes, path: str | Path) -> int:
+    try:
+        return len(parse_scores(parse_entry(first_line).scores))
+    except PhraseTableError as error:
+        raise error.at(path, 1) from None
 
 
 def parse_entry(line: bytes) -> Entry:
@@ -172,31 +171,28 @@ def parse_scores(field: bytes) -> list[float]:
 
 
 def _parse_score(number: int, token: bytes) -> float:
-    value = float(token) if _SCORE.fullmatch(token) else float("nan")
-    # -0.0 is not negative; an overflow to infinity is no probability either
-    if not 0.0 <= value < float("inf"):
-        raise _bad_score(number, token)
-    return value
-
-
-def _bad_score(number: int, token: bytes) -> PhraseTableError:
+    is_number = _SCORE.fullmatch(token) is not None
+    value = float(token) if is_number else float("nan")
+    # -0.0 counts as 0; numbers too large for a double become infinite
+    if 0.0 <= value < float("inf"):
+        return value
     text = token.decode("utf-8", "backslashreplace")
     text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     if token.lower() in (b"nan", b"+nan", b"-nan"):
-        return PhraseTableError(
+        raise PhraseTableError(
             f"score {number} is {text}", remedy="repair or delete the line; Moses refuses it too"
         )
-    if _SCORE.fullmatch(token) and token.startswith(b"-"):
-        return PhraseTableError(
+    if is_number and token.startswith(b"-"):
+        raise PhraseTableError(
             f"score {number} is negative ({text}), and Moses, which takes its logarithm, "
             "would silently drop the phrase pair",
             remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
-    if _SCORE.fullmatch(token) or token.lower() in (b"inf", b"+inf", b"infinity"):
-        return PhraseTableError(
+    if is_number or token.lower() in (b"inf", b"+inf", b"infinity"):
+        raise PhraseTableError(
             f"score {number} is infinite ({text})", remedy="repair or delete the line"
         )
-    return PhraseTableError(
+    raise PhraseTableError(
         f"score {number} is {text!r}, which Moses does not read as a number",
         remedy="repair or delete the line; Moses reads digits, a decimal point and an exponent",
     )
@@ -206,7 +202,7 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
     """Parse one line and compare it with the format of its table.
 
     Raises:
-        PhraseTableError: What is wrong with the line, without its place.
+        PhraseTableError: The line is faulty; the error has no place yet.
     """
     entry = parse_entry(line)
     count = len(parse_scores(entry.scores))
@@ -216,7 +212,7 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
             remedy="give every line the same number of scores; Moses refuses the table otherwise",
         )
     if expected.hierarchical:
-        # both raise where the label is missing
+        # `scored_tokens` raises if the label is missing
         if not scored_tokens(entry.source, "source", hierarchical=True):
             raise PhraseTableError(
                 "the source side of the rule is empty", remedy="delete the line; Moses skips it"
@@ -238,11 +234,11 @@ def phrase_tokens(phrase: bytes) -> list[bytes]:
 def scored_tokens(
     phrase: bytes, side: Side, factor: int = 0, *, hierarchical: bool = False
 ) -> list[bytes]:
-    """Return the tokens of a phrase as the model sees them.
+    """Return the tokens of a phrase as a model sees them.
 
-    Of a token ``surface|tag`` one factor counts; factor 0 is what Moses itself takes of it. A token
-    whose factor is empty (a bare ``|``) counts whole. Of a hierarchical rule the left-hand side at
-    its end is dropped, and every gap ``[X][X]`` becomes the one token ``[X]``.
+    Of a token ``surface|tag`` one factor counts, by default factor 0 as in Moses. A token whose
+    factor is empty (a bare ``|``) counts as a whole. A hierarchical rule loses the left-hand side
+    at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
 
     Args:
         phrase: The source or target column.
@@ -297,14 +293,6 @@ def _ends_in_label(line: bytes) -> bool:
 # -- files that are named by mistake ----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LookAlike:
-    """Another format: what it is called, and what to do about it."""
-
-    name: str
-    remedy: str
-
-
 # fewer lines could sum to one by chance
 _LINES_THAT_TELL_REORDERING = 5
 _PACKED = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
@@ -315,48 +303,33 @@ _NAMED_SCORES = re.compile(rb"\s*[^\s=]+= .*")
 _HIERO_SCORES = re.compile(rb"\s*[^\s=|]+=[-+0-9.].*")
 
 
-def look_alike(lines: Sequence[bytes]) -> LookAlike | None:
-    """Tell what a file is if its first lines, without line feeds, show another known format."""
-    for recognised, kind in _KINDS:
-        if recognised(lines):
-            return kind
-    return None
-
-
 def _returns_alone(lines: Sequence[bytes]) -> bool:
-    # as the first line, and all that follows it, when no line feed ends it
+    # without line feeds the whole file is one line
     return any(b"|||" in rest for rest in lines[0].split(b"\r")[1:])
 
 
-def _columns(lines: Sequence[bytes]) -> list[bytes]:
-    return lines[0].split(b"|||")
-
-
 def _hiero(lines: Sequence[bytes]) -> bool:
-    columns = _columns(lines)
+    columns = lines[0].split(PIPES)
     label = columns[0].strip()
     bracketed = label.startswith(b"[") and label.endswith(b"]") and b" " not in label
     return bracketed and len(columns) >= 4 and bool(_HIERO_SCORES.fullmatch(columns[3]))
 
 
 def _nbest(lines: Sequence[bytes]) -> bool:
-    columns = _columns(lines)
-    return (
-        len(columns) >= 4
-        and columns[0].strip().isdigit()
-        and bool(_NAMED_SCORES.fullmatch(columns[2]))
-    )
+    columns = lines[0].split(PIPES)
+    is_numbered = len(columns) >= 4 and columns[0].strip().isdigit()
+    return is_numbered and bool(_NAMED_SCORES.fullmatch(columns[2]))
 
 
 def _extract(lines: Sequence[bytes]) -> bool:
-    columns = _columns(lines)
+    columns = lines[0].split(PIPES)
     return len(columns) >= 3 and bool(_ALIGNMENT.fullmatch(columns[2]))
 
 
 def _reordering(lines: Sequence[bytes]) -> bool:
-    if len(lines) < _LINES_THAT_TELL_REORDERING:
-        return False
-    return all(_sums_to_one_per_direction(line.split(b"|||")) for line in lines)
+    return len(lines) >= _LINES_THAT_TELL_REORDERING and all(
+        _sums_to_one_per_direction(line.split(PIPES)) for line in lines
+    )
 
 
 def _sums_to_one_per_direction(columns: Sequence[bytes]) -> bool:
@@ -367,67 +340,64 @@ def _sums_to_one_per_direction(columns: Sequence[bytes]) -> bool:
         scores = [float(score) for score in columns[-1].split()]
     except ValueError:
         return False
-    for orientations in (3, 4):
-        groups = [scores[i : i + orientations] for i in range(0, len(scores), orientations)]
-        if len(scores) in (orientations, 2 * orientations) and all(
-            abs(sum(group) - 1.0) < 1e-3 for group in groups
-        ):
-            return True
-    return False
+    return any(
+        len(scores) in (orientations, 2 * orientations)
+        and all(
+            abs(sum(scores[i : i + orientations]) - 1.0) < 1e-3
+            for i in range(0, len(scores), orientations)
+        )
+        for orientations in (3, 4)
+    )
 
 
 def _lexical(lines: Sequence[bytes]) -> bool:
     return all(b"|||" not in line and _LEXICAL.fullmatch(line) for line in lines)
 
 
-def _plain_text(lines: Sequence[bytes]) -> bool:
-    return bool(lines[0].strip()) and all(b"|||" not in line for line in lines)
-
-
 _MAKE = "give the text phrase table that train-model.perl writes (phrase-table.gz)"
-_KINDS: tuple[tuple[Callable[[Sequence[bytes]], bool], LookAlike], ...] = (
+# formats that are named by mistake: a test of the first lines, what the format is, and a remedy
+_LOOK_ALIKES: tuple[tuple[Callable[[Sequence[bytes]], bool], str, str], ...] = (
     (
         lambda lines: lines[0].startswith(_PACKED),
-        LookAlike("a bzip2, xz or zstd file", "compress it with gzip instead"),
+        "a bzip2, xz or zstd file",
+        "compress it with gzip instead",
     ),
     (
         lambda lines: any(b"\0" in line for line in lines),
-        LookAlike(
-            "a binary file, perhaps a compact (.minphr), probing or on-disk table, or in UTF-16",
-            "give the text phrase table that it was made from, and binarise the result again",
-        ),
+        "a binary file, perhaps a compact (.minphr), probing or on-disk table, or in UTF-16",
+        "give the text phrase table that it was made from, and binarise the result again",
     ),
     (
         _returns_alone,
-        LookAlike(
-            "a text whose lines end in carriage returns alone",
-            "turn them into line feeds with tr '\\r' '\\n'",
-        ),
+        "a text whose lines end in carriage returns alone",
+        "turn them into line feeds with tr '\\r' '\\n'",
     ),
     (
         lambda lines: lines[0].strip() == b"1",
-        LookAlike("a rule table in Moses's compact text format (its first line is 1)", _MAKE),
+        "a rule table in Moses's compact text format (its first line is 1)",
+        _MAKE,
     ),
     (
         lambda lines: any(line.strip() == b"\\data\\" for line in lines[:10]),
-        LookAlike("an ARPA language model", _MAKE),
+        "an ARPA language model",
+        _MAKE,
     ),
     (
         _hiero,
-        LookAlike(
-            "a Hiero rule table ([X] ||| source ||| target ||| name=cost)",
-            "convert it to Moses's rules: source [X] ||| target [X] ||| probabilities",
-        ),
+        "a Hiero rule table ([X] ||| source ||| target ||| name=cost)",
+        "convert it to Moses's rules: source [X] ||| target [X] ||| probabilities",
     ),
-    (_nbest, LookAlike("an n-best list (id ||| translation ||| name= values ||| total)", _MAKE)),
+    (_nbest, "an n-best list (id ||| translation ||| name= values ||| total)", _MAKE),
     (
         _extract,
-        LookAlike(
-            "a file of extracted phrase pairs, without scores",
-            "give the scored table, which Moses's steps 6 and later write (phrase-table.gz)",
-        ),
+        "a file of extracted phrase pairs, without scores",
+        "give the scored table, which Moses's steps 6 and later write (phrase-table.gz)",
     ),
-    (_reordering, LookAlike("a lexicalised reordering table", _MAKE)),
-    (_lexical, LookAlike("a lexical translation table (word word probability)", _MAKE)),
-    (_plain_text, LookAlike("plain text (there is no ||| in it)", _MAKE)),
+    (_reordering, "a lexicalised reordering table", _MAKE),
+    (_lexical, "a lexical translation table (word word probability)", _MAKE),
+    (
+        lambda lines: bool(lines[0].strip()) and all(PIPES not in line for line in lines),
+        "plain text (there is no ||| in it)",
+        _MAKE,
+    ),
 )

@@ -1,14 +1,13 @@
-"""The compiled loops that find columns, scores and tokens in a block of phrase-table lines.
+"""Compiled loops that find columns, scores and tokens in a block of phrase-table lines.
 
-They mirror the rules of ``phrasescore.table.phrase_table`` and mark every line they are not sure of
-as doubtful. Positions are byte offsets into the block.
+They implement the rules of ``phrasescore.table.phrase_table`` and mark every line as doubtful that
+they cannot accept for certain. Positions are byte offsets into the block.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
@@ -20,6 +19,7 @@ from phrasescore.table.byte_scanning import (
     OPEN,
     SPACE,
     SPACES_AND_TABS,
+    Bytes,
     find_bars,
     find_byte,
     is_bracketed,
@@ -32,21 +32,24 @@ from phrasescore.table.byte_scanning import (
 )
 from phrasescore.table.phrase_table import GAP
 
+Positions = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
 # the columns of the spans of a line
 SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
-# a number beyond this may be no double: the slow path decides
-_LARGEST_PLAIN_SCORE = 1e300
+# larger numbers may overflow a double: the slow path decides
+_MAX_PLAIN_SCORE = 1e300
 
 
 @compiled
-def _plain_scores(data: Any, begin: int, end: int) -> int:
+def _plain_scores(data: Bytes, begin: int, end: int) -> int:
     """Count the scores of a trimmed column, or return -1 if one is not plain."""
     data = borrowed(data)
     count = 0
     at = begin
     while at < end:
         value, stop, _ = parse_decimal(data, at, end)
-        if stop == at or data[at] == DASH or value > _LARGEST_PLAIN_SCORE:
+        if stop == at or data[at] == DASH or value > _MAX_PLAIN_SCORE:
             return -1
         at = token_begin(data, stop, end, BLANKS)
         if at == stop and at < end:
@@ -56,8 +59,8 @@ def _plain_scores(data: Any, begin: int, end: int) -> int:
 
 
 @compiled
-def _may_be_rule(data: Any, row: Any) -> bool:
-    """Whether both sides end in a bracket and the source has something before its label."""
+def _may_be_rule(data: Bytes, row: Positions) -> bool:
+    """Tell whether both sides end with a bracket and the source has more than its label."""
     if (
         row[SOURCE] == row[SOURCE_END]
         or row[TARGET] == row[TARGET_END]
@@ -69,7 +72,9 @@ def _may_be_rule(data: Any, row: Any) -> bool:
 
 
 @compiled
-def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtful: Any) -> None:
+def find_columns(
+    data: Bytes, scores: int, hierarchical: bool, spans: Positions, doubtful: Flags
+) -> None:
     """Find source, target and scores of every line.
 
     Args:
@@ -77,7 +82,7 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
         scores: How many scores a line of this table has.
         hierarchical: Whether its lines are rules.
         spans: (lines, 6) int64, filled: begin and end of the three columns, blanks trimmed.
-        doubtful: (lines,) bool, filled: whether a line must be checked the slow way.
+        doubtful: (lines,) bool, filled: whether Python must check a line.
     """
     data, spans, doubtful = borrowed((data, spans, doubtful))
     line_begin = 0
@@ -105,7 +110,7 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
 
 
 @compiled
-def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int]:
+def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, int]:
     """Narrow a token to one factor; an empty one leaves it whole; (-1, -1) if there is none."""
     data = borrowed(data)
     start = begin
@@ -121,7 +126,7 @@ def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int
 
 
 @compiled
-def _is_gap(data: Any, begin: int, end: int) -> bool:
+def _is_gap(data: Bytes, begin: int, end: int) -> bool:
     if data[begin] != OPEN or data[end - 1] != CLOSE:
         return False
     for i in range(begin, end - 1):  # noqa: SIM110 - compiled, and a generator is not
@@ -132,16 +137,16 @@ def _is_gap(data: Any, begin: int, end: int) -> bool:
 
 @compiled
 def find_tokens(
-    data: Any,
-    begins: Any,
-    ends: Any,
+    data: Bytes,
+    begins: Positions,
+    ends: Positions,
     factor: int,
     hierarchical: bool,
-    spans: Any,
-    offsets: Any,
-    doubtful: Any,
+    spans: Positions,
+    offsets: Positions,
+    doubtful: Flags,
 ) -> int:
-    """Find the tokens of one side and return how many there are.
+    """Find the tokens of one side and return their number.
 
     Args:
         data: uint8, whole lines and then the gap token.
@@ -151,7 +156,7 @@ def find_tokens(
         hierarchical: Whether the phrases are sides of rules.
         spans: (2, enough) int64, filled: begin and end of every token.
         offsets: (lines + 1,) int64, filled: the first token of each phrase.
-        doubtful: (lines,) bool, filled: whether a token or a label is missing.
+        doubtful: (lines,) bool, filled: whether a factor or a label is missing.
     """
     data, begins, ends, spans, offsets, doubtful = borrowed(
         (data, begins, ends, spans, offsets, doubtful)
@@ -181,13 +186,13 @@ def find_tokens(
 
 
 @compiled
-def find_runs(data: Any, spans: Any, starts: Any) -> int:
-    """Find the lines whose source is not that of the line before; return how many there are.
+def find_runs(data: Bytes, spans: Positions, starts: Positions) -> int:
+    """Find the lines whose source differs from that of the line before; return their number.
 
     Args:
         data: uint8, whole lines.
         spans: (lines, 6) int64, from `find_columns`.
-        starts: (lines,) int64, filled: those lines, the first line among them.
+        starts: (lines,) int64, filled: those lines, beginning with the first line.
     """
     data, spans, starts = borrowed((data, spans, starts))
     runs = 0
@@ -204,8 +209,8 @@ def find_runs(data: Any, spans: Any, starts: Any) -> int:
 
 
 @compiled
-def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
-    """Return the first line whose source should stand above that of the line before; -1 if none.
+def first_out_of_order(data: Bytes, spans: Positions, starts: Positions) -> int:
+    """Return the first line whose source sorts before that of the line above it; -1 if none.
 
     Args:
         data: uint8, whole lines.
@@ -221,15 +226,17 @@ def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
 
 
 @compiled
-def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int) -> int:
-    """Return -1, 0 or 1: where the phrase of a line stands to that of another in a sorted table.
+def compare_phrases(
+    data: Bytes, row: Positions, other: Bytes, other_row: Positions, column: int
+) -> int:
+    """Compare the phrases of two lines; return -1, 0 or 1.
 
-    The order is that of the bytes of the phrase and `` |||``, in which Moses sorts its tables.
+    The order is that of the bytes of the phrase and of the `` |||`` behind it, as Moses sorts.
 
     Args:
-        data: uint8, the bytes of the one.
+        data: uint8, the bytes of the first block.
         row: (6,) int64, its columns, from `find_columns`.
-        other: uint8, the bytes of the other.
+        other: uint8, the bytes of the second block.
         other_row: (6,) int64, its columns.
         column: ``SOURCE`` or ``TARGET``.
     """
@@ -241,7 +248,7 @@ def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int
         there += 1
     if at == end and there == there_end:
         return 0
-    # one may be the beginning of the other: what follows it counts then
+    # if one phrase is a prefix of the other, the separator behind it is compared
     for place in range(4):
         ours = _byte_or_bar(data, at + place, end)
         theirs = _byte_or_bar(other, there + place, there_end)
@@ -251,22 +258,24 @@ def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int
 
 
 @compiled
-def _byte_or_bar(data: Any, at: int, end: int) -> int:
-    """Return a byte of a phrase, or of the `` |||`` that follows it."""
+def _byte_or_bar(data: Bytes, at: int, end: int) -> int:
+    """Return a byte of a phrase, or of the `` |||`` behind it."""
     if at < end:
         return np.int64(data[at])
     return SPACE if at == end else BAR
 
 
 @compiled
-def read_scores(data: Any, spans: Any, values: Any, rounded: Any) -> int:
-    """Read all scores; return how many of them may not be the nearest double.
+def read_scores(
+    data: Bytes, spans: Positions, values: NDArray[np.float64], rounded: Positions
+) -> int:
+    """Read all scores; return the number of those that may not be the nearest double.
 
     Args:
         data: uint8, whole lines.
         spans: (lines, 6) int64, from `find_columns`.
         values: (lines, scores) float64, filled.
-        rounded: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of those.
+        rounded: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of these.
     """
     data, spans, values, rounded = borrowed((data, spans, values, rounded))
     count = 0

@@ -1,14 +1,15 @@
-r"""Pairs of texts in blocks of lines: columns of one file, or files side by side.
+r"""Blocks of lines with pairs of texts, in columns of one file or in files side by side.
 
-A line of one file has its texts in its first columns, separated by tabs; further columns are
-carried along. Side by side, line i of each file is a text, in which a tab separates tokens. Lines
-end at ``\n``, tokens at a space or a tab, and a carriage return counts only inside a text, as in
-a phrase table. Blocks hold so many lines or bytes; where they are cut depends on the input alone.
+In one file, the texts of a line are its first columns, separated by tabs; further columns are kept
+as they are. Side by side, line i of each file is a text, in which a tab separates tokens. Lines end
+at ``\n``, tokens at a space or a tab, and a carriage return counts only inside a text, as in a
+phrase table. Blocks have a maximum of lines and bytes; their borders depend on the input alone.
 """
 
 from __future__ import annotations
 
 import itertools
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +17,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import CorpusError, PhraseTableError
+from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
-from phrasescore.table.input_files import open_input, truncation_named
+from phrasescore.table.input_files import finite_number, open_input, truncation_named
 from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
+_LARGEST = 1e9  # absolute value of a score: records of results hold no larger number
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
 
-# why a line cannot be scored, the first reason that applies
+# the reasons why a line cannot be scored; the first one that applies counts
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
 
 
@@ -36,9 +38,9 @@ class TextBlock:
 
     Args:
         lines: Their bytes without line feeds; texts of several files have a tab between them.
-        first_line: The 1-based number of the first.
-        path: The file, or that of the first texts, for errors.
-        tokens: The tokens of each text that a model sees; those of faulty lines mean nothing.
+        first_line: The 1-based number of the first line.
+        path: The file, or the file of the first texts, for errors.
+        tokens: The tokens of each text, without a meaning in faulty lines.
         faulty: (lines,) bool, whether a line cannot be scored.
     """
 
@@ -52,7 +54,7 @@ class TextBlock:
         return len(self.lines)
 
     def with_columns(self, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with columns added at their ends, every other byte as it was.
+        """Return the lines with columns added at their ends, every other byte unchanged.
 
         Args:
             columns: One sequence of fields, as long as the block, for each new column.
@@ -66,18 +68,18 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts to read, and how.
+    """The texts to read, and how to read them.
 
     Args:
         paths: One file with all texts in columns, or one file for each; plain, gzip or ``-``.
-        columns: Source and target: 2; what a model without a source reads: 1.
-        factor: Which factor of a token counts, from 0.
-        skips: Whether a line that cannot be scored is passed on; otherwise it is an error.
-        empties: Whether an empty source is as good as any.
-        whole_lines: Whether all of a line is a text, in one file too; then a tab separates tokens.
-        advice: What else helps against a line that cannot be scored, the end of an error's remedy.
-        lines_per_block: How many lines a block has at most.
-        bytes_per_block: How many bytes end it: the line that reaches this is its last.
+        columns: 2 for source and target, 1 for a model without a source.
+        factor: The factor of a token that counts, from 0.
+        skips: Whether faulty lines are passed on, marked; otherwise they are errors.
+        empties: Whether a source may be empty.
+        whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
+        advice: Another remedy for a faulty line, the end of the error.
+        lines_per_block: The maximum number of lines of a block.
+        bytes_per_block: A block ends with the line that reaches this size.
     """
 
     paths: tuple[str | Path, ...]
@@ -99,7 +101,7 @@ class Texts:
         """Yield the lines in blocks.
 
         Args:
-            skip: How many blocks to pass over at the beginning, their lines unchecked.
+            skip: The number of blocks to skip at the beginning, their lines unchecked.
 
         Raises:
             InputError: A file cannot be read.
@@ -113,16 +115,16 @@ class Texts:
             first_line += len(taken)
 
     def _cut(self, rows: Iterator[Lines]) -> Iterator[list[Lines]]:
-        for lines, most in zip(
+        for max_lines, max_bytes in zip(
             block_sizes(self.lines_per_block), block_sizes(self.bytes_per_block), strict=True
         ):
             taken: list[Lines] = []
             size = 0
-            for row in itertools.islice(rows, lines):
+            for row in itertools.islice(rows, max_lines):
                 taken.append(row)
-                # with tabs and line feeds, so that both forms of the same texts are cut alike
+                # tabs and line feeds count, so that both forms of the same texts are cut alike
                 size += sum(len(line or b"") + 1 for line in row)
-                if size >= most:
+                if size >= max_bytes:
                     break
             if not taken:
                 return
@@ -132,7 +134,7 @@ class Texts:
         columns, faults = self._columns(rows)
         tokens = []
         for column in columns:
-            found, lacks_factor = TokenSpans.of_texts(column, self.factor)
+            found, lacks_factor = TokenSpans.find_in_texts(column, self.factor)
             tokens.append(found)
             faults[lacks_factor & (faults == _FINE)] = _NO_FACTOR
         faulty = faults != _FINE
@@ -144,12 +146,12 @@ class Texts:
         return TextBlock(lines, first_line, self.paths[0], tuple(tokens), faulty)
 
     def _columns(self, rows: list[Lines]) -> tuple[list[list[bytes]], NDArray[np.int64]]:
-        """Return the texts of lines, without the blanks around them, and what each line lacks."""
+        """Return the texts of lines, trimmed, and the fault of each line."""
         if self.side_by_side:
             fields = [[line or b"" for line in row] for row in rows]
         else:
             fields = [(row[0] or b"").split(b"\t", self.columns)[: self.columns] for row in rows]
-        # a line more, without text, says how many columns there are where every line has fewer
+        # an additional empty line guarantees the number of columns if every line has fewer
         padded = itertools.zip_longest(*fields, [b""] * self.columns, fillvalue=b"")
         columns = [[field.strip(BLANKS) for field in column[:-1]] for column in padded]
         faults = np.full(len(rows), _FINE)
@@ -160,7 +162,9 @@ class Texts:
         return columns, faults
 
     def _error(self, fault: int, row: Lines, texts: Sequence[bytes], line: int) -> CorpusError:
-        """Say why a line cannot be scored."""
+        """Return the error for a faulty line."""
+        if fault == _NO_FACTOR:
+            return self._factor_error(texts, line)
         where = self.paths[0]
         if fault == _NO_COUNTERPART:
             longer, shorter = self.paths if row[1] is None else self.paths[::-1]
@@ -172,18 +176,15 @@ class Texts:
                 remedy="give two files in which line i of one belongs to line i of the other"
                 + self.advice,
             )
+        problem, remedy = "the source is empty", "delete the line"
         if fault == _NO_TAB:
             problem = "no tab, where a source, a tab and a target were expected"
-            remedy = f"write them so{self.advice}"
-            return CorpusError(problem, path=where, line=line, remedy=remedy)
-        if fault == _EMPTY:
-            remedy = f"delete the line{self.advice}"
-            return CorpusError("the source is empty", path=where, line=line, remedy=remedy)
-        return self._factor_error(texts, line)
+            remedy = "write them so"
+        return CorpusError(problem, path=where, line=line, remedy=f"{remedy}{self.advice}")
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
         sides: tuple[Side, ...] = ("source", "target")
-        # a text alone is what a model predicts, or whole lines, which one reads
+        # a single text is the target, unless it is whole lines, which a model reads
         named = sides[: len(texts)] if self.whole_lines else sides[-len(texts) :]
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:
@@ -192,11 +193,38 @@ class Texts:
                 where = self.paths[number if self.side_by_side else 0]
                 remedy = f"{error.remedy}{self.advice}"
                 return CorpusError(error.problem, path=where, line=line, remedy=remedy)
-        raise AssertionError("a line is called faulty that is not")
+        raise AssertionError("no token of this line lacks the factor")
 
 
 def _read_lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of one file; a generator of its own, so that errors name the right file."""
+    """Yield the lines of one file; in a generator of their own, errors name the right file."""
     with open_input(path) as stream, truncation_named(path):
         for line in stream:
             yield line.removesuffix(b"\n")
+
+
+def read_numbers(path: str | Path) -> NDArray[np.float64]:
+    """Read the scores that another program wrote, one number in each line.
+
+    Args:
+        path: Plain or gzip; ``-`` is standard input.
+
+    Returns:
+        ``(lines,)``.
+
+    Raises:
+        InputError: The file cannot be read.
+        CorpusError: A line is not one number from -1e9 to 1e9.
+    """
+    numbers = array("d")
+    for line, text in enumerate(_read_lines(path), 1):
+        value = finite_number(text.strip(BLANKS))
+        if value is None or abs(value) > _LARGEST:
+            raise CorpusError(
+                f"{visible(text, 30)!r} is not a number from -1e9 to 1e9",
+                path=path,
+                line=line,
+                remedy="write one number in each line, such as -12.5",
+            )
+        numbers.append(value)
+    return np.array(numbers, np.float64)

@@ -1,14 +1,14 @@
-"""Passes over the pairs that are learnt from, cut into batches, as tensors.
+"""Passes over the training pairs, cut into batches of tensors.
 
-A plan cuts pairs into index arrays; it depends on the seed and the pass alone, so that a resumed
-run meets the same batches. Memory does not grow with the pairs: a large table is gone through in
-stretches. Each is made of many short runs of pairs from all over the table, so that its batches are
-nearly as mixed as if all pairs had been shuffled.
+A plan cuts pairs into index arrays. It depends only on the seed and the number of the pass, so a
+resumed run sees the same batches. To bound memory, a large table is planned in stretches. Each
+stretch consists of many short runs of pairs from all over the table, so that its batches are almost
+as mixed as after shuffling all pairs.
 
-Words seen once: where the shortlist has room for every word of a text, no ``<unk>`` occurs there. A
-model would give a new word to be written no probability, and a new word to be read random numbers.
-New words come about as often as words that occur once in the text (Good and Turing), so a share of
-these become ``<unk>``, drawn anew for each batch.
+Words seen once: if the shortlist has room for every word of a text, ``<unk>`` never occurs there. A
+model would then give new target words no probability, and new source words a random vector. New
+words are about as frequent as words that occur once (Good and Turing), so a share of these becomes
+``<unk>``, drawn anew for each batch.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def uniform_plan(
 ) -> list[Indices]:
     """Cut the pairs into batches of one source and one target length each, in random order.
 
-    No batch has padding. A batch holds about as many words as ``size`` average pairs, so that
-    short pairs come in larger batches.
+    Batches have no padding. A batch holds about as many words as ``size`` average pairs, so short
+    pairs come in larger batches.
 
     Args:
         source_lengths: ``(N,)`` words of each source, without </s>.
-        target_lengths: ``(N,)`` likewise.
+        target_lengths: ``(N,)`` words of each target, without </s>.
         size: Pairs of average length in a batch.
-        rng: Where the order comes from.
+        rng: Random numbers for the order.
 
     Returns:
-        Arrays of positions in ``0 .. N - 1``; together each position once.
+        Arrays of positions in ``0 .. N - 1``; each position occurs once.
     """
     steps = source_lengths + target_lengths + 2  # the </s> of both sides
     budget = size * float(steps.mean()) if len(steps) else 0.0
@@ -77,18 +77,18 @@ def _sorted_plan(
     batches: int,
     max_length: int | None = None,
 ) -> list[Indices]:
-    """Cut the pairs into batches as the authors did: groups of some batches, sorted by length.
+    """Cut the pairs into batches as the authors did: in groups of batches, sorted by length.
 
-    Inside a group, batches come out shortest first. Arguments and result as in
+    Within a group, the shortest batches come first. Arguments and result as in
     :func:`uniform_plan`, and:
 
     Args:
         source_lengths: ``(N,)``.
         target_lengths: ``(N,)``.
         size: Pairs in a batch.
-        rng: Where the order comes from.
-        batches: Of a group.
-        max_length: Pairs with a phrase of more words are left out.
+        rng: Random numbers for the order.
+        batches: Batches in a group.
+        max_length: Longest phrase; pairs with a longer one are left out.
     """
     longest = np.maximum(source_lengths, target_lengths)
     fits = longest <= (max_length or np.inf)
@@ -113,11 +113,11 @@ def bucket_plan(
     size: int,
     rng: np.random.Generator,
 ) -> list[Indices]:
-    """Cut the pairs into batches of about the same lengths, in random order.
+    """Cut the pairs into batches of similar lengths, in random order.
 
-    Sentences have too many pairs of lengths for :func:`uniform_plan`, so batches have some padding.
-    With it a batch holds at most about as many words as ``size`` average pairs. Arguments and
-    result as there.
+    Sentences have too many combinations of lengths for :func:`uniform_plan`, so batches have some
+    padding. Padding included, a batch holds at most about as many words as ``size`` average pairs.
+    Arguments and result as in :func:`uniform_plan`.
     """
     order = rng.permutation(len(source_lengths))
     order = order[np.lexsort((source_lengths[order], target_lengths[order]))]
@@ -125,7 +125,7 @@ def bucket_plan(
     batches: list[Indices] = []
     first, widest = 0, 0
     sources = source_lengths[order].tolist()
-    targets = target_lengths[order].tolist()  # ascending: the last is the longest of its batch
+    targets = target_lengths[order].tolist()  # ascending, so the last is the longest of a batch
     for at, (source, target) in enumerate(zip(sources, targets, strict=True)):
         widest = max(widest, source)
         if at > first and (at + 1 - first) * (widest + target + 2) > budget:
@@ -155,12 +155,12 @@ def _differ(lengths: Indices) -> bool:
 
 
 def share(pairs: Indices, rank: int, world: int) -> Indices:
-    """Return the part of a batch that process ``rank`` of ``world`` works on."""
+    """Return the share of a batch that process ``rank`` of ``world`` works on."""
     return pairs[rank::world]
 
 
-STRETCH = 1 << 21  # pairs, at most
-_RUN = 1 << 10  # pairs that stay together
+STRETCH = 1 << 21  # maximum number of pairs planned at a time
+_RUN = 1 << 10  # neighbouring pairs of the table that stay in one stretch
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class PlannedBatch:
     """A batch of a pass.
 
     Attributes:
-        rows: ``(B,)`` which pairs.
-        words: Their target words, with a </s> for each.
-        words_per_batch: What the batches of its stretch have on average.
-        is_last: Whether the pass ends with it.
+        rows: ``(B,)`` rows of the pairs.
+        words: Number of target words, </s> included.
+        words_per_batch: Mean of ``words`` over the batches of the stretch.
+        is_last: Whether this is the last batch of the pass.
     """
 
     rows: Indices
@@ -181,17 +181,17 @@ class PlannedBatch:
 
 
 class Passes:
-    """All passes of a run; each depends on the seed and its number alone.
+    """The passes of a run; each depends only on the seed and its number.
 
     Args:
         pairs: All pairs.
-        rows: Which of them are learnt from.
+        rows: Rows of the training pairs.
         plan: Cuts pairs into batches.
         size: Pairs of average length in a batch.
-        seed: For the orders.
+        seed: Seed of the order.
 
     Attributes:
-        words: Target words of a pass, with a </s> for each pair.
+        words: Number of target words of a pass, </s> included.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Passes:
         self.words = len(rows) + sum(int(pairs.target.lengths(part).sum()) for part in parts)
 
     def batches(self, number: int, done: int = 0) -> Iterator[PlannedBatch]:
-        """Yield the batches of a pass, from 0, without the first that are done."""
+        """Yield the batches of a pass, except for the first ``done`` ones."""
         rng = np.random.default_rng([self._seed, number])
         runs = np.arange(-(-len(self._rows) // _RUN))
         if len(self._rows) > STRETCH:
@@ -219,24 +219,24 @@ class Passes:
             done = max(0, done - len(plan))
 
     def _rows_of(self, runs: Indices) -> Indices:
-        """Return the rows of some runs, one after the other."""
+        """Return the rows of some runs, concatenated."""
         places = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
         return self._rows[places[places < len(self._rows)]]
 
 
-SHARE = 0.5  # the rest teaches the words themselves
+SHARE = 0.5  # of the rare words; the other half teaches the words themselves
 _ROWS_AT_ONCE = 1 << 16
 
 
 def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
-    """Return which words occur once in some sentences, ``(V,)``.
+    """Return a mask of the words that occur once in the training sentences, ``(V,)``.
 
-    None counts where at least as many words are outside the shortlist as :func:`with_unknown`
-    would replace: they teach ``<unk>`` already.
+    The mask is empty if words outside the shortlist are at least as frequent as the words that
+    :func:`with_unknown` would replace: these words already teach ``<unk>``.
 
     Args:
-        side: Where the sentences are.
-        rows: Which of them.
+        side: One side of all pairs.
+        rows: Rows of the training pairs.
     """
     counts = word_counts(side, rows)
     once: NDArray[np.bool_] = counts == 1
@@ -245,7 +245,7 @@ def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
 
 
 def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how often each word stands in some phrases or sentences, ``(V,)``; </s> does not."""
+    """Return the occurrences of each word in some rows, ``(V,)``, without </s>."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         tokens = side.select(rows[begin : begin + _ROWS_AT_ONCE]).tokens
@@ -254,15 +254,15 @@ def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArra
 
 
 def with_unknown(batch: Batch, rare: tuple[Tensor, Tensor], generator: torch.Generator) -> Batch:
-    """Return a batch in which a share of the pairs have ``<unk>`` for their rare words.
+    """Return a batch in which half of the pairs have ``<unk>`` for their rare words.
 
-    One draw decides both sides of a pair. A rare source word mostly has a rare translation: read
-    as ``<unk>`` it is to be translated as ``<unk>``, and read as itself as that translation.
+    One random draw decides both sides of a pair, because a rare source word usually has a rare
+    translation: ``<unk>`` is to be translated by ``<unk>``, and the word by its translation.
 
     Args:
-        batch: On any device.
-        rare: ``(V,)`` bool each, which source and target words are rare; on the same device.
-        generator: Draws; on the same device.
+        batch: A batch on any device.
+        rare: ``(V,)`` masks of rare source and target words, on the same device.
+        generator: Random numbers, on the same device.
     """
     pairs = len(batch.target)
     drawn = torch.rand((pairs, 1), generator=generator, device=batch.target.device) < SHARE

@@ -1,13 +1,13 @@
-"""Encode a phrase table or texts once: words become ids on disk.
+"""Encoding of a phrase table or of texts: words become ids in arrays on disk.
 
-A first pass streams the input to raw files of word numbers, lengths and digests, with no object
-for a line. A second pass over these files finds repeated pairs and phrases, and a third writes the
-kept lines as ids of the shortlists. Apart from the lists of words, memory does not grow with a
-table; the disk holds some 115 bytes a line meanwhile.
+The first pass streams the input into raw files of word numbers, lengths and digests. The second
+pass finds repeated pairs and phrases in these files, and the third writes the kept lines as ids of
+the shortlists. Only the lists of words grow in memory with the input; the files need about 115
+bytes of disk per line.
 
-Each distinct pair of a phrase table counts once. A pair of sentences counts as often as it stands
-in its texts; pairs with an empty side or with too many words are left out, and counted. A text
-alone is the targets of pairs without a source.
+Each distinct pair of a phrase table is kept once. Pairs of sentences are kept as often as they
+occur, except for those with an empty side or too many words, which are counted in the summary. A
+text alone is encoded as the target side of pairs without a source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,31 +40,45 @@ from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, shortli
 from phrasescore.words.word_table import WordTable
 
 SIDES: tuple[Side, Side] = ("source", "target")
-# a pattern of all that is ever in a folder of pairs, relative to it
+# a pattern of all relative paths that may occur in a folder of encoded pairs
 FILES_OF_PAIRS = (
     r"pairs\.json|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
     r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first)"
     r"|dealt\.(digests|order|first|numbers|local)))?"
 )
-# ids fit into two bytes up to here
+# the ids of smaller vocabularies fit into two bytes
 _SMALL_VOCABULARY = 1 << 16
 
 Mask = NDArray[np.bool_] | DiskArray
 
 
 def _encode_once(
-    folder: Path, identity: dict[str, Any], write: Callable[[Path], dict[str, Any]]
+    folder: Path,
+    write: Callable[[Path], dict[str, object]],
+    form: int,
+    paths: Sequence[str | Path],
+    settings: PairSettings,
+    **more: object,
 ) -> EncodedPairs:
-    """Encode something into a work folder, or find it there from an earlier run.
+    """Encode the input into a folder, unless an earlier run has done so.
 
     Args:
-        folder: Where the arrays go; made if need be.
-        identity: What they depend on, as JSON values; with a ``None`` among the digests of its
-            ``sha256`` nothing that is there counts.
-        write: Fills ``folder``, with a scratch folder for what it needs meanwhile; returns what
-            the manifest says besides.
+        folder: Output folder; created if it does not exist.
+        write: Writes the arrays, given a scratch folder, and returns further entries of the
+            manifest.
+        form: Version of the arrays' format.
+        paths: The input; if one of the files is a pipe, it is always encoded again.
+        settings: Sizes of the shortlists, and the factor.
+        more: Further JSON values on which the arrays depend.
     """
-    if None not in identity["sha256"]:
+    digests = [sha256_of(path) if can_be_read_again(path) else None for path in paths]
+    identity: dict[str, object] = {
+        "format": form,
+        "sha256": digests,
+        "settings": dataclasses.asdict(settings),
+        **more,
+    }
+    if None not in digests:
         with contextlib.suppress(OSError, ValueError, InputError):
             if identity.items() <= read_object(folder / MANIFEST).items():
                 return load_pairs(folder)
@@ -77,23 +91,14 @@ def _encode_once(
         report = write(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    # written last: a folder without it is not whole
+    # written last: a folder without a manifest is incomplete
     write_json(folder / MANIFEST, {**identity, **report})
     return load_pairs(folder)
 
 
-def _identity(form: int, paths: Sequence[str | Path], settings: PairSettings) -> dict[str, Any]:
-    """Return what encoded pairs depend on: the digest of a pipe is ``None``."""
-    return {
-        "format": form,
-        "sha256": [sha256_of(path) if can_be_read_again(path) else None for path in paths],
-        "settings": dataclasses.asdict(settings),
-    }
-
-
 @dataclass(frozen=True)
 class StreamedSide:
-    """One side of all lines that were read, in word numbers."""
+    """One side of all input lines, in word numbers."""
 
     words: WordTable
     numbers: DiskArray
@@ -101,7 +106,7 @@ class StreamedSide:
     digests: DiskArray
 
     def _chunks(self, kept: Mask) -> Iterator[NDArray[np.int32]]:
-        """Yield the word numbers of the kept lines, a million lines at a time."""
+        """Yield the word numbers of the kept lines, block by block."""
         position = 0
         for begin in range(0, len(self.lengths), ROWS_AT_ONCE):
             lengths = self.lengths[begin : begin + ROWS_AT_ONCE]
@@ -112,7 +117,7 @@ class StreamedSide:
             position = end
 
     def _counts(self, kept: Mask) -> NDArray[np.int64]:
-        """(words,) int64, how often each word occurs in the kept lines."""
+        """Return (words,) the occurrences of each word in the kept lines."""
         total = np.zeros(len(self.words), np.int64)
         for numbers in self._chunks(kept):
             total += np.bincount(numbers, minlength=len(total))
@@ -121,16 +126,16 @@ class StreamedSide:
     def write_words(
         self, folder: Path, name: str, phrases: Mask, pairs: Mask, size: int
     ) -> tuple[Coverage, NDArray[np.int32]]:
-        """Write the shortlist, and the words outside it; return coverage and id of every number.
+        """Write the shortlist and the words outside it; return the coverage and (words,) ids.
 
-        They go to ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
+        The files are ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
 
         Args:
-            folder: Where to.
+            folder: Output folder.
             name: The side.
-            phrases: Lines in which words are counted to find the most frequent.
-            pairs: Lines of which the coverage speaks, too.
-            size: Of the shortlist.
+            phrases: Mask of the lines whose word counts decide on the shortlist.
+            pairs: Mask of the lines for the second part of the coverage.
+            size: Size of the shortlist.
         """
         words = self.words.words()
         in_phrases, in_pairs = self._counts(phrases), self._counts(pairs)
@@ -144,11 +149,11 @@ class StreamedSide:
             pairs=float(in_pairs[known].sum() / max(1, in_pairs.sum())),
         )
         vocabulary.write(folder / f"{name}.vocabulary.txt")
-        OutsideWords.of(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
+        OutsideWords.from_counts(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
         return coverage, ids
 
     def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:
-        """Write the kept lines as ids, in ``NAME.tokens.npy`` and ``NAME.offsets.npy``."""
+        """Write the ids of the kept lines to ``NAME.tokens.npy`` and ``NAME.offsets.npy``."""
         kind = np.uint16 if int(ids.max(initial=0)) < _SMALL_VOCABULARY else np.int32
         rows, tokens = 0, 0
         for ends in self._ends(kept):
@@ -158,7 +163,7 @@ class StreamedSide:
         write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
 
     def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
-        """Yield 0, and then where each kept line ends among their words."""
+        """Yield the offsets of the kept lines: 0, and then the end of each line."""
         ends = np.zeros(1, np.int64)
         yield ends
         for begin in range(0, len(self.lengths), ROWS_AT_ONCE):
@@ -175,7 +180,7 @@ def stream_sides(
     title: str,
     sides: Sequence[Side] = SIDES,
 ) -> dict[Side, StreamedSide]:
-    """Read blocks of some sides once, into raw files of numbers, lengths and digests."""
+    """Stream blocks of lines into raw files of numbers, lengths and digests for each side."""
     words = {side: WordTable() for side in sides}
     with ExitStack() as stack, Progress(title, unit="lines") as progress:
         files: dict[tuple[Side, str], BinaryIO] = {
@@ -201,17 +206,17 @@ def stream_sides(
     }
 
 
-# a change of the files' meaning must change these numbers
+# to be raised when the meaning of the files changes
 _TABLE_FORMAT, _TEXT_FORMAT = 3, 2
 Paths = tuple[Path, ...]
 
 
 def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> EncodedPairs:
-    """Read a table into a work folder, or find it there from an earlier run.
+    """Encode a phrase table, unless an earlier run has done so.
 
     Args:
-        path: A plain or gzip phrase table; ``-`` or another pipe is always encoded again.
-        folder: Where the arrays go; made if need be.
+        path: A plain or gzip phrase table; a pipe is always encoded again.
+        folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
 
     Raises:
@@ -219,7 +224,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     """
     folder = Path(folder)
 
-    def write(scratch: Path) -> dict[str, Any]:
+    def write(scratch: Path) -> dict[str, object]:
         blocks = (
             [block.token_spans(side, settings.factor) for side in SIDES]
             for block in read_blocks(path)
@@ -228,12 +233,12 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
         lines = len(sides["source"].lengths)
         distinct = RepeatedRows(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
-        # the first line with a phrase is also the first line with its pair, hence kept
+        # the first line of a phrase is also the first line of its pair, and so is kept
         pairs, report = _write_sides(folder, scratch, sides, settings, distinct.first)
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
         return {"summary": summary, "unit": "phrases", "set_aside": 0, **report}
 
-    return _encode_once(folder, _identity(_TABLE_FORMAT, [path], settings), write)
+    return _encode_once(folder, write, _TABLE_FORMAT, [path], settings)
 
 
 def encode_texts(
@@ -244,25 +249,25 @@ def encode_texts(
     max_length: int,
     held_out: Paths = (),
 ) -> EncodedPairs:
-    """Read texts into a work folder, or find them there from an earlier run.
+    """Encode texts, unless an earlier run has done so.
 
     Args:
-        paths: Source and target, or a target alone; plain, gzip, or a pipe, which is always
-            encoded again.
-        folder: Where the arrays go; made if need be.
+        paths: Source and target, or a target alone; plain, gzip, or pipes, which are always encoded
+            again.
+        folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
-        max_length: Pairs with more words on a side are not trained on.
-        held_out: As many texts to set aside: their pairs come last, and no word list learns from
-            them.
+        max_length: Pairs with more words on a side are left out of training.
+        held_out: The same number of texts to hold out. Their pairs come last, and their words do
+            not count for the shortlists.
 
     Raises:
         InputError: A text cannot be read.
-        CorpusError: Two texts have different numbers of lines, or no pair of theirs is left.
+        CorpusError: Two texts have different numbers of lines, or no pair is left of them.
     """
     folder, names = Path(folder), SIDES[-len(paths) :]
 
-    def write(scratch: Path) -> dict[str, Any]:
-        lines: list[int] = []  # to learn from, and set aside
+    def write(scratch: Path) -> dict[str, object]:
+        lines: list[int] = []  # numbers of training lines and of held-out lines
 
         def blocks() -> Iterator[Sequence[TokenSpans]]:
             for texts in filter(None, (paths, held_out)):
@@ -288,8 +293,8 @@ def encode_texts(
             **report,
         }
 
-    identity = _identity(_TEXT_FORMAT, [*paths, *held_out], settings)
-    return _encode_once(folder, {**identity, "max_length": max_length}, write)
+    files = *paths, *held_out
+    return _encode_once(folder, write, _TEXT_FORMAT, files, settings, max_length=max_length)
 
 
 def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
@@ -304,20 +309,21 @@ def _write_sides(
     settings: PairSettings,
     kept: Mask,
     counted: Mask | None = None,
-) -> tuple[int, dict[str, Any]]:
-    """Write word lists, groups and ids; return how many pairs there are, and each side's coverage.
+) -> tuple[int, dict[str, object]]:
+    """Write shortlists, groups and ids; return the number of pairs, and each side's coverage.
 
     Args:
-        folder: Where to.
+        folder: Output folder.
         scratch: The folder of the streamed sides.
-        sides: What was read.
+        sides: The streamed sides.
         settings: Sizes of the shortlists.
-        kept: Lines that become pairs.
-        counted: Lines in which words are counted; ``None`` for the first line of each phrase.
+        kept: Mask of the lines that become pairs.
+        counted: Mask of the lines whose words are counted; ``None`` for the first line of each
+            phrase.
     """
     sizes = {"source": settings.source_words, "target": settings.target_words}
     pairs = sum(int(block.sum()) for block in _masks(kept))
-    report: dict[str, Any] = {}
+    report: dict[str, object] = {}
     for side, streamed in sides.items():
         phrases = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
         words = (phrases.first, kept) if counted is None else (counted, counted)
@@ -331,7 +337,7 @@ def _write_sides(
 
 
 def _masks(kept: Mask) -> Iterator[NDArray[np.bool_]]:
-    """Yield which lines are kept, a million lines at a time."""
+    """Yield the mask of kept lines, block by block."""
     for begin in range(0, len(kept), ROWS_AT_ONCE):
         yield kept[begin : begin + ROWS_AT_ONCE]
 

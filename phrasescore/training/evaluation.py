@@ -1,16 +1,17 @@
-"""How well a model predicts held-out pairs, its learning curve, and advice that follows from both.
+"""Evaluation on held-out pairs, learning curves, and advice to the user.
 
-Figures are exact: negative ln p per word, and perplexity. The curve is a line of JSON for each
-evaluation, and TensorBoard events if asked for.
+Nats per word and perplexity are exact. A learning curve has a line of JSON for each evaluation, and
+optionally TensorBoard events.
 
-Advice on sizes was measured with recipe fast (docs/performance.md): a run that made 0.8 passes over
-its pairs with 400 units, or 1.2 with 1000, ended with a worse model than one of half the units in
-the same time or less, which saw about twice as many words. 128 units were no better than 200.
-Longer runs were not compared.
+The advice on sizes was measured with recipe fast (docs/performance.md): a run with 0.8 passes over
+its pairs at 400 units, or 1.2 passes at 1000, ended with a worse model than a run with half the
+units in the same time or less, which saw about twice as many words. 128 units were no better than
+200. Longer runs were not compared.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -28,11 +29,12 @@ from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
+from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 
 _BATCH = 512
-_LARGEST_EXPONENT = 709.0  # of e, in a float
+_LARGEST_EXPONENT = 709.0  # e^710 is infinite in a float
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class HeldOutFigure:
     """The negative ln p of held-out pairs.
 
     Attributes:
-        pairs: How many pairs.
-        words: How many target words, a final </s> counted for each pair.
+        pairs: Number of pairs.
+        words: Number of target words, </s> included.
         nll: Nats per word.
     """
 
@@ -51,19 +53,19 @@ class HeldOutFigure:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the nats per word; infinity where no number is as large."""
+        """E to the power of the nats per word, or infinity."""
         return math.exp(self.nll) if self.nll < _LARGEST_EXPONENT else math.inf
 
 
 def refuse_divergence(
     folder: Path, model: SequenceModel, figures: Iterable[HeldOutFigure | None]
 ) -> None:
-    """See whether a trained model gives numbers at all.
+    """Refuse a model whose training has diverged.
 
     Args:
-        folder: Where it was to be written, for the error.
-        model: On any device.
-        figures: How well it predicts what was held out, if anything was.
+        folder: The model's folder, for the error.
+        model: The trained model.
+        figures: Its figures on held-out pairs, if any were held out.
 
     Raises:
         ModelError: A weight or a perplexity is not finite.
@@ -86,16 +88,16 @@ def score_share(
     at: int,
     count: int,
 ) -> tuple[float, int]:
-    """Score a share of held-out pairs; return the sum of their negative ln p, and their words.
+    """Score a share of the held-out pairs; return the sum of negative ln p, and number of words.
 
     Args:
-        model: On any device.
-        pairs: Where the rows come from.
-        rows: ``(N,)`` which pairs are held out.
-        plan: How to cut them into batches.
-        dtype: What the recurrent products run in; the output layer runs in the model's own type.
-        at: Which share, from 0.
-        count: Of how many.
+        model: A model on any device.
+        pairs: All pairs.
+        rows: ``(N,)`` rows of the held-out pairs.
+        plan: Cuts them into batches.
+        dtype: Type of the recurrent products; the output layer runs in the model's own type.
+        at: Number of the share, from 0.
+        count: Number of shares.
     """
     total, words = 0.0, 0
     with torch.no_grad():
@@ -109,13 +111,13 @@ def score_share(
 def normalisers(
     model: SequenceModel, pairs: EncodedPairs, rows: Indices, plan: Plan
 ) -> tuple[float, float]:
-    """Return mean and deviation of ln Z over the target words and </s> of some pairs.
+    """Return mean and standard deviation of ln Z over the target words and </s> of some pairs.
 
     Args:
-        model: On any device.
-        pairs: Where the rows come from.
-        rows: ``(N,)`` which pairs, one at least.
-        plan: How to cut them into batches.
+        model: A model on any device.
+        pairs: All pairs.
+        rows: ``(N,)`` one or more rows.
+        plan: Cuts them into batches.
     """
     with torch.no_grad():
         found = [
@@ -127,16 +129,16 @@ def normalisers(
 
 
 def _parts(pairs: EncodedPairs, rows: Indices, plan: Plan) -> list[Indices]:
-    """Cut some rows of pairs into those of batches, in the same way every time."""
+    """Cut rows into batches, always in the same way."""
     return [rows[part] for part in plan(*pairs.lengths(rows), _BATCH, np.random.default_rng(0))]
 
 
 class Curves:
-    """Append points to ``curves.jsonl``; a resumed run forgets the points after its checkpoint.
+    """The learning curve, ``curves.jsonl``; a resumed run drops points after its checkpoint.
 
     Args:
         path: The file.
-        updates: Updates of the run so far: later points are dropped.
+        updates: Number of updates of the run so far; later points are dropped.
         tensorboard: A folder for TensorBoard events, or ``None``.
     """
 
@@ -147,24 +149,24 @@ class Curves:
         write_atomically(path, text.encode())
         self._board = _board(tensorboard, updates) if tensorboard else None
 
-    def add(self, point: dict[str, Any]) -> None:
-        """Write one point; ``updates`` is its place, and what is not finite becomes ``None``."""
-        point = {
+    def add(self, point: CurvePoint) -> None:
+        """Append a point; values that are not finite become ``None``."""
+        values = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in point.items()
+            for name, value in dataclasses.asdict(point).items()
         }
         with own_file(self._path, os.O_APPEND) as stream:
-            stream.write(json.dumps(point).encode() + b"\n")
+            stream.write(json.dumps(values).encode() + b"\n")
         if self._board is not None:
-            for name, value in point.items():
+            for name, value in values.items():
                 if isinstance(value, float):
-                    self._board.add_scalar(name, value, point["updates"])
+                    self._board.add_scalar(name, value, point.updates)
             self._board.flush()
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
-    """Return the points of a file up to the first line that is not whole: a kill may cut one."""
-    points: list[dict[str, Any]] = []
+    """Return the points of a file up to the first damaged line, which a kill may have cut."""
+    points = []
     lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines[:-1]:
         try:
@@ -182,41 +184,40 @@ def _board(folder: Path, updates: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingDependencyError.extra("tensorboard", "tensorboard") from None
-    # a resumed run hides what an interrupted one drew after its last checkpoint
+    # purge_step hides points that an interrupted run wrote after its last checkpoint
     return SummaryWriter(str(folder), purge_step=updates + 1 if updates else None)
 
 
-def described(point: dict[str, Any], of_text: bool) -> str:
-    """Write a point of the curve as a line for the user.
+def described(point: CurvePoint, of_text: bool) -> str:
+    """Format a point of the curve as a line for the user.
 
     Args:
-        point: As :meth:`Curves.add` takes it.
-        of_text: Whether what is held out are sentences of a text.
+        point: A point as in :meth:`Curves.add`.
+        of_text: Whether the model learns from a single text.
     """
-    text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
-    for name, what in (
-        ("sources", f"unseen {'sentences' if of_text else 'sources'}"),
-        ("pairs", "unseen pairs"),
+    text = f"epoch {point.epoch:.2f}, {point.seconds:,.0f} s: nll {point.training_nll:.3f}"
+    for nll, what in (
+        (point.held_out_sources_nll, f"unseen {'sentences' if of_text else 'sources'}"),
+        (point.held_out_pairs_nll, "unseen pairs"),
     ):
-        nll = point[f"held_out_{name}_nll"]
         if nll is not None:
             text += f", {what} {nll:.3f}"
-    return f"{text} ({point['words_per_second']:,} words/s)"
+    return f"{text} ({point.words_per_second:,} words/s)"
 
 
 _ENOUGH = 1.5  # passes over the pairs
-_SMALLEST = 200
-_FASTER = 2.0  # times as many words in the same time, with half the units
-_LEARNT = 0.95  # of the nats per word that word frequencies give: a model of use has far fewer
-_BUSY = 0.6  # of the time with a core: a process that is left less shares it with others
+_SMALLEST = 200  # hidden units
+_FASTER = 2.0  # speed-up with half the units
+_LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
+_BUSY = 0.6  # with a smaller share of CPU time, other programs slow the run down
 
 
 def better_width(hidden: int, passes: float) -> int:
-    """Return how many hidden units would do best in the same time, ``hidden`` at most.
+    """Return the number of hidden units that would learn most in the same time.
 
     Args:
-        hidden: Units of the model that is trained.
-        passes: How often the run will have seen each pair when its time is over.
+        hidden: Hidden units of the model, the maximum of the result.
+        passes: Expected number of passes over the pairs at the end of the run.
 
     >>> [better_width(1000, passes) for passes in (0.5, 1.2, 1.6)]
     [250, 500, 1000]
@@ -227,12 +228,12 @@ def better_width(hidden: int, passes: float) -> int:
 
 
 def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.int64]) -> float:
-    """Return the nats per held-out word, </s> counted, that word frequencies alone give.
+    """Return the nats per held-out word, </s> included, of a unigram model.
 
     Args:
         side: The target side of all pairs.
-        training: The rows whose words are counted.
-        held_out: The rows that are predicted.
+        training: Rows to count words in.
+        held_out: Rows to predict.
     """
     seen, asked = word_counts(side, training), word_counts(side, held_out)
     seen[END], asked[END] = len(training), len(held_out)
@@ -240,17 +241,17 @@ def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.in
     return float(-(asked @ ln_p) / asked.sum())
 
 
-def warning_of(
+def short_run_warning(
     passes: float, figures: tuple[float, float] | None, *, timed: bool, processor_share: float
 ) -> str | None:
-    """Say that the time was too short; ``None`` if it was not.
+    """Return a warning if the run was too short, otherwise ``None``.
 
     Args:
-        passes: How often the run saw each pair.
-        figures: Nats per held-out word, of the model and of word frequencies alone; ``None`` where
-            nothing is held out.
-        timed: Whether the run ends after some time.
-        processor_share: The part of that time when this process had a core.
+        passes: Number of passes over the pairs.
+        figures: Nats per held-out word of the model and of a unigram model; ``None`` if nothing is
+            held out.
+        timed: Whether the run has a limit on its time.
+        processor_share: CPU time of this process by wall-clock time.
     """
     few = timed and passes < 1
     hardly = figures is not None and figures[0] > _LEARNT * figures[1]

@@ -1,11 +1,10 @@
-"""The training loop: update, evaluate, keep the best, save, stop; the same after a resume."""
+"""The training loop: update, evaluate, keep the best model, save, stop, resume."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -17,7 +16,8 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
-from phrasescore.training.batches import STRETCH, Passes, PlannedBatch, seen_once, share
+from phrasescore.runs.results import CurvePoint
+from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
 from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates
@@ -33,21 +33,21 @@ from phrasescore.training.work_folder import (
     save_checkpoint,
 )
 
-# A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
-# is held out, they would leave nothing for training.
+# Under --max-time, evaluations may take a fifth of the time: otherwise they would leave nothing for
+# training on a slow machine or with many held-out pairs.
 _TRAINING_PER_EVALUATION = 4.0
 
 
 class Trainer:
-    """Trains ``model``; afterwards it holds the weights that the recipe keeps.
+    """Trains ``model``; afterwards it holds the best or the last weights, as the recipe decides.
 
     Args:
-        model: On its device, initialised.
+        model: An initialised model on its device.
         pairs: All pairs.
-        split: Which of them are trained on, and which are held out.
-        settings: How to train, all of them in force.
-        processes: Those that share the work.
-        say: Where lines for the user go.
+        split: The training pairs and the held-out pairs.
+        settings: Settings with all defaults filled in.
+        processes: The processes that share the work.
+        say: Prints a line for the user.
     """
 
     def __init__(
@@ -68,37 +68,34 @@ class Trainer:
         rare = None
         if settings.learns_from != "phrases" and settings.recipe == "fast":
             rare = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
-        # a batch is of one stretch
-        held_out = len(split.held_out_sources), len(split.held_out_pairs)
-        max_rows = max(min(len(rows), STRETCH), *held_out)
-        self._updates = Updates(model, pairs, settings, self.recipe, processes, max_rows, rare)
+        self._updates = Updates(model, pairs, settings, self.recipe, processes, rare)
         self._rate = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
-        self.processor_share = 1.0  # of the time of training, when this process had a core
+        self.processor_share = 1.0  # CPU time of this process by wall-clock time of training
 
     def resume(self) -> None:
-        """Take up the state of the work folder's latest checkpoint.
+        """Continue from the latest checkpoint of the work folder.
 
         Raises:
-            ResumeError: It is damaged, or another model's.
+            ResumeError: The checkpoint is damaged, or belongs to another model.
         """
         path = self._folder / LATEST
-        self.state, weights, optimizer = load_checkpoint(path)
+        self.state, weights, moments = load_checkpoint(path)
         with another_refused(path):
-            self._updates.take_up(weights, optimizer["moments"])
+            if moments is None:
+                raise ValueError("it has no moments of the optimiser")
+            self._updates.restore(weights, moments)
 
-    def go_on_from(
-        self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path
-    ) -> None:
-        """Take up a finished model, whose weights count as the best so far.
+    def extend(self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path) -> None:
+        """Continue from a finished model, whose weights count as the best so far.
 
         Args:
-            weights: Its ``state_dict``.
-            state: How far its run came.
-            curves: Its learning curve, if there is one.
+            weights: The model's ``state_dict``.
+            state: The final state of its run.
+            curves: Its learning curve, which may not exist.
         """
-        self._updates.take_up(weights, torch.zeros_like(self._updates.moments))
+        self._updates.restore(weights, torch.zeros_like(self._updates.moments))
         self.state = state
         if self._processes.leads:
             if self.recipe.keeps_best:
@@ -107,10 +104,10 @@ class Trainer:
                 write_atomically(self._folder / CURVES, curves.read_bytes())
 
     def train(self) -> None:
-        """Train until the epochs, the time or the patience are used up.
+        """Train until the limit of epochs, time or patience is reached.
 
         Raises:
-            KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, with the state saved.
+            KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
         curves = None
         if self._processes.leads:
@@ -131,14 +128,14 @@ class Trainer:
                 self.model.load_state_dict(best)
 
     def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
-        """Score what is held out, by source and drawn at random, in the parameters' own type."""
+        """Score the held-out pairs, by source and at random, in the parameters' own type."""
         split = self.split
         rows = split.held_out_sources, split.held_out_pairs
         sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
         return sources, pairs
 
     def close(self) -> None:
-        """End what works for the trainer; it can train and score no more."""
+        """End the other processes of the trainer, which cannot be used any more."""
         self._updates.close()
 
     def _epoch(self, progress: Progress, curves: Curves | None) -> None:
@@ -159,7 +156,7 @@ class Trainer:
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
-        # one constant for all batches, so that each pair weighs the same
+        # the same factor for all batches, so that each pair has the same weight
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
         mine = share(batch.rows, processes.rank, processes.world)
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
@@ -175,7 +172,7 @@ class Trainer:
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
         if self.settings.max_time is not None:
-            # how many words fit into the time is not known before
+            # the number of words, and so the progress bar's ETA, is unknown before the end
             left = max(0.0, self.settings.max_time - self.state.seconds)
             note += f", at most {left:,.0f} s left"
         return note
@@ -183,17 +180,17 @@ class Trainer:
     # -- time ----------------------------------------------------------------------------------
 
     def _seconds(self) -> float:
-        """Seconds of training by the clock, without those that numba compiled in."""
+        """Return wall-clock seconds of training, without the time that numba compiled."""
         compiled = compiling_seconds() - self._compiled
         return self._resumed_seconds + time.monotonic() - self._start - compiled
 
     @property
     def passes(self) -> float:
-        """Passes over the pairs so far."""
+        """Number of passes over the pairs so far."""
         return self.state.words / max(1, self._passes.words)
 
     def _fraction(self) -> float:
-        """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""
+        """Return the share of the run that is done, by epochs or by time, whichever is larger."""
         by_epochs = by_time = 0.0
         if self.settings.max_epochs:
             by_epochs = self.passes / self.settings.max_epochs
@@ -238,7 +235,7 @@ class Trainer:
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         is_first = not state.evaluations
         state.evaluations = max(state.evaluations + 1, passed)
-        # unseen sources tell memory from knowledge; without them the other figure must do
+        # pairs of unseen sources measure generalisation; without them the others must do
         watched = sources or pairs
         # without held-out pairs the last weights count as the best
         nll = self._processes.agree(watched.nll if watched else -float(state.evaluations))
@@ -266,24 +263,24 @@ class Trainer:
                 f"s; a smaller model sees more and learns more in that time: try --hidden {width}"
             )
 
-    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:
+    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state
         seconds = self._seconds()
-        return {
-            "updates": state.updates,
-            "epoch": round(self.passes, 3),
-            "seconds": round(seconds, 1),
-            "words_per_second": round(state.words / max(seconds, 1e-9)),
-            "learning_rate": self._rate,
-            "training_nll": state.loss / max(1, state.loss_words),
-            "held_out_sources_nll": sources.nll if sources else None,
-            "held_out_pairs_nll": pairs.nll if pairs else None,
-        }
+        return CurvePoint(
+            updates=state.updates,
+            epoch=round(self.passes, 3),
+            seconds=round(seconds, 1),
+            words_per_second=round(state.words / max(seconds, 1e-9)),
+            learning_rate=self._rate,
+            training_nll=state.loss / max(1, state.loss_words),
+            held_out_sources_nll=sources.nll if sources else None,
+            held_out_pairs_nll=pairs.nll if pairs else None,
+        )
 
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        # with several processes the leading one's signal counts, so that all stop together
+        # only the leading process's signal counts, so that all processes stop together
         stop = bool(self._processes.agree(float(self._stop.made)))
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
         if (due or stop) and self._processes.leads:
@@ -291,7 +288,7 @@ class Trainer:
                 self._folder / LATEST,
                 self.state,
                 self.model.state_dict(),
-                {"moments": self._updates.moments},
+                self._updates.moments,
             )
             self._last_checkpoint = time.monotonic()
         if stop:

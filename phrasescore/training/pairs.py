@@ -1,8 +1,8 @@
-"""Pairs of phrases or sentences as memory-mapped integer arrays, and the split to learn from.
+"""Encoded pairs of phrases or sentences as memory-mapped arrays, and held-out splits.
 
-``encoding`` reads the input once and leaves arrays in a work folder; a second run on the same input
-with the same settings finds them there. Training needs no Python object per pair. A text alone,
-from which a language model learns, is pairs without a source.
+``encoding`` reads the input once and stores arrays in a work folder, where a second run with the
+same input and settings finds them. No pair takes a Python object. The text of a language model is
+stored as pairs without a source.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, Vocabulary
 
 MANIFEST = "pairs.json"
-_FEW_SOURCES = 1 << 21  # a random order of all of them takes little room
+_FEW_SOURCES = 1 << 21  # up to this many sources, a permutation of all takes little memory
 Unit = Literal["phrases", "sentences"]
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What decides how pairs are encoded; the sides are those of the input.
+    """Settings of the encoding; source and target are those of the input.
 
     Args:
-        source_words: The size of the source shortlist, ``</s>`` and ``<unk>`` not counted.
-        target_words: The size of the target shortlist.
-        factor: Which factor of a factored token counts, from 0.
+        source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
+        target_words: Size of the target shortlist.
+        factor: The factor of factored tokens to read, from 0.
     """
 
     source_words: int = SHORTLIST_WORDS
@@ -50,12 +50,12 @@ class PhraseSide:
     """One side of all pairs.
 
     Args:
-        tokens: (sum of lengths,) uint16 or int32, memory-mapped: ids, pair after pair.
+        tokens: (sum of lengths,) uint16 or int32, memory-mapped: word ids, pair by pair.
         offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
-        groups: (N,) int32, memory-mapped: pairs with the same phrase share this number, 0, 1, ...
-        vocabulary: Which word an id is.
-        coverage: How much of the input the shortlist knows.
-        outside: The words that it does not know.
+        groups: (N,) int32, memory-mapped: the number of each pair's phrase among distinct phrases.
+        vocabulary: The shortlist.
+        coverage: How much of the input the shortlist covers.
+        outside: The words outside the shortlist.
     """
 
     tokens: NDArray[Any]
@@ -67,7 +67,7 @@ class PhraseSide:
 
     @classmethod
     def unread(cls, groups: NDArray[np.int32]) -> PhraseSide:
-        """Return a side of no words; pairs are the same where the other side's groups are."""
+        """Return the source side of a text alone: no words, and the groups of the other side."""
         nothing = np.empty(0, np.uint16), np.zeros(len(groups) + 1, np.int64)
         vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0)
         return cls(*nothing, groups, vocabulary, coverage, OutsideWords((), ()))
@@ -77,21 +77,21 @@ class PhraseSide:
         return gather(self.tokens, self.offsets, rows)
 
     def lengths(self, rows: NDArray[Any]) -> Rows:
-        """Return the words of some pairs' phrases, ``(N,)``, </s> not counted."""
+        """Return the lengths of some pairs' phrases, ``(N,)``, without </s>."""
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
 
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """N pairs; source is the side a model reads, target the side it predicts.
+    """N pairs; source is the side that a model reads, target the side that it predicts.
 
     Args:
-        source: The phrases read; without words for a text alone.
-        target: The phrases predicted.
-        summary: What was read, for the user.
-        digests: The SHA-256 of each file, ``None`` for one read from a pipe.
-        unit: What the sides of a pair are.
-        set_aside: So many pairs at the end are a text of their own, to be held out.
+        source: The source side; without words for a text alone.
+        target: The target side.
+        summary: A summary of the input, for the user.
+        digests: The SHA-256 of each file, ``None`` for a pipe.
+        unit: Phrases or sentences.
+        set_aside: Number of pairs at the end that come from the held-out texts.
     """
 
     source: PhraseSide
@@ -109,24 +109,24 @@ class EncodedPairs:
         return self.source.lengths(rows), self.target.lengths(rows)
 
     def described(self) -> list[str]:
-        """Return how many pairs there are, and what of them the shortlists know."""
+        """Return lines for the user: number of pairs, and coverage of the shortlists."""
         reads, writes = (each.coverage.described(self.unit) for each in (self.source, self.target))
         if not self.source.coverage.words:
             return [self.summary, f"the model knows {writes}"]
         return [self.summary, f"the encoder reads {reads}", f"the decoder writes {writes}"]
 
     def in_direction(self, direction: Direction) -> EncodedPairs:
-        """Swap the sides of freshly read pairs for ``target-source``."""
+        """Return the pairs as a model of this direction reads them."""
         if direction == "source-target":
             return self
         return dataclasses.replace(self, source=self.target, target=self.source)
 
 
 def load_pairs(folder: str | Path) -> EncodedPairs:
-    """Map the arrays of encoded pairs.
+    """Memory-map the arrays of encoded pairs.
 
     Raises:
-        InputError: The folder is not one that an encoder wrote, or not whole.
+        InputError: The folder is incomplete or damaged.
     """
     folder = Path(folder)
     try:
@@ -154,7 +154,7 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What training reads of the manifest; the rest says what the pairs were encoded from."""
+    """The part of the manifest that training reads; the rest identifies the input."""
 
     summary: str
     sha256: list[Any]
@@ -185,9 +185,9 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
 
 
 def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
-    """Map a file of one dimension of integers."""
+    """Memory-map a one-dimensional array of integers."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
-    # an archive of arrays is none
+    # np.load returns something else for an archive of arrays
     if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype not in kinds:
         raise ValueError(f"{path.name} is an array of another kind")
     return array
@@ -195,11 +195,11 @@ def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The rows 0 .. ``count`` - 1 but a few, ascending; takes no room for those that it has.
+    """The rows 0 .. ``count`` - 1 without a few, ascending, stored only as the missing rows.
 
     Args:
-        count: Of all rows.
-        without: ``(K,)`` rows that are not in it, ascending.
+        count: Number of all rows.
+        without: ``(K,)`` the missing rows, ascending.
     """
 
     count: int
@@ -217,19 +217,19 @@ class Remainder:
         """
         if isinstance(places, slice):
             places = np.arange(*places.indices(len(self)))
-        # how many rows of it stand before each of the others
+        # for each missing row, the number of remaining rows before it
         before = self.without - np.arange(len(self.without))
         return np.asarray(places + np.searchsorted(before, places, side="right"), np.int64)
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of pairs, each ascending, that together are all pairs once.
+    """A partition of the rows of all pairs, each part ascending.
 
     Args:
-        training: To learn from.
-        held_out_sources: All pairs of some sources; none of these sources is in another part.
-        held_out_pairs: Pairs drawn at random among the others; their sources may be trained on.
+        training: Pairs to learn from.
+        held_out_sources: All pairs of some sources, which occur in no other part.
+        held_out_pairs: Pairs drawn at random from the rest; their sources may be trained on.
     """
 
     training: Remainder
@@ -238,15 +238,15 @@ class Split:
 
 
 def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
-    """Set two kinds of pairs aside, the same ones for the same seed.
+    """Hold out pairs by source and at random, reproducibly.
 
-    A text that was set aside from the beginning counts as unseen sources, and nothing is drawn.
+    If there are held-out texts, their pairs count as unseen sources, and nothing is drawn.
 
     Args:
         pairs: All pairs.
-        held_out_sources: Draw whole sources until there are at least this many pairs.
-        held_out_pairs: Then draw this many single pairs from the rest.
-        seed: For the draws.
+        held_out_sources: Whole sources are drawn until they have at least this many pairs.
+        held_out_pairs: Number of pairs to draw from the rest.
+        seed: Seed of the draws.
 
     Raises:
         SettingsError: Nothing would be left to learn from.
@@ -271,12 +271,12 @@ def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed:
 def _pairs_of_drawn_sources(
     groups: NDArray[np.int32], wanted: int, generator: np.random.Generator
 ) -> Rows:
-    """Return the pairs of sources in random order, as many as have ``wanted`` pairs or more.
+    """Draw sources until they have at least ``wanted`` pairs; return these pairs.
 
     Args:
         groups: ``(N,)`` the number of each pair's source.
-        wanted: How many pairs.
-        generator: Draws the order.
+        wanted: Minimum number of pairs.
+        generator: Random numbers.
     """
     parts = [groups[first : first + ROWS_AT_ONCE] for first in range(0, len(groups), ROWS_AT_ONCE)]
     sources = 1 + max((int(part.max()) for part in parts), default=-1)
@@ -286,7 +286,7 @@ def _pairs_of_drawn_sources(
         order = generator.choice(sources, min(wanted, sources), replace=False)
     if not wanted:
         return np.empty(0, np.int64)
-    # each source has a pair, so as many sources are enough
+    # each source has at least one pair, so `wanted` sources are enough
     among = np.sort(order)
     rows, found = [], []
     for number, part in enumerate(parts):

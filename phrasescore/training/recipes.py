@@ -1,7 +1,7 @@
-"""Recipes: which batches, which optimiser, which learning rate.
+"""Training recipes: batches, optimiser, initial weights and learning rate.
 
-``paper`` is what the authors ran (section 4.1.1 and their program); ``fast`` reaches the same
-likelihood in a fraction of the time on today's machines.
+The recipe ``paper`` is what the authors ran (section 4.1.1 and their program); ``fast`` reaches the
+same likelihood in a fraction of the time on today's machines.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from phrasescore.training.optimization.optimizers import Adadelta, Adam, Optimiz
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
-# the learning rate rises over so many updates, or this share of a short run
+# the learning rate warms up over 200 updates, or over 5 % of a short run
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
-# Adam moves each weight by about the learning rate, and a sum over H weights by H times as much
+# Adam changes each weight by about the learning rate, and so a sum over H weights by H times that:
+# narrower layers tolerate a higher rate, up to four times
 _RATE_OF_WIDTH, _WIDTH, _MAX_TIMES = 2e-3, 1000, 4.0
-_SHRINKAGE = 0.1  # the authors replace a gradient that is not finite by this times the weights
+_SHRINKAGE = 0.1  # a gradient that is not finite is replaced by this times the weights
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to train.
+    """The parts of training that a recipe decides.
 
     Attributes:
         plan: Cuts one pass over the data into batches.
-        batch_size: Phrase pairs an update, unless the user says otherwise; ``None`` where it
-            depends on the table (:func:`batch_size_for`).
-        learning_rate: At its highest, unless the user says otherwise.
+        batch_size: Default number of pairs in a batch; ``None`` if it depends on the table
+            (:func:`batch_size_for`).
+        learning_rate: Default of the highest learning rate.
         mean_loss: Whether the loss of an update is the mean over words, or the sum.
-        decays: Whether the learning rate warms up and decays, or stays.
-        optimizer: How gradients change the weights.
-        initialisation: How the weights begin.
+        decays: Whether the learning rate warms up and decays, or is constant.
+        optimizer: The optimiser.
+        initialisation: How the initial weights are drawn.
         keeps_best: Whether the model is the best one evaluated, or the last.
-        plan_held_out: Cuts what is held out into batches.
-        min_share: Pairs; a smaller share of a batch leaves the matrix products too thin.
+        plan_held_out: Cuts the held-out pairs into batches.
+        min_share: Minimum number of pairs for a core; with fewer, matrix products are inefficient.
     """
 
     plan: Plan
@@ -63,9 +64,9 @@ class Recipe:
     min_share: int = 8
 
     def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
-        """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run.
+        """Return the learning rate after ``updates``, at a ``progress`` of 0 to 1 through the run.
 
-        That of a model trained further rises again from its ``begun`` updates on.
+        If a finished model is trained further, the rate warms up again after its ``begun`` updates.
         """
         if not self.decays:
             return highest
@@ -98,7 +99,7 @@ RECIPES = {
     ),
 }
 
-# For sentences; the paper's is that of Bahdanau et al. (2014), appendix B.2.
+# For sentences; `paper` follows Bahdanau et al. (2014), appendix B.2.
 SENTENCE_RECIPES = {
     "fast": dataclasses.replace(
         RECIPES["fast"],
@@ -118,9 +119,9 @@ SENTENCE_RECIPES = {
 }
 
 
-# For a text. Cho et al. (2014), 4.1.2, say of their language model how the weights begin and when
-# training ends, not how it goes: here it goes as they train everything else, with Adadelta, the
-# summed loss and 64 examples an update, which are sentences here, about a thousand n-grams.
+# For a text. Cho et al. (2014), 4.1.2, state only the initial weights of their language model and
+# when its training ends. The rest is as in their other training: Adadelta, the summed loss, and 64
+# examples an update, here sentences, which are about a thousand n-grams.
 TEXT_RECIPES = {
     "fast": dataclasses.replace(SENTENCE_RECIPES["fast"], batch_size=64, learning_rate=2e-3),
     "paper": dataclasses.replace(SENTENCE_RECIPES["paper"], batch_size=64, keeps_best=True),
@@ -133,7 +134,7 @@ _RECIPES: dict[Material, dict[str, Recipe]] = {
 
 
 def recipe_named(name: RecipeName, learns_from: Material) -> Recipe:
-    """Return a recipe for phrases, for sentences or for a text."""
+    """Return the recipe of this name for phrases, sentences or a text."""
     return _RECIPES[learns_from][name]
 
 
@@ -143,9 +144,9 @@ def recipe_of(
     """Return the recipe with the batch size and the highest learning rate in force.
 
     Args:
-        settings: What the user asked for.
-        pairs: How many pairs are trained on.
-        model: What is trained.
+        settings: The user's settings, which override the recipe's.
+        pairs: Number of pairs to train on.
+        model: Settings of the model.
     """
     recipe = recipe_named(settings.recipe, settings.learns_from)
     rate = recipe.learning_rate
@@ -159,7 +160,7 @@ def recipe_of(
 
 
 def rate_of_width(hidden: int) -> float:
-    """Return Adam's highest learning rate for so many hidden units: fewer stand a higher one.
+    """Return Adam's highest learning rate for a number of hidden units.
 
     >>> [rate_of_width(hidden) for hidden in (100, 400, 1000)]
     [0.008, 0.005, 0.002]
@@ -168,7 +169,7 @@ def rate_of_width(hidden: int) -> float:
 
 
 def batch_size_for(pairs: int) -> int:
-    """Return a batch size that leaves a small table enough updates and a large one full batches.
+    """Return a batch size that gives small tables enough updates and large tables full batches.
 
     It is a quarter of the square root of the number of pairs, as a power of two from 32 to 512.
 
@@ -179,16 +180,16 @@ def batch_size_for(pairs: int) -> int:
 
 
 def bound_gradient(values: Tensor, gradient: Tensor, norm: float, scale: float = 1.0) -> None:
-    """Scale a gradient, and then to a global norm of at most 1.
+    """Scale a gradient, then clip it to a global norm of 1.
 
-    A gradient that is not finite is replaced by a tenth of the weights, which shrinks them: the
-    authors' rule.
+    A gradient that is not finite is replaced by a tenth of the weights, which shrinks them. This is
+    the authors' rule.
 
     Args:
-        values: ``(N,)`` some of the weights.
-        gradient: ``(N,)`` theirs, changed.
-        norm: Of the whole gradient as it is.
-        scale: What it is times first.
+        values: ``(N,)`` a part of the weights.
+        gradient: ``(N,)`` their gradient, changed.
+        norm: Norm of the whole gradient before scaling.
+        scale: Factor to apply first.
     """
     if not math.isfinite(norm):
         gradient.copy_(values).mul_(_SHRINKAGE)

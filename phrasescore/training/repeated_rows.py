@@ -1,12 +1,13 @@
-"""Find equal digests among any number of them, in memory that does not grow with their number.
+"""Finding equal rows among any number of digests, in constant memory.
 
-A hash table of all digests would leave the processor's caches, and at last the memory. So the
-digests of each block are sorted by part, where a part is decided by the digest: equal ones meet in
-one part, which fits into a cache and has a hash table of its own. The results go back the same way.
+A hash table of all digests would not fit into the processor's caches, nor at some size into memory.
+Instead, the digests are partitioned: the part of a digest depends only on its value, so equal
+digests are in the same part, and a part is small enough for a hash table in a cache. Each block of
+digests is sorted by part ("dealt") when it is read, and the results are sorted back.
 
-The arrays stay on disk, in raw files that are not mapped: pages of a mapped file count as memory of
-the process that has read them, so that it would seem to grow with the table; and a full disk would
-end the process without a word.
+The arrays are raw files on disk and are not memory-mapped: the pages of a mapped file count as
+memory of the process, which would seem to grow with the table, and a full disk would kill the
+process without an error message.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from numpy.typing import DTypeLike, NDArray
 from phrasescore.runs.final_names import own_file
 from phrasescore.words.distinct_phrases import Digests, first_rows, groups_of, is_first
 
-# of an array on disk, so many rows are in memory at a time
+# rows of an array on disk that are in memory at a time
 ROWS_AT_ONCE = 1 << 20
 
 
 class DiskArray:
-    """A raw file of rows of one kind, where whatever is written becomes part of the array.
+    """An array of rows in a raw file.
 
     Args:
         path: The file.
-        kind: Of a row; ``(np.uint64, 2)`` for rows of two numbers.
-        rows: If given, the file is made anew with so many rows of zeros, to be set in any order.
+        kind: Type of a row; ``(np.uint64, 2)`` for rows of two numbers.
+        rows: If given, the file is created with this many rows of zeros, to be set in any order.
     """
 
     def __init__(self, path: Path, kind: DTypeLike, rows: int | None = None) -> None:
@@ -46,26 +47,26 @@ class DiskArray:
         return self._path.stat().st_size // self._kind.itemsize
 
     def __getitem__(self, rows: slice | EllipsisType) -> NDArray[Any]:
-        """Read some rows that follow each other, or with ``...`` all of them."""
+        """Read a slice of rows, or all rows with ``...``."""
         begin, end, _ = (slice(None) if rows is ... else rows).indices(len(self))
         with self._path.open("rb") as stream:
             stream.seek(begin * self._kind.itemsize)
             return np.fromfile(stream, self._kind, max(0, end - begin))
 
     def __setitem__(self, begin: int, rows: NDArray[Any]) -> None:
-        """Write rows from ``begin`` on."""
+        """Write rows, starting at row ``begin``."""
         with self._path.open("r+b") as stream:
             stream.seek(begin * self._kind.itemsize)
             stream.write(np.ascontiguousarray(rows, self._kind.base).data)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """Read all rows, a block at a time."""
+        """Yield all rows in blocks."""
         for begin in range(0, len(self), ROWS_AT_ONCE):
             yield self[begin : begin + ROWS_AT_ONCE]
 
 
 def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[Any]]) -> None:
-    """Write a file as ``np.save`` does: one dimension, of ``size`` numbers in several parts."""
+    """Write a one-dimensional array of ``size`` numbers like ``np.save``, part by part."""
     described = {
         "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
         "fortran_order": False,
@@ -77,22 +78,22 @@ def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[An
             stream.write(np.ascontiguousarray(part, kind).data)
 
 
-# their digests and hash table take 16 MB at most
+# the digests and the hash table of a part take at most 16 MB
 ROWS_OF_A_PART = 1 << 19
 
 
 class RepeatedRows:
-    """The rows of a file of digests, of which some are equal.
+    """Rows with digests, of which some are equal.
 
     Args:
-        digests: Those of all rows, in blocks.
-        rows: How many there are.
-        scratch: A folder for 29 bytes a row, which the next object there writes over.
-        name: Of the file of ``first``, which stays.
-        rows_of_a_part: About how many rows to hash at a time.
+        digests: The digests of all rows, in blocks.
+        rows: Number of rows.
+        scratch: A folder for files of 29 bytes per row, which the next object overwrites.
+        name: Name of the file of ``first``, which is kept.
+        rows_of_a_part: Approximate number of rows in a part.
 
     Attributes:
-        first: (rows,) bool, whether each is the first of its kind.
+        first: (rows,) bool, whether a row is the first with its digest.
     """
 
     def __init__(
@@ -104,18 +105,18 @@ class RepeatedRows:
         rows_of_a_part: int = ROWS_OF_A_PART,
     ) -> None:
         self.first = DiskArray(scratch / f"{name}.first", np.bool_, rows)
-        # these are dealt: a block after the other, its rows sorted by part
+        # dealt order: block by block, the rows of a block sorted by part
         self._digests = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
         self._order = DiskArray(scratch / "dealt.order", np.int32, rows)
         self._first = DiskArray(scratch / "dealt.first", np.bool_, rows)
         self._numbers = DiskArray(scratch / "dealt.numbers", np.int32, rows)
-        # a part after the other: the number of each row among the distinct ones of its part
+        # part by part: the number of a row's digest among the distinct digests of its part
         self._local = DiskArray(scratch / "dealt.local", np.int32, rows)
         self._borders = self._deal(digests, -(-rows // rows_of_a_part))
         self._find_first()
 
     def _deal(self, digests: Iterable[Digests], parts: int) -> NDArray[np.int64]:
-        """(blocks, parts + 1) int64: where each part of each block begins, and ends."""
+        """Sort each block by part; return (blocks, parts + 1) the borders of the parts."""
         borders, begin = [], 0
         for block in digests:
             part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)
@@ -138,7 +139,7 @@ class RepeatedRows:
             self.first[rows.start] = self._in_order(self._first, rows)
 
     def numbers(self) -> Iterator[NDArray[np.int32]]:
-        """Number what is distinct 0, 1, 2 ... in order of appearance; yield those of the rows."""
+        """Number distinct digests 0, 1, 2, ... in order of appearance; yield the rows' numbers."""
         count = 0
         for rows in self._blocks():
             numbers = count + np.cumsum(self.first[rows], dtype=np.int32)
@@ -159,7 +160,7 @@ class RepeatedRows:
             yield slice(int(borders[0]), int(borders[-1]))
 
     def _parts(self) -> Iterator[list[slice]]:
-        """Yield where the rows of each part are, in order."""
+        """Yield the dealt positions of each part: a slice for each block."""
         for part in range(self._borders.shape[1] - 1):
             yield [slice(int(ends[part]), int(ends[part + 1])) for ends in self._borders]
 

@@ -1,4 +1,4 @@
-"""One training run from what it reads to a model folder: what ``phrasescore train`` does."""
+"""One run of ``phrasescore train``, from the input files to the model folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +19,8 @@ from phrasescore.model.folder import (
     CURVES,
     is_model_folder,
     load_model,
-    put_right,
-    refuse_others,
+    recover,
+    refuse_foreign,
     save_model,
 )
 from phrasescore.model.kinds import build
@@ -37,7 +38,7 @@ from phrasescore.training.evaluation import (
     frequency_nll,
     normalisers,
     refuse_divergence,
-    warning_of,
+    short_run_warning,
 )
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.process_group import Processes
@@ -48,19 +49,25 @@ from phrasescore.training.work_folder import (
     LATEST,
     PAIRS,
     SETTINGS,
+    asks_for_more,
     finished_state,
-    go_on_or_begin,
     is_begun,
-    is_longer_asked,
+    prepare_work,
     remove_work,
 )
 
-# dropout moves ln Z, which is put right over this many sentences that were trained on
+# dropout shifts ln Z; after training its mean is measured on this many training sentences
 _SENTENCES_TO_CENTRE = 1000
-_LEAST_FOR_BF16 = 32_000  # pairs of a batch times hidden units
-_LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
-# what an earlier call has left under the model's name: a model to train further, or a whole one
-_NOTHING, _SHORTER, _TRAINED = range(3)
+_MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; smaller products gain nothing
+_LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
+
+
+class _Earlier(IntEnum):
+    """What an earlier run has left under the model's name."""
+
+    NOTHING = 0
+    EXTENDABLE = 1  # a model to be trained further
+    TRAINED = 2  # exactly the model that is asked for
 
 
 def train_model(settings: TrainingSettings) -> None:
@@ -69,9 +76,9 @@ def train_model(settings: TrainingSettings) -> None:
     Raises:
         SettingsError: The settings contradict each other, or something would be overwritten.
         ResumeError: The model, finished or not, was begun with other settings, or another process
-            trains it.
+            is training it.
         PhraseTableError: The table breaks its format.
-        InterruptedWorkError: A signal came; the state is saved.
+        InterruptedWorkError: A signal arrived; the state is saved.
     """
     settings.check()
     device = choose_device(settings.device)
@@ -90,7 +97,7 @@ def train_model(settings: TrainingSettings) -> None:
 
 @contextlib.contextmanager
 def _place_for(model: Path, work: Path) -> Iterator[None]:
-    """Have the model's place to ourselves; a refused run leaves nothing there."""
+    """Lock the model's name; a run that is refused leaves nothing behind."""
     made = [folder for folder in model.absolute().parents if not folder.exists()]
     model.parent.mkdir(parents=True, exist_ok=True)
     begun = False
@@ -98,7 +105,7 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
         with held(model), only_regular_files(work):
             for path in (model, work):
                 remove_parts(path)
-            put_right(model)
+            recover(model)
             begun = is_begun(work)
             try:
                 yield
@@ -114,26 +121,26 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
 
 
 def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
-    say: Callable[[str], None] = _say if processes.leads else _say_nothing
+    say: Callable[[str], None] = _say if processes.leads else lambda text: None
     work = settings.work_folder
     precision = _precision(settings, device)
     asked: dict[str, Any] = {}
-    earlier = _NOTHING
+    earlier = _Earlier.NOTHING
     if processes.leads:
         again = all(can_be_read_again(path) for path in settings.files)
         digest = " ".join(sha256_of(path) for path in settings.files) if again else None
         asked = settings.asked(precision, digest)
         earlier = _earlier_model(settings, asked)
-        if earlier == _TRAINED:
+        if earlier is _Earlier.TRAINED:
             say(
                 f"{settings.model}/ is trained already, with the same options and input; a larger "
                 "--max-time or --max-epochs trains it further"
             )
         else:
             _encode(settings, asked)
-    # the others wait here for the encoded pairs
-    earlier = int(processes.agree(float(earlier)))
-    if earlier == _TRAINED:
+    # the other processes wait here until the leading one has encoded the pairs
+    earlier = _Earlier(int(processes.agree(earlier)))
+    if earlier is _Earlier.TRAINED:
         return
     pairs = load_pairs(work / PAIRS).in_direction(settings.direction or "source-target")
     for line in pairs.described():
@@ -150,8 +157,8 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
-    elif earlier == _SHORTER:
-        trainer.go_on_from(
+    elif earlier is _Earlier.EXTENDABLE:
+        trainer.extend(
             load_model(settings.model).model.state_dict(),
             finished_state(settings.model),
             settings.model / CURVES,
@@ -175,10 +182,6 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _say_nothing(text: str) -> None:
-    pass
-
-
 def _unit(settings: TrainingSettings) -> str:
     return "sentences" if settings.learns_from == "text" else "pairs"
 
@@ -192,39 +195,39 @@ def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf1
 
 
 def _is_small(settings: TrainingSettings, pairs: int) -> bool:
-    """Tell whether products end before it has paid to convert what they multiply to bfloat16."""
+    """Tell whether matrix products are too small to gain from the conversion to bfloat16."""
     hidden = settings.model_settings(2, 2).hidden
     rows = settings.batch_size or batch_size_for(pairs)
-    return settings.learns_from == "phrases" and rows * hidden < _LEAST_FOR_BF16
+    return settings.learns_from == "phrases" and rows * hidden < _MIN_FOR_BF16
 
 
-def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> int:
-    """Tell whether a model is there that is asked for, or may be trained further; refuse others."""
+def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
+    """Find out what an earlier run has left; refuse to replace anything else."""
     model, work = settings.model, settings.work_folder
-    found = _NOTHING
-    # automatic precision is another one on another machine
+    found = _Earlier.NOTHING
+    # `auto` may choose another precision on another machine
     any_precision = settings.precision == "auto"
     if settings.overwrite:
         remove_work(work)
     elif not (work / SETTINGS).exists():
         if is_model_folder(model):
-            found = _SHORTER
-            if not is_longer_asked(model, asked, any_precision=any_precision):
+            found = _Earlier.EXTENDABLE
+            if not asks_for_more(model, asked, any_precision=any_precision):
                 remove_work(work)
-                return _TRAINED
+                return _Earlier.TRAINED
     elif not (work / LATEST).exists() and is_model_folder(model):
-        # killed before its first checkpoint: a longer run of this model, or one to replace it
+        # a kill before the first checkpoint: the run either extended this model or replaces it
         with contextlib.suppress(ResumeError, SettingsError):
-            if is_longer_asked(model, asked, any_precision=any_precision):
-                found = _SHORTER
-    refuse_others(model)
+            if asks_for_more(model, asked, any_precision=any_precision):
+                found = _Earlier.EXTENDABLE
+    refuse_foreign(model)
     return found
 
 
 def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
-    """Make the work folder ready, and encode the input there unless an earlier run did."""
+    """Prepare the work folder, and encode the input there unless an earlier run did."""
     work, folder = settings.work_folder, settings.work_folder / PAIRS
-    go_on_or_begin(work, asked)
+    prepare_work(work, asked)
     encoding = PairSettings(*settings.shortlists, factor=settings.factor or 0)
     with full_disk_named(folder):
         if settings.learns_from == "phrases":
@@ -239,16 +242,16 @@ def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
             )
     if asked[INPUT] is not None:
         return
-    # what comes through a pipe is known when it is encoded
+    # the digest of a pipe is that of its encoded content
     digests = "".join(sha256_of(path) for path in sorted(folder.iterdir()))
     asked[INPUT] = hashlib.sha256(digests.encode()).hexdigest()
-    go_on_or_begin(work, asked)
+    prepare_work(work, asked)
 
 
 def _held_out(
     settings: TrainingSettings, pairs: int, say: Callable[[str], None]
 ) -> tuple[int, int]:
-    """Return how many pairs to hold out by source and at random: of a small table only a few."""
+    """Return the numbers of pairs to hold out by source and at random, fewer of a small table."""
     limit, asked = pairs // _LARGEST_HELD_OUT_SHARE, settings.held_out_of(pairs)
     sources, others = (min(wanted, limit) for wanted in asked)
     if (sources, others) != asked:
@@ -262,7 +265,7 @@ def _held_out(
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:
-    """Return a model with its initial weights."""
+    """Return a model with initial weights."""
     sizes = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
     model = build(settings.model_settings(*sizes))
     recipe = recipe_named(settings.recipe, settings.learns_from)
@@ -275,7 +278,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
 
 
 def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    """Say how well the model does, and write its folder."""
+    """Report how well the model predicts held-out pairs, and write its folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
     pairs, plan = trainer.pairs, trainer.recipe.plan_held_out
     rows = trainer.split.training
@@ -327,13 +330,13 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
 def _warn(
     trainer: Trainer, held_out: Sequence[HeldOutFigure | None], say: Callable[[str], None]
 ) -> None:
-    """Say so if the run was too short to teach the model anything."""
+    """Print a warning if the run was too short for the model to learn anything."""
     parts, compared = trainer.split, None
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
         if figure is not None and compared is None:
             known = frequency_nll(trainer.pairs.target, parts.training, rows)
             compared = figure.nll, known
-    warning = warning_of(
+    warning = short_run_warning(
         trainer.passes,
         compared,
         timed=trainer.settings.max_time is not None,

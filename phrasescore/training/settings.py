@@ -34,24 +34,24 @@ from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 T = TypeVar("T")
 RecipeName = Literal["fast", "paper"]
 
-INPUT = "sha256 of the input"  # among what a run was asked for
+INPUT = "sha256 of the input"  # a key of `TrainingSettings.asked`
 DEFAULT_EPOCHS = 10
-MAX_LENGTH = 50  # words of a sentence to learn from, the larger of the paper's two
-HELD_OUT_SHARE_OF_TEXT = 1000  # of a text one sentence in so many, as in the paper
+MAX_LENGTH = 50  # words of a training sentence, the larger of the paper's two limits
+HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in this many, as in the paper
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """The values of options that the user leaves to the recipe.
+    """Default values of options that depend on recipe and material.
 
     Attributes:
-        patience: Evaluations without gain that end a run; 0: none do.
-        held_out_sources: Pairs held out by source; of a text the fewest sentences.
-        held_out_pairs: Pairs held out at random. A sentence stands in few pairs, so those drawn by
-            source and at random would be much the same.
+        patience: Number of evaluations without gain that end a run; 0: no limit.
+        held_out_sources: Number of pairs held out by source; of a text the minimum of sentences.
+        held_out_pairs: Number of pairs held out at random; 0 for sentences, of which almost all
+            occur once, so that pairs drawn by source and at random would be alike.
         dropout: Share of the units.
         label_smoothing: Share of the probability.
-        evaluations: In a run; ``None`` after each pass.
+        evaluations: Number of evaluations in a run; ``None``: one after each pass.
         shortlist: Words of each side.
     """
 
@@ -64,8 +64,8 @@ class Defaults:
     shortlist: int = SHORTLIST_WORDS
 
 
-# The authors of the translation models held nothing out and never stopped early; their language
-# model stops after 10 passes without gain.
+# In the papers, translation models hold nothing out and never stop early; the language model stops
+# after 10 passes without gain.
 DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
     ("phrases", "fast"): Defaults(patience=5, held_out_sources=5000, held_out_pairs=5000),
     ("phrases", "paper"): Defaults(),
@@ -94,9 +94,9 @@ _SHORTLIST_DEFAULT = (
 
 Often = Annotated[int, Between(1, 10**9)]
 OftenOrNever = Annotated[int, Between(0, 10**9)]
-# units of a layer; a square matrix of them has a thousand million weights
+# units of a layer; a square matrix of the maximum has 2^30 weights
 Units = Annotated[int, Between(1, 1 << 15)]
-# pairs, sentences, words of a list: as many as a corpus has
+# pairs, sentences or words of a shortlist
 Items = Annotated[int, Between(1, 10**12)]
 ItemsOrNone = Annotated[int, Between(0, 10**12)]
 Share = Annotated[float, Between(0, 1, below=True)]
@@ -107,28 +107,28 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
     """Declare a field that is an option of ``train``.
 
     Args:
-        default: If the option is not given; ``None`` where the default depends on other settings.
-        text: Its help.
-        of: The attribute of :class:`Kind` that says which kinds have the option; ``None``: all.
-        more: For click.
+        default: Value if the option is not given; ``None`` if it depends on other settings.
+        text: Help text.
+        of: Attribute of :class:`Kind` that tells which kinds have the option; ``None``: all kinds.
+        more: Further arguments for click.
     """
     return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
-    """Declare a setting of the model that is an option; kinds without the setting refuse it."""
+    """Declare an option that sets the model's setting of the same name, for kinds that have it."""
     click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What the user of ``train`` asked for; ``None`` where the default depends on something else.
+    """The arguments and options of ``train``; ``None`` for a default that depends on others.
 
-    :meth:`in_force` fills in what the kind of model, the recipe and the pairs decide.
+    :meth:`in_force` fills in the defaults that the kind of model and the recipe decide.
 
     Attributes:
-        inputs: What to learn from: as many files as the kind reads.
+        inputs: The files to learn from, as many as the kind reads.
         model: The folder to write.
     """
 
@@ -208,7 +208,7 @@ class TrainingSettings:
         "NAME",
     )
     phrase_length: Annotated[int, Between(1, 1000)] | None = _size(
-        "Words that a feed-forward phrase model reads and writes at most.  "
+        "Maximum length of phrases of a feed-forward phrase model.  "
         f"[default: {_FEED_FORWARD.phrase_length}]"
     )
     formulation: Formulation | Reading | None = _size(
@@ -304,14 +304,14 @@ class TrainingSettings:
     overwrite: bool = _option(False, "Start again, whatever is there; replaces a model.")
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot be meant."""
+        """Refuse numbers out of bounds."""
         check_bounds(self)
 
     def check(self) -> None:
-        """Refuse files and options that the kind of model does not have, before any is read.
+        """Check files and options before any file is read.
 
         Raises:
-            SettingsError: The kind does not have an option, or options contradict each other.
+            SettingsError: The kind of model does not have an option, or options contradict.
         """
         kind = self.model_kind
         if len(self.inputs) != len(kind.inputs):
@@ -345,35 +345,35 @@ class TrainingSettings:
                     path=path,
                     remedy="write its content to a file",
                 )
-        self.model_settings(2, 2)  # a value that no model knows, before hours of reading
+        self.model_settings(2, 2)  # refuses invalid values before hours of reading
 
     @property
     def model_kind(self) -> Kind:
-        """The kind of model asked for.
+        """The kind of model.
 
         Raises:
-            SettingsError: There is none of this name.
+            SettingsError: There is no kind of this name.
         """
         return kind_named(self.kind)
 
     @property
     def learns_from(self) -> Material:
-        """What the kind learns from: phrases, sentences or a text."""
+        """The material that the kind learns from: phrases, sentences or a text."""
         return self.model_kind.learns_from
 
     @property
     def defaults(self) -> Defaults:
-        """What holds where the user says nothing."""
+        """The defaults of this material and recipe."""
         return DEFAULTS[self.learns_from, self.recipe]
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files that are read."""
+        """All input files."""
         return (*self.inputs, *self.held_out_text)
 
     @property
     def work_folder(self) -> Path:
-        """Where the state of the run is until the model is whole."""
+        """The folder of the run's state until the model is complete."""
         return self.model.with_name(f"{self.model.name}.training")
 
     @property
@@ -384,17 +384,17 @@ class TrainingSettings:
 
     @property
     def length_limit(self) -> int:
-        """The maximum of words of a sentence to learn from."""
+        """Maximum number of words of a training sentence."""
         return self.max_length or MAX_LENGTH
 
     @property
     def held_out(self) -> tuple[int, int]:
-        """Pairs to hold out by source, and drawn at random, as far as the input does not decide."""
+        """Numbers of pairs to hold out by source and at random, before the input is known."""
         if self.held_out_text:
             return 0, 0
         usual = self.defaults
         if self.learns_from == "text":
-            # all sentences that are the same go together, as pairs of one source do
+            # equal sentences are held out together, like the pairs of one source
             return _given(self.held_out_pairs, usual.held_out_sources), 0
         return (
             _given(self.held_out_sources, usual.held_out_sources),
@@ -402,20 +402,20 @@ class TrainingSettings:
         )
 
     def held_out_of(self, pairs: int) -> tuple[int, int]:
-        """Return how many pairs to hold out by source, and drawn at random, of so many."""
+        """Return the numbers of pairs to hold out by source and at random, of ``pairs`` pairs."""
         sources, others = self.held_out
         if self.learns_from == "text" and not self.held_out_text and self.held_out_pairs is None:
             sources = max(sources, pairs // HELD_OUT_SHARE_OF_TEXT)
         return sources, others
 
     def in_force(self) -> TrainingSettings:
-        """Return the settings with what the kind and the recipe decide about the training.
+        """Return the settings of the training with the defaults of kind and recipe filled in.
 
-        Only ``evaluations`` may be ``None`` then: what is held out is scored after each pass.
+        Of these only ``evaluations`` may still be ``None``: one evaluation after each pass.
         """
         usual, epochs = self.defaults, self.max_epochs
         patience = _given(self.patience, usual.patience)
-        # the paper's training of a language model, scored after each pass, has an end of its own
+        # the paper's training of a language model ends by patience alone
         ends_itself = usual.evaluations is None and patience
         if epochs is None and self.max_time is None and not ends_itself:
             epochs = DEFAULT_EPOCHS
@@ -429,7 +429,7 @@ class TrainingSettings:
         )
 
     def record(self) -> dict[str, Any]:
-        """Return how a model was trained, for its provenance."""
+        """Return the settings of the training for the model's provenance."""
         names = (
             *("recipe", "learns_from", "max_epochs", "batch_size", "learning_rate"),
             *("held_out_sources", "held_out_pairs", "evaluations", "patience"),
@@ -438,11 +438,11 @@ class TrainingSettings:
         return {"max_seconds": self.max_time, **{name: getattr(self, name) for name in names}}
 
     def asked(self, precision: str, digest: str | None) -> dict[str, Any]:
-        """Return all that the weights depend on, as JSON values.
+        """Return everything that the weights depend on, as JSON values.
 
         Args:
-            precision: Of the matrix products.
-            digest: Of the files; ``None`` where one is a pipe and has not been read yet.
+            precision: Precision of the matrix products.
+            digest: Digest of the input; ``None`` while a pipe has not been read yet.
         """
         settings, kind = self.in_force(), self.model_kind
         names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]
@@ -466,7 +466,7 @@ class TrainingSettings:
         """Return the settings of the model to train.
 
         Raises:
-            SettingsError: A value is none that the kind knows.
+            SettingsError: A value is invalid for the kind.
         """
         kind = self.model_kind
         values = {
@@ -479,7 +479,7 @@ class TrainingSettings:
 
     @property
     def _sizes(self) -> dict[str, Any]:
-        """The settings of the model that were asked for, and those that the recipe brings."""
+        """The model's settings from the command line and from the recipe."""
         kind = self.model_kind
         given = {
             each.name: getattr(self, each.name)

@@ -1,12 +1,12 @@
-"""What a killed or an earlier run of ``train`` has left: its work folder, or a finished model.
+"""The work folder of a training run, and continuing from it or from a finished model.
 
-``MODEL.training/`` beside the model to come holds ``settings.json``, which is written first, the
-encoded pairs, the curve and two checkpoints: the latest state and the best model so far. Each file
-is replaced in one step. Checkpoints are torch files read with ``weights_only``, so a stranger's
-file can do no harm.
+``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
+curve and two checkpoints: the latest state and the best model so far. Each file is replaced
+atomically. Checkpoints are torch files read with ``weights_only``, so a stranger's file cannot run
+code.
 
-A folder with anything else in it is somebody's, and stays as it is. To be removed, the folder
-leaves its name at once; what a kill leaves of it then is a part, which the next run sweeps away.
+A folder with foreign files in it is never touched. To be removed, a work folder is first renamed to
+a temporary name; if a kill interrupts its removal, the next run removes the rest.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _LIMITS = ("max_epochs", "max_seconds")
 
 @dataclass
 class TrainingState:
-    """How far a run has come.
+    """The progress of a run.
 
     Attributes:
-        epoch: The pass over the data under way, from 0.
-        position: Batches of this pass already trained on.
-        updates: Updates so far, over all passes.
-        begun: Of these, updates of a finished model that is trained further: the optimiser
-            remembers nothing of them.
-        words: Target words and final </s> trained on so far.
-        seconds: Time spent training so far, over all resumed runs.
-        evaluations: Evaluations so far.
-        best_nll: The lowest held-out figure so far.
-        since_best: Evaluations since then.
-        loss: Loss summed since the last evaluation, and over how many words (``loss_words``).
+        epoch: Number of the current pass over the data, from 0.
+        position: Number of batches of this pass that are done.
+        updates: Number of updates over all passes.
+        begun: Number of updates of the finished model that is being trained further; the
+            optimiser's moments do not cover them.
+        words: Number of target words trained on, </s> included.
+        seconds: Seconds of training over all resumed runs.
+        evaluations: Number of evaluations.
+        best_nll: Lowest held-out nats per word.
+        since_best: Number of evaluations since ``best_nll``.
+        loss: Sum of the loss since the last evaluation, over ``loss_words`` words.
     """
 
     epoch: int = 0
@@ -82,24 +82,27 @@ def save_checkpoint(
     path: Path,
     state: TrainingState,
     weights: dict[str, torch.Tensor],
-    optimizer: dict[str, Any] | None = None,
+    moments: torch.Tensor | None = None,
 ) -> None:
     """Write a checkpoint atomically.
 
     Args:
-        path: Its file.
-        state: How far the run has come.
+        path: The file.
+        state: Progress of the run.
         weights: The model's ``state_dict``.
-        optimizer: The optimiser's ``state_dict``; left out for a model that only is kept.
+        moments: The optimiser's moments; ``None`` for the best model, which is not resumed.
     """
     buffer = io.BytesIO()
+    optimizer = None if moments is None else {"moments": moments}
     content = {"state": dataclasses.asdict(state), "weights": weights, "optimizer": optimizer}
     torch.save(content, buffer)
     write_atomically(path, buffer.getvalue())
 
 
-def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor], Any]:
-    """Read a checkpoint: state, weights, and the optimiser's ``state_dict`` or ``None``.
+def load_checkpoint(
+    path: Path,
+) -> tuple[TrainingState, dict[str, torch.Tensor], torch.Tensor | None]:
+    """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
 
     Raises:
         ResumeError: It is missing, damaged or not a checkpoint.
@@ -107,18 +110,19 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     with another_refused(path), open_regular(path) as stream:
         content = torch.load(stream, map_location="cpu", weights_only=True)
         state = from_mapping(TrainingState, content["state"], where="state")
-        return state, content["weights"], content["optimizer"]
+        optimizer = content["optimizer"]
+        return state, content["weights"], None if optimizer is None else optimizer["moments"]
 
 
 @contextlib.contextmanager
 def another_refused(path: Path) -> Iterator[None]:
-    """Say of whatever goes wrong with a checkpoint's content that it is not a usable one.
+    """Turn errors about a checkpoint's content into a `ResumeError`.
 
     Args:
-        path: Its file.
+        path: The checkpoint's file.
 
     Raises:
-        ResumeError: It is missing, damaged, not a checkpoint, or that of another model.
+        ResumeError: The checkpoint is missing, damaged, or belongs to another model.
     """
     try:
         yield
@@ -138,10 +142,10 @@ _DAMAGES = (
 
 
 def is_begun(work: Path) -> bool:
-    """Tell whether an earlier run has left its work folder, possibly before it said what it is.
+    """Tell whether an earlier run has left a work folder, perhaps without its settings yet.
 
     Raises:
-        ResumeError: Something else is there.
+        ResumeError: Something else has this name.
     """
     if not os.path.lexists(work):
         return False
@@ -159,10 +163,10 @@ def is_begun(work: Path) -> bool:
 
 
 def known_settings(work: Path) -> dict[str, Any] | None:
-    """Return what the run of a work folder was asked for; ``None`` if it has not said it yet.
+    """Return the settings of a work folder's run; ``None`` if they were not written yet.
 
     Raises:
-        ResumeError: The file is damaged, or no run has written it.
+        ResumeError: The file is damaged, or was not written by a run.
     """
     try:
         known = read_object(work / SETTINGS)
@@ -179,14 +183,14 @@ def remove_work(work: Path) -> None:
     """Remove a work folder.
 
     Raises:
-        ResumeError: Something is in it that no run has written; then it stays.
+        ResumeError: A foreign file is in it; then the folder stays.
     """
     if not is_begun(work):
         return
     gone = part_path(work)
     work.rename(gone)
     try:
-        # what came into it meanwhile has moved along, and must move back
+        # a foreign file that appeared meanwhile was renamed as well, and must return
         is_begun(gone)
     except ResumeError as error:
         gone.rename(work)
@@ -213,21 +217,21 @@ def _foreign(work: Path, why: str) -> ResumeError:
     )
 
 
-def is_longer_asked(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> bool:
-    """Compare a finished model with the one that is asked for.
+def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> bool:
+    """Compare a finished model with the settings of a new run.
 
     Args:
-        model: Its folder.
-        asked: All that its weights depend on.
-        any_precision: Whether it may have been trained in another precision.
+        model: The model's folder.
+        asked: Everything that the new run's weights depend on.
+        any_precision: Whether a difference in precision is allowed.
 
     Returns:
-        Whether it is to be trained further: more epochs or more time are asked for, and all else
-        is the same. Otherwise it is the one that is asked for.
+        Whether the new run asks for more epochs or more time, all else being equal; otherwise it
+        asks for exactly this model.
 
     Raises:
-        ResumeError: It has other settings or another input.
-        SettingsError: It does not say what was asked for, or its input came through a pipe.
+        ResumeError: The model has other settings or another input.
+        SettingsError: The model's settings are unknown, or its input came through a pipe.
     """
     remedy = "--overwrite replaces it; with more --max-time or --max-epochs it is trained further"
     try:
@@ -250,7 +254,7 @@ def is_longer_asked(model: Path, asked: Mapping[str, Any], *, any_precision: boo
 
 
 def finished_state(model: Path) -> TrainingState:
-    """Return how far the run of a finished model came; its weights count as the best so far."""
+    """Return the final progress of a finished model's run."""
     record = read_object(model / PROVENANCE)
     done = record["training"]
     figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
@@ -265,13 +269,13 @@ def finished_state(model: Path) -> TrainingState:
     )
 
 
-def go_on_or_begin(work: Path, asked: Mapping[str, Any]) -> None:
-    """Find a work folder in the state of an earlier run, or make it ready for a new one.
+def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:
+    """Prepare a work folder to continue an earlier run or to begin a new one.
 
     Args:
-        work: The folder; if there is one, it is that of a training run.
-        asked: All that the weights depend on; the digest of the input is ``None`` where it comes
-            through a pipe and is not known yet.
+        work: The folder; if it exists, it belongs to a training run.
+        asked: Everything that the weights depend on; the input's digest is ``None`` while a pipe
+            has not been read yet.
 
     Raises:
         ResumeError: The earlier run had other settings or another input.

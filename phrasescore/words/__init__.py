@@ -6,5 +6,6 @@ from typing import Literal
 SHORTLIST_WORDS = 15_000
 # section 4.1 of Bahdanau et al. (2014), for models of sentences with the paper's recipe
 PAPER_SENTENCE_WORDS = 30_000
-# what a model gives a word outside its shortlist: p(<unk>), the sum over all of them, or its share
+# the probability of a word outside the shortlist: the whole p(<unk>), which is the sum over all
+# such words, or the word's share of it
 Unknown = Literal["whole", "share"]

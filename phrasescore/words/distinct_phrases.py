@@ -1,12 +1,10 @@
-"""Which phrases occur again: 128-bit digests and a hash table of them.
+"""Repeated phrases, found by 128-bit digests in a hash table.
 
-A table need not be sorted. Two different phrases share a digest with probability 2^-128, so among
-10^8 phrases a wrong match has a chance of about 10^-23.
+A table need not be sorted. Two different phrases share a digest with probability 2^-128, so a wrong
+match among 10^8 phrases has a probability of about 10^-23.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +20,12 @@ _SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 
 
 @compiled
-def phrase_digests(types: Any, offsets: Any) -> Any:
+def phrase_digests(types: NDArray[np.int32], offsets: Rows) -> Digests:
     """Digest every phrase.
 
     Args:
         types: (tokens,) int32, word numbers, one phrase after the other.
-        offsets: (N + 1,) int64, where each phrase begins.
+        offsets: (N + 1,) int64, the begin of each phrase.
 
     Returns:
         (N, 2) uint64.
@@ -45,7 +43,7 @@ def phrase_digests(types: Any, offsets: Any) -> Any:
 
 
 @compiled
-def pair_digests(sources: Any, targets: Any) -> Any:
+def pair_digests(sources: Digests, targets: Digests) -> Digests:
     """Digest every pair from the digests of its two phrases; all (N, 2) uint64."""
     digests = np.empty((len(sources), 2), np.uint64)
     for row in range(len(sources)):
@@ -61,7 +59,7 @@ def first_rows(digests: Digests) -> Rows:
         digests: (N, 2) uint64.
 
     Returns:
-        (N,) int64; a row that is its own first row is the first of its kind.
+        (N,) int64; a row that is its own first row is the first with its digest.
 
     >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
     [0, 1, 0]
@@ -74,7 +72,7 @@ def first_rows(digests: Digests) -> Rows:
 
 @compiled
 def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) -> None:
-    """Look every row up in a hash table of rows, ``slots``, with open addressing."""
+    """Look up every row in ``slots``, a hash table of rows with open addressing."""
     mask = np.uint64(slots.size - 1)
     for row in range(len(digests)):
         slot = digests[row, 0] & mask
@@ -88,12 +86,12 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 
 
 def is_first(first: Rows) -> NDArray[np.bool_]:
-    """(N,) bool, whether each row is the first of its kind."""
+    """Return (N,) bool: whether each row is the first with its digest."""
     return first == np.arange(len(first))
 
 
 def groups_of(first: Rows) -> NDArray[np.int32]:
-    """Number the distinct phrases 0, 1, 2 ... in order of appearance, and give each row its number.
+    """Return each row's number when distinct phrases are numbered 0, 1, 2 ... as they appear.
 
     >>> groups_of(np.array([0, 1, 0, 3])).tolist()
     [0, 1, 0, 2]

@@ -1,7 +1,7 @@
-"""Hashes that compiled code shares, and the hash table from pairs of ids to what belongs to them.
+"""Hash functions for compiled code, and a hash table with pairs of ids as keys.
 
-A table of pairs is an array of records whose field ``key`` holds a pair; the other fields are its
-user's. Collisions go to the next slot (open addressing), so there must always be a free one.
+A table is an array of records whose field ``key`` holds a pair; the caller defines the other
+fields. Collisions go to the next slot (open addressing), so there must always be a free slot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import Records, borrowed, compiled
 
-# where `hash_bytes` starts
+# the initial digest of `hash_bytes`
 HASH_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -33,7 +33,7 @@ def hash_byte(digest: Any, byte: int) -> Any:
 
 @compiled
 def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
-    """Add ``data[at:end]`` to a digest; its low bits want mixing."""
+    """Add ``data[at:end]`` to a digest, whose low bits still need mixing."""
     for i in range(at, end):
         digest = hash_byte(digest, data[i])
     return digest
@@ -57,17 +57,17 @@ def splitmix(value: Any) -> Any:
 
 @compiled
 def pair_key(first: int, second: int) -> np.uint64:
-    """Return two ids as one number; that of (0, 0) marks a free slot and is no key."""
+    """Return two ids as one number; the number of (0, 0) marks a free slot and is not a key."""
     return (np.uint64(first) << _SHIFT_32) | np.uint64(second)
 
 
 @compiled
 def find_pair(slots: Records, key: np.uint64) -> int:
-    """Return the slot that holds ``key``, or the free one where it would go."""
+    """Return the slot that holds ``key``, or the free slot for it."""
     slots = borrowed(slots)
     digest = key * PAIR_FACTOR
     digest = (digest ^ (digest >> _SHIFT_32)) * PAIR_FACTOR
-    # the upper half of the digest, scaled to the number of slots, which may be any
+    # scale the upper half of the digest to the number of slots, which need not be a power of two
     slot = np.int64(((digest >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
     while slots[slot].key != key and slots[slot].key != _FREE:
         slot += 1
@@ -78,7 +78,7 @@ def find_pair(slots: Records, key: np.uint64) -> int:
 
 @compiled
 def move_pairs(old: Records, new: Records) -> None:
-    """Copy all records of a table to a larger one, which is empty."""
+    """Copy all records of a table to a larger, empty one."""
     old, new = borrowed((old, new))
     for slot in range(old.size):
         if old[slot].key != _FREE:

@@ -1,7 +1,7 @@
-"""Whether a model knows the words of a phrase table: a look at the table's first lines.
+"""Checks that a model knows the words of a phrase table, judged by the table's first lines.
 
-A model of the wrong language gives no error anywhere: nearly every word is ``<unk>`` to it. Numbers
-and punctuation are the same in many languages, so only words with a letter count.
+A model of the wrong language causes no error anywhere: nearly every word is ``<unk>`` to it.
+Numbers and punctuation are the same in many languages, so only words with a letter count.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
 _PIPES = b"|||"
-FEW = 0.5  # a model that knows less can hardly tell good translations from bad ones
+MIN_SHARE = 0.5  # a model that knows less can hardly tell good translations from bad ones
 
 
 @dataclass(frozen=True)
 class KnownWords:
-    """How much of the beginning of a table a model knows.
+    """The shares of a table's first words that a model knows.
 
     Args:
         table: The table.
@@ -36,13 +36,13 @@ class KnownWords:
 
     @property
     def is_of_the_source(self) -> bool:
-        """Whether the model seems to be one of the language that is translated."""
-        return self.target < min(FEW, self.source)
+        """Whether the model seems to be a model of the source language."""
+        return self.target < min(MIN_SHARE, self.source)
 
     @property
     def problem(self) -> str:
-        """What is wrong with that, if anything; a part of a sentence."""
-        if self.target >= FEW:
+        """The problem, if any, as a part of a sentence."""
+        if self.target >= MIN_SHARE:
             return ""
         said = f"it knows {self.target:.0%} of the words on the target side of {self.table}"
         if self.is_of_the_source:
@@ -51,19 +51,19 @@ class KnownWords:
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """The remedy for the problem."""
         if self.is_of_the_source:
             return "train it on the target side of the parallel text"
         return "see that its training text has the language, tokenisation and case of the table"
 
 
-def warning_of(*unknown: float) -> str:
-    """Return a line of warning if a model does not know most words of a text; else nothing.
+def unknown_warning(*unknown: float) -> str:
+    """Return a warning if a model does not know most words of a text, otherwise an empty string.
 
     Args:
-        unknown: The share of the tokens of each side that it does not know.
+        unknown: The share of unknown tokens, of one side or of each side.
     """
-    if max(unknown) <= 1 - FEW:
+    if max(unknown) <= 1 - MIN_SHARE:
         return ""
     return (
         "warning: the model does not know most of these words, so what it says is worth little: "
@@ -76,8 +76,8 @@ def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownW
 
     Args:
         table: In text form, plain or gzip.
-        words: What the model knows.
-        factor: Which factor of a word it knows.
+        words: The vocabulary.
+        factor: The factor of a token that it knows.
 
     Raises:
         InputError: The table cannot be read.
@@ -105,7 +105,7 @@ def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> f
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():
-        # a token with too few factors is for others to refuse
+        # other code refuses tokens with too few factors
         word = b"".join(token.split(b"|")[factor : factor + 1])
         if any(letter.isalpha() for letter in word.decode("utf-8", "replace")):
             total += count

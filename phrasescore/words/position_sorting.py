@@ -1,7 +1,7 @@
 """Positions of a text sorted by the words around them: a suffix array of bounded depth.
 
-Several words fit in one 64-bit key. Positions are sorted by one key after the other, the one that
-counts least first; each later sort keeps the order of equal keys.
+Several words fit into a 64-bit key. Positions are sorted by one key after the other, beginning with
+the least significant one; each later sort is stable, like the passes of a radix sort.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def sorted_by_words(
     """Sort positions by the words at some offsets from them.
 
     Args:
-        ids: The text as word ids, which reaches as far as the offsets do.
-        positions: What to sort, ascending, int32.
+        ids: The text as word ids, with room for all offsets.
+        positions: The positions to sort, ascending, int32.
         vocabulary: One more than the largest id.
-        offsets: Where the words stand, the one that counts most first.
+        offsets: The offsets of the words to sort by, the most significant one first.
 
     Returns:
-        The positions in order; and how many of these words, from the first on, each shares with
-        the one before it, of the same shape.
+        The sorted positions; and for each, how many of these words, from the first on, it shares
+        with the position before it.
 
     >>> ids = np.array([1, 2, 1, 1], np.int32)
     >>> sorted_by_words(ids, np.arange(3, dtype=np.int32), 3, [0, 1])
@@ -38,14 +38,14 @@ def sorted_by_words(
     at_once = _KEY_BITS // bits
     parts = [offsets[first : first + at_once] for first in range(0, len(offsets), at_once)]
     for part in reversed(parts):
-        # numpy's fastest sort is not stable, and the first one need not be
+        # only the first pass may use numpy's fastest sort, which is not stable
         kind: Literal["stable"] | None = None if part is parts[-1] else "stable"
         positions = positions[np.argsort(_keys(ids, part, bits)[positions], kind=kind)]
     shared = np.zeros(positions.size, np.uint8)
     same = np.ones(max(positions.size - 1, 0), np.bool_)
     for part in parts:
         keys = _keys(ids, part, bits)[positions]
-        differ = keys[1:] ^ keys[:-1]  # the bits in which each key differs from the one before it
+        differ = keys[1:] ^ keys[:-1]  # the bits in which each key differs from the previous one
         for left in range(len(part)):
             shared[1:] += same & (differ < np.uint64(1 << bits * left))
         same &= differ == 0
@@ -53,9 +53,9 @@ def sorted_by_words(
 
 
 def _keys(ids: NDArray[np.int32], offsets: Sequence[int], bits: int) -> NDArray[np.uint64]:
-    """Pack the words at some offsets from each position of the text, the first one uppermost.
+    """Pack the words at some offsets from each position, the first one into the upper bits.
 
-    Where an offset leads out of the text, the key means nothing.
+    A key has no meaning if an offset leads out of the text.
     """
     keys = np.zeros(ids.size, np.uint64)
     for offset in offsets:

@@ -1,4 +1,4 @@
-"""Many short sequences of word ids without a Python object for each: flat ids and offsets."""
+"""Many short sequences of word ids in flat arrays, without a Python object for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TokenSequences:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(N,) int64, the number of tokens of each sequence."""
+        """(N,) int64: the number of tokens of each sequence."""
         return np.diff(self.offsets)
 
     def select(self, rows: NDArray[Any]) -> TokenSequences:
@@ -45,8 +45,8 @@ def gather(tokens: NDArray[Any], offsets: NDArray[Any], rows: NDArray[Any]) -> T
 
     Args:
         tokens: (sum of lengths,) ids.
-        offsets: (N + 1,) where each sequence begins.
-        rows: (M,) which sequences, in the order wanted.
+        offsets: (N + 1,) the begin of each sequence.
+        rows: (M,) the sequences to copy, in this order.
 
     >>> flat = np.array([5, 6, 7, 8], np.uint16), np.array([0, 1, 3, 4])
     >>> gather(*flat, np.array([2, 1])).tokens.tolist()
@@ -75,7 +75,7 @@ def from_lists(sequences: list[list[int]]) -> TokenSequences:
 def as_matrix(
     sequences: TokenSequences, padding: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return B sequences as ``(B, longest)`` ids, filled up with ``padding``, and their lengths.
+    """Return B sequences as a matrix, ``(B, longest)``, padded with ``padding``, and their lengths.
 
     >>> as_matrix(from_lists([[3, 4], [5]]), 0)[0].tolist()
     [[3, 4], [5, 0]]

@@ -1,14 +1,14 @@
-r"""The words of one side: the shortlist that a model knows, and the words outside it.
+r"""The vocabulary of one side: the shortlist that a model knows, and the words outside it.
 
 In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside it,
-and words begin at 2, the most frequent first. On disk: one word per line, the line number (from 0)
-is the id, lines end at ``\n`` only.
+and the words follow from id 2 on, the most frequent first. On disk: one word per line, the line
+number (from 0) is the id, and lines end at ``\n`` only.
 
 To a model every word outside its shortlist is ``<unk>``, so p(<unk>) is the sum over all of them
-(footnote 3 of Cho et al. (2014)). Shared out by their counts, one word outside has
-p(<unk>) times q(w) = (c(w) + 1) / (N + U + 1): c(w) is its count in the distinct phrases that the
-shortlist was made from, N the sum over all U words outside, and words that never stood there have
-c = 0 and one share together. On disk: a line ``WORD<TAB>COUNT`` for each, ending at ``\n`` only.
+(footnote 3 of Cho et al. (2014)). Divided by their counts, one word w outside has the probability
+p(<unk>) q(w) with q(w) = (c(w) + 1) / (N + U + 1): c(w) is its count in the distinct phrases that
+the shortlist was made from, and N is the sum over all U words outside. Words that were never seen
+have c = 0 and together one share. On disk: a line ``WORD<TAB>COUNT`` for each, ending at ``\n``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from phrasescore.table.block import TokenSpans
 
 EOS_ID, UNK_ID = 0, 1
@@ -41,18 +39,18 @@ SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
 _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be added or removed"
 _RESTORE = "restore the file, or train the model again"
-_LONGEST = 80  # bytes of a word or line in an error
+_SHOWN = 80  # bytes of a word or line in an error
 _MAX_DIGITS = 18  # of a count that fits into 64 bits
-_MAX_BYTES = 1 << 30  # of a list of words; ten bytes each for a hundred million
+_MAX_BYTES = 1 << 30  # of a list of words: ten bytes for each of a hundred million
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a table's text a shortlist knows, as shares from 0 to 1.
+    """The coverage of a text by a shortlist, as shares from 0 to 1.
 
     Args:
-        words: How many words the shortlist has, without ``</s>`` and ``<unk>``.
-        types: How many distinct words the side has.
+        words: The number of words in the shortlist, without ``</s>`` and ``<unk>``.
+        types: The number of distinct words of the side.
         phrases: The share of the tokens of its distinct phrases.
         pairs: The share of the tokens of the distinct pairs, where a phrase counts in each.
     """
@@ -63,7 +61,7 @@ class Coverage:
     pairs: float
 
     def described(self, unit: str) -> str:
-        """Say it, for pairs of ``phrases``, each distinct one once, or of ``sentences``."""
+        """Describe the coverage of pairs of distinct ``phrases``, or of ``sentences``."""
         text = f"{self.words:,} of {self.types:,} words, which cover "
         if unit == "sentences":
             return text + f"{self.pairs:.2%} of the tokens"
@@ -92,7 +90,7 @@ class Vocabulary:
             )
         for line, word in enumerate(self.words, 1):
             if not _is_word(word):
-                shown = visible(word[:_LONGEST])
+                shown = visible(word[:_SHOWN])
                 raise ModelError(f"'{shown}' is not one word", line=line, remedy=_RESTORE_LINES)
         _refuse_repeated(self.words, _RESTORE_LINES)
 
@@ -110,7 +108,7 @@ class Vocabulary:
 
         Raises:
             InputError: The file cannot be read.
-            ModelError: A word stands twice, a line is not one word, or the first two are missing.
+            ModelError: A word is repeated, a line is not one word, or the first two are missing.
         """
         try:
             return cls(tuple(plain_lines(path)))
@@ -123,7 +121,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:
-        # a token </s> or <unk> in a phrase is an unknown word, never the end of the sentence
+        # a token </s> or <unk> in a text is an unknown word, never the end of the sentence
         return {word: number for number, word in enumerate(self.words) if number > UNK_ID}
 
     @cached_property
@@ -137,18 +135,18 @@ class Vocabulary:
 
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
         """Return the ids of all phrases of a block, at once."""
-        # the number of a word here is its id minus 2; -1, not found, becomes 1, <unk>
+        # the table numbers words from 0, and -1 means not found: adding 2 gives ids, and 1 is <unk>
         numbers: Ids = self._table.find_spans(spans.data, spans.begins, spans.ends)
         numbers += len(SPECIALS)
         return TokenSequences(numbers, spans.offsets)
 
 
 def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
-    """Raise a ModelError with the line of the first word that stands in a list twice."""
+    """Raise a ModelError with the line of the first repeated word of a list."""
     seen: set[bytes] = set()
     for line, word in enumerate(words, 1):
         if word in seen:
-            shown = visible(word[:_LONGEST])
+            shown = visible(word[:_SHOWN])
             raise ModelError(f"the word {shown} stands here twice", line=line, remedy=remedy)
         seen.add(word)
 
@@ -173,12 +171,12 @@ def _is_word(word: bytes) -> bool:
 def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
     """Take the most frequent words, equally frequent ones in the order of their bytes.
 
-    What a list of words cannot hold, such as one that ends in a carriage return, stays unknown.
+    Words that the file cannot hold, such as one that ends with a carriage return, stay unknown.
 
     Args:
         words: Every distinct word of the side.
-        counts: (len(words),) how often each occurs in the distinct phrases.
-        size: How many to take at most, one or more; ``</s>`` and ``<unk>`` not counted.
+        counts: (len(words),) the count of each in the distinct phrases.
+        size: The maximum number of words, one or more, without ``</s>`` and ``<unk>``.
     """
     counts = np.array(counts, np.int64)
     for number, word in enumerate(words):
@@ -186,7 +184,7 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
             counts[number] = 0
     order = np.flatnonzero(counts)
     if size < len(order):
-        # only words as frequent as the last one taken can change places with others
+        # drop the words that are rarer than the last one to take, before the slow sort
         lowest = np.partition(counts[order], -size)[-size]
         order = order[counts[order] >= lowest]
     best = sorted(order.tolist(), key=lambda number: (-int(counts[number]), words[number]))
@@ -195,18 +193,18 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
 
 @dataclass(frozen=True)
 class OutsideWords:
-    """Words outside a shortlist and how often each was seen; there may be none.
+    """The words outside a shortlist, perhaps none, and their counts.
 
     Args:
-        words: Each once.
-        counts: As many, each 1 or more.
+        words: Distinct words.
+        counts: The count of each, 1 or more.
     """
 
     words: tuple[bytes, ...]
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        # the table is compiled code, which no words at all must not load when this is imported
+        # the table needs compiled code, which NO_OUTSIDE_WORDS must not load at import
         if self.words and len(self._table) < len(self.words):
             _refuse_repeated(self.words, _RESTORE)
 
@@ -214,12 +212,14 @@ class OutsideWords:
         return len(self.words)
 
     @classmethod
-    def of(cls, words: Sequence[bytes], counts: NDArray[Any], ids: Ids) -> OutsideWords:
-        """Take the words that were seen and are in no shortlist, the most frequent first.
+    def from_counts(
+        cls, words: Sequence[bytes], counts: NDArray[np.int64], ids: Ids
+    ) -> OutsideWords:
+        """Take the words with a count that are not in the shortlist, the most frequent first.
 
         Args:
             words: Every distinct word of the side.
-            counts: (len(words),) how often each occurs in the distinct phrases.
+            counts: (len(words),) the count of each in the distinct phrases.
             ids: (len(words),) the id of each in the shortlist.
         """
         rows = np.flatnonzero((ids == UNK_ID) & (counts > 0))
@@ -239,7 +239,7 @@ class OutsideWords:
             word, _, count = line.partition(b"\t")
             if not word or b" " in word or not _is_count(count):
                 raise ModelError(
-                    f"'{visible(line[:_LONGEST])}' is not a word, a tab and its count",
+                    f"'{visible(line[:_SHOWN])}' is not a word, a tab and its count",
                     path=path,
                     line=number,
                     remedy=_RESTORE,
@@ -262,7 +262,7 @@ class OutsideWords:
 
     @cached_property
     def _ln_q(self) -> NDArray[np.float64]:
-        # the last is that of a word that was never seen, which the table gives the number -1
+        # the last entry is for unseen words, for which the table returns -1
         counts = np.array([*self.counts, 0], np.float64)
         ln_q: NDArray[np.float64] = np.log((counts + 1) / (counts.sum() + len(counts)))
         return ln_q
@@ -273,21 +273,21 @@ class OutsideWords:
         return float(self._ln_q[-1 if number is None else number])
 
     def ln_shares(self, spans: TokenSpans, ids: Ids) -> NDArray[np.float64]:
-        """Return what sharing p(<unk>) out adds to ln p of each phrase, ``(lines,)``, at most 0.
+        """Return the sums of ln q over each phrase's unknown words, ``(lines,)``, at most 0.
 
         Args:
             spans: The phrases of a block.
-            ids: (tokens,) their ids in the shortlist; only those that are ``<unk>`` count.
+            ids: (tokens,) their ids in the shortlist.
         """
         unknown = np.flatnonzero(ids == UNK_ID)
         numbers = self._table.find_spans(spans.data, spans.begins[unknown], spans.ends[unknown])
         lines = np.searchsorted(spans.offsets, unknown, side="right") - 1
-        # each line's sum is its own, so that it does not depend on where a block begins
+        # summed for each line on its own, so that digits do not depend on the borders of blocks
         shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
         return np.asarray(shares, np.float64)
 
 
-# of a model whose shortlist has every word that it saw
+# for models whose shortlist has all words
 NO_OUTSIDE_WORDS = OutsideWords((), ())
 
 

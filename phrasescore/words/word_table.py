@@ -1,15 +1,15 @@
-"""Words as numbers: a table from byte strings to ids that compiled code can read and fill.
+"""A table from words to ids that compiled code can read and fill.
 
-The words lie one after the other in one byte array; an open-addressing hash table holds their
-ids. No Python object exists per word, so that a vocabulary of a million words loads in a blink.
-Words are compared byte by byte: two words never share an id, whatever their hashes.
+The words lie one after the other in a byte array; an open-addressing hash table holds their ids. No
+Python object exists for a word, so that a vocabulary of a million words loads quickly. Words are
+compared byte by byte: two words never share an id, whatever their hashes.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +29,17 @@ from phrasescore.words.hashing import HASH_START, hash_bytes
 
 _SHIFT = np.uint64(32)
 _FREE = -1
+Positions = NDArray[np.int64]
 
 
 class WordArrays(NamedTuple):
-    """What compiled functions see of a `WordTable`.
+    """The arrays of a `WordTable`, as compiled functions take them.
 
     Attributes:
         text: The bytes of all words, one after the other.
         ends: Word ``i`` is ``text[ends[i]:ends[i + 1]]``.
-        slots: Open addressing: a word id, or -1 where free; the length is a power of two.
-        size: One number, how many words there are.
+        slots: The hash table: a word id, or -1 for a free slot; the length is a power of two.
+        size: One number, the count of words.
     """
 
     text: NDArray[np.uint8]
@@ -49,10 +50,10 @@ class WordArrays(NamedTuple):
 
 @compiled
 def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
-    """Return the slot of the word ``source[start:stop]``, or where it would go."""
+    """Return the slot of the word ``source[start:stop]``, or the free slot for it."""
     words, source = borrowed((words, source))
     digest = hash_bytes(source, start, stop, HASH_START)
-    digest ^= digest >> _SHIFT
+    digest ^= digest >> _SHIFT  # FNV mixes upwards, and the mask keeps only the low bits
     mask = words.slots.size - 1
     slot = np.int64(digest & np.uint64(mask))
     length = stop - start
@@ -75,7 +76,7 @@ def find_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
 
 @compiled
 def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
-    """Return the id of the word ``source[start:stop]``, which is added if it is new.
+    """Return the id of the word ``source[start:stop]``, adding it if it is new.
 
     `WordTable.reserve` must have made room for it.
     """
@@ -104,17 +105,17 @@ def number_words(
     ids: NDArray[np.int32],
     count: int,
 ) -> int:
-    """Append the ids of all words in ``source[at:end]``; return how many ids there are then.
+    """Append the ids of all words in ``source[at:end]``; return the new number of ids.
 
     Args:
         words: The table.
-        source: Text.
-        at: Where to begin.
-        end: Where to stop.
-        separators: What separates words (see `byte_scanning`).
+        source: A text.
+        at: The position to begin at.
+        end: The position to stop at.
+        separators: The bytes that separate words (see `byte_scanning`).
         grow: Whether to add new words; otherwise their id is -1.
         ids: Filled from ``count`` on.
-        count: How many ids there are already.
+        count: The number of ids that are there already.
     """
     words, source, ids = borrowed((words, source, ids))
     while True:
@@ -132,7 +133,12 @@ def number_words(
 
 @compiled
 def _number_lines(
-    words: WordArrays, data: Bytes, separators: int, grow: bool, ids: Any, offsets: Any
+    words: WordArrays,
+    data: Bytes,
+    separators: int,
+    grow: bool,
+    ids: NDArray[np.int32],
+    offsets: Positions,
 ) -> None:
     begin = count = 0
     for line in range(offsets.size - 1):
@@ -143,17 +149,20 @@ def _number_lines(
 
 
 @compiled
-def _find_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
+def _number_spans(
+    words: WordArrays,
+    data: Bytes,
+    begins: Positions,
+    ends: Positions,
+    grow: bool,
+    ids: NDArray[np.int32],
+) -> None:
     words, data, begins, ends, ids = borrowed((words, data, begins, ends, ids))
     for i in range(len(begins)):
-        ids[i] = find_word(words, data, begins[i], ends[i])
-
-
-@compiled
-def _intern_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
-    words, data, begins, ends, ids = borrowed((words, data, begins, ends, ids))
-    for i in range(len(begins)):
-        ids[i] = intern_word(words, data, begins[i], ends[i])
+        if grow:
+            ids[i] = intern_word(words, data, begins[i], ends[i])
+        else:
+            ids[i] = find_word(words, data, begins[i], ends[i])
 
 
 @compiled
@@ -165,7 +174,7 @@ def _fill_slots(words: WordArrays) -> None:
 
 
 def as_array(data: bytes) -> NDArray[np.uint8]:
-    """Copy ``data`` to an array that may be written (compiled code knows only that kind)."""
+    """Copy ``data`` to a writable array, the kind that compiled functions are compiled for."""
     return np.frombuffer(bytearray(data), np.uint8)
 
 
@@ -190,7 +199,7 @@ class WordTable:
         return int(self.arrays.size[0])
 
     def reserve(self, words: int, text: int) -> None:
-        """Make room for this many more words with this many bytes of text in all."""
+        """Make room for so many more words with so many bytes of text in all."""
         arrays, size = self.arrays, len(self)
         used = int(arrays.ends[size])
         if used + text > arrays.text.size:
@@ -208,7 +217,7 @@ class WordTable:
         self.arrays = arrays
 
     def trim(self) -> None:
-        """Give back the room that was made for words which did not come."""
+        """Free the memory that was reserved for words and not used."""
         arrays, size = self.arrays, len(self)
         length = 1 << (2 * size - 1).bit_length()
         self.arrays = arrays._replace(
@@ -218,57 +227,57 @@ class WordTable:
         )
         _fill_slots(self.arrays)
 
-    def add_spans(self, data: Bytes, begins: Any, ends: Any) -> NDArray[np.int32]:
-        """Return the id of each of n words, which are added if they are new.
+    def add_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
+        """Return the ids of n words; new ones are added.
 
         Args:
-            data: uint8, the bytes the words are in.
-            begins: (n,) int64, where each begins.
+            data: uint8, the bytes that contain the words.
+            begins: (n,) int64, the first byte of each.
             ends: (n,) int64, the byte after its last.
         """
         self.reserve(len(begins), int((ends - begins).sum()))
         ids = np.empty(len(begins), np.int32)
-        _intern_words(self.arrays, data, begins, ends, ids)
+        _number_spans(self.arrays, data, begins, ends, True, ids)
         return ids
 
-    def find_spans(self, data: Bytes, begins: Any, ends: Any) -> NDArray[np.int32]:
-        """Return the id of each word as `add_spans` does, -1 for one that is not here."""
+    def find_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
+        """Return the ids of words as `add_spans` does, -1 for a word that is not in the table."""
         ids = np.empty(len(begins), np.int32)
-        _find_words(self.arrays, data, begins, ends, ids)
+        _number_spans(self.arrays, data, begins, ends, False, ids)
         return ids
 
     def encode_lines(
         self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the ids of the words of N lines, and (N + 1,) where each line begins in them.
+        """Return the ids of the words of N lines, and (N + 1,) the begin of each line in them.
 
         Args:
             text: Whole lines, each with its line feed.
             grow: Whether to add new words; otherwise their id is -1.
-            separators: What separates words (see `byte_scanning`).
+            separators: The bytes that separate words (see `byte_scanning`).
         """
         data = as_array(text)
-        # each word has a separator or the end of its line behind it
-        most = int(np.count_nonzero(data <= SPACE))
+        # each word has a separator or a line feed behind it
+        max_words = int(np.count_nonzero(data <= SPACE))
         if grow:
-            self.reserve(most, len(text))
-        ids, offsets = np.empty(most, np.int32), np.zeros(text.count(b"\n") + 1, np.int64)
+            self.reserve(max_words, len(text))
+        ids, offsets = np.empty(max_words, np.int32), np.zeros(text.count(b"\n") + 1, np.int64)
         _number_lines(self.arrays, data, separators, grow, ids, offsets)
         return ids[: offsets[-1]], offsets
 
     def add_all(self, words: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return the id of each word of a list, new ones added in their order."""
+        """Return the ids of the words of a list; new ones are added in their order."""
         ends = np.cumsum([len(word) for word in words], dtype=np.int64)
         begins = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
         return self.add_spans(as_array(b"".join(words)), begins, ends)
 
     def add(self, word: bytes) -> int:
-        """Return the id of ``word``, which is added if it is new."""
+        """Return the id of ``word``, adding it if it is new."""
         self.reserve(1, len(word))
         return int(intern_word(self.arrays, as_array(word), 0, len(word)))
 
     def id_of(self, word: bytes) -> int | None:
-        """Return the id of ``word``, or nothing where the table has no such word."""
+        """Return the id of ``word``, or ``None`` if it is not in the table."""
         found = int(find_word(self.arrays, as_array(word), 0, len(word)))
         return found if found >= 0 else None
 
@@ -277,8 +286,8 @@ class WordTable:
         start, stop = self.arrays.ends[number : number + 2]
         return self.arrays.text[start:stop].tobytes()
 
-    def spans(self) -> tuple[Bytes, Any, Any]:
-        """Return all words by id, as `add_spans` and `find_spans` of another table take them."""
+    def spans(self) -> tuple[Bytes, Positions, Positions]:
+        """Return all words by id, in the form that `add_spans` and `find_spans` take."""
         ends = self.arrays.ends[: len(self) + 1]
         return self.arrays.text, ends[:-1], ends[1:]
 

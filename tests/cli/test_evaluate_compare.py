@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -164,3 +165,110 @@ def test_a_file_name_may_contain_an_equals_sign(
     done = phrasescore("compare", *options, "--baseline", "base.s1", "--system", "lr=0.1")
     assert done.returncode == 0, done.stderr.decode()
     assert json.loads(done.stdout)["files"]["system"] == ["lr=0.1"]
+
+
+def test_several_systems_in_one_table(
+    phrasescore: Phrasescore, texts: dict[str, list[str]]
+) -> None:
+    """Each system has a row, and the same numbers as in a comparison of its own."""
+    options = ["--reference", "ref.fr", "--metric", "bleu", "--trials", "200"]
+    options += ["--baseline", "base.s1", "--baseline", "base.s2"]
+    systems = {"A": ["--system", "A=rnn.s1"], "B": ["--system", "B=rnn.s2", "--system", "B=rnn.s1"]}
+    together = phrasescore("compare", *options, *systems["A"], *systems["B"])
+    assert together.returncode == 0, together.stderr.decode()
+    rows = [line.split("  ")[0] for line in together.stdout.decode().splitlines()[:4]]
+    assert rows == ["BLEU", "baseline", "A", "B"]
+    both = phrasescore("compare", *options, *systems["A"], *systems["B"], "--json")
+    found = json.loads(both.stdout)["metrics"]["bleu"]
+    for system, row in zip("AB", found[1:], strict=True):
+        alone = phrasescore("compare", *options, *systems[system], "--json")
+        assert json.loads(alone.stdout)["metrics"]["bleu"][1] == row
+
+
+@pytest.fixture
+def segments(tmp_path: Path) -> dict[str, list[float]]:
+    """Scores of ten segments by a baseline and two systems, as another metric writes them."""
+    rng = np.random.default_rng(3)
+    base = rng.uniform(60, 90, 10).round(3)
+    scores = {"base": base, "better": base + rng.uniform(-1, 4, 10).round(3), "same": base}
+    for name, values in scores.items():
+        (tmp_path / name).write_text("".join(f"{value!r}\n" for value in values.tolist()))
+    return {name: values.tolist() for name, values in scores.items()}
+
+
+def test_segment_scores(
+    phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path
+) -> None:
+    """The p-value is the share of all 2^10 exchanges with such a difference, in one table."""
+    options = ["--segment-scores", "--baseline", "base", "--system", "same=same"]
+    options += ["--system", "better=better", "--trials", "20000"]
+    done = phrasescore("compare", *options, "--json-file", "result.json")
+    assert done.returncode == 0, done.stderr.decode()
+    content = json.loads((tmp_path / "result.json").read_bytes())
+    base, same, better = content["metrics"]["segments"]
+    assert base["mean"] == pytest.approx(np.mean(segments["base"]), rel=1e-12)
+    gains = np.subtract(segments["better"], segments["base"])
+    assert better["gain"] == pytest.approx(gains.mean(), rel=1e-9)
+    signs = np.array(list(itertools.product((1, -1), repeat=10)))
+    exact = (np.abs(signs @ gains) >= abs(gains.sum()) - 1e-9).mean()
+    assert better["p_randomization"] == pytest.approx(exact, abs=0.005)
+    # another way to the deviation of the mean: its normal interval
+    reach = 1.96 * gains.std() / np.sqrt(10)
+    assert better["high"] - better["low"] == pytest.approx(2 * reach, rel=0.25)
+    assert (same["gain"], same["p_randomization"], same["p_bootstrap"]) == (0, 1, 1)
+    said = done.stdout.decode()
+    assert f"{np.mean(segments['base']):.4f}" in said and f"{gains.mean():+.4f}" in said
+    assert (content["sentences"], content["references"]) == (10, [])
+    for form in (["--markdown"], ["--latex"]):
+        assert f"{gains.mean():+.4f}" in phrasescore("compare", *options, *form).stdout.decode()
+    # the page says why it cannot show this one
+    (tmp_path / "results").mkdir()
+    (tmp_path / "result.json").rename(tmp_path / "results" / "comparison.json")
+    shown = phrasescore("report", "results", "-o", "page.html")
+    assert b"a comparison of segment scores" in shown.stderr + (
+        (tmp_path / "page.html").read_bytes() if (tmp_path / "page.html").exists() else b""
+    )
+
+
+def test_the_unit_of_segment_scores_changes_no_p_value(
+    phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path
+) -> None:
+    """Scores of another scale, negative or of thousands, are as different as before."""
+    found = []
+    for factor in (1.0, 2.0**-20, 2.0**20):
+        for name in ("base", "better"):
+            values = [f"{value * factor!r}\n" for value in segments[name]]
+            (tmp_path / f"{name}.scaled").write_text("".join(values))
+        done = phrasescore(
+            *("compare", "--segment-scores", "--baseline", "base.scaled"),
+            *("--system", "better.scaled", "--trials", "300", "--json"),
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        row = json.loads(done.stdout)["metrics"]["segments"][1]
+        found.append([row["p_randomization"], row["p_bootstrap"], row["gain"] / factor])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--segment-scores", "--system", "short"], 3, "short: 1 score, where base has 10"),
+        (["--segment-scores", "--system", "words"], 3, "words:1: 'a b' is not a number"),
+        (["--segment-scores", "--system", "base", "--baseline", "empty"], 3, "empty: no score"),
+        (["--segment-scores", "--system", "same", "--metric", "bleu"], 2, "--metric is about"),
+        (["--segment-scores", "--system", "same", "--reference", "base"], 2, "--reference is abo"),
+        (["--system", "same"], 2, "no reference to compare with. Give --reference FILE, or"),
+    ],
+)
+def test_segment_scores_refused(
+    phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path,
+    options: list[str], status: int, message: str,
+) -> None:  # fmt: skip
+    """Files that are no scores, and options of translations, are one sentence."""
+    (tmp_path / "short").write_text("1\n")
+    (tmp_path / "words").write_text("a b\n")
+    (tmp_path / "empty").write_bytes(b"")
+    baseline = [] if "--baseline" in options else ["--baseline", "base"]
+    done = phrasescore("compare", *baseline, *options)
+    assert (done.returncode, done.stderr.count(b"\n")) == (status, 1)
+    assert message in done.stderr.decode()

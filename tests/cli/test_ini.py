@@ -165,7 +165,7 @@ def test_show_refuses_what_is_no_ini(phrasescore: Run, folder: Path) -> None:
     """With the line and the status of a bad input."""
     done = phrasescore("ini", "show", "new")
     assert done.returncode == 3
-    assert b"phrasescore: new:1: 'la ||| the ||| 0.5 1e-50' stands before" in done.stderr
+    assert b"phrasescore: new:1: 'la ||| the ||| 0.5 1e-50' comes before" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-language-model")])
@@ -202,7 +202,7 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
         text = (folder / "out.ini").read_text().replace("0.07 0\n", f"0.07 {weight}\n")
         (folder / "out.ini").write_text(text)
         found = phrasescore("doctor", "out.ini").stdout.decode()
-        assert f"the last weight of TranslationModel0 is {weight}, a start weight beside" in found
+        assert f"the last weight of TranslationModel0 is {weight}, a start weight, while" in found
 
 
 def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:

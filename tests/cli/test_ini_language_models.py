@@ -105,7 +105,7 @@ def test_models_that_cannot_work(
 @pytest.mark.parametrize(
     ("arguments", "line", "words"),
     [
-        ((), b"path=devlin normalised=false\n", "so its scores leave ln Z out"),
+        ((), b"path=devlin normalised=false\n", "so its scores omit ln Z"),
         (("--unnormalised",), b"path=devlin normalised=false\n", "scores without ln Z, with"),
         (("--normalised",), b"path=devlin\n", "ln p, with"),
     ],
@@ -166,7 +166,7 @@ def test_real_moses_is_not_asked_to_tune(
     done = phrasescore("tune", "nlm.ini", *texts, "-o", "tuned", "--decoder", "moses")
     assert done.returncode == 3
     said = done.stderr.decode()
-    assert "nlm.ini:15: real Moses has no FeedForwardLM, which is NeuralLM0 here" in said
+    assert "nlm.ini:15: real Moses has no FeedForwardLM, the class of NeuralLM0" in said
     assert "phrasescore ini remove-feature" in said
     assert "phrasescore nbest" in said
 

@@ -99,3 +99,124 @@ def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
         2,
         b"phrasescore: 2 names for 1 model. Give one --name for each.\n",
     )
+
+
+def _list_of(candidates: int) -> bytes:
+    return b"".join(
+        b"%d ||| w%d ||| LM0= -%d ||| -1\n" % (number // 3, number, number + 1)
+        for number in range(candidates)
+    )
+
+
+def test_scores_of_another_program(
+    tmp_path: Path, phrasescore: Phrasescore, bundled_golden: Path
+) -> None:
+    """Each number becomes the feature of its candidate; blank lines of the list have none."""
+    rows = _list_of(6).splitlines(keepends=True)
+    (tmp_path / "list").write_bytes(b"".join([*rows[:3], b"\n", *rows[3:]]))
+    numbers = ["0.5", "-1e-3", "2", "-7.25", "0", "1234567"]
+    with gzip.open(tmp_path / "comet.gz", "wb") as stream:
+        stream.write("".join(f"{number}\r\n" for number in numbers).encode())
+    (tmp_path / "rule").write_text("1\n1\n0\n0\n1\n0")
+    scored = phrasescore(
+        *("nbest", "list", "--scores", "comet.gz", "--scores", "rule", "-o", "out"),
+        *("--name", "Comet", "--name", "Rule"),
+    )
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stderr == b"6 candidates\n"
+    found = (tmp_path / "out").read_bytes().splitlines(keepends=True)
+    assert found.pop(3) == b"\n"
+    expected = ["0.5", "-0.001", "2", "-7.25", "0", "1.23457e+06"]
+    for line, row, value, rule in zip(found, rows, expected, "110010", strict=True):
+        before, features, after = row.rpartition(b" ||| ")
+        assert line == before + f" Comet= {value} Rule= {rule}".encode() + features + after
+    # without names they are counted from 0
+    unnamed = phrasescore("nbest", "list", "--scores", "rule", "-o", "-")
+    assert unnamed.stdout.count(b" Scores0= ") == 6
+
+
+def test_scores_lead_optimize_and_rerank(
+    bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """A feature that knows the best candidates gets a weight, and rerank then finds them."""
+    decoded = bundled_golden / "decode"
+    with gzip.open(decoded / "default.nbest.gz") as stream:
+        lines = stream.read().splitlines()
+    references = (decoded / "input.fr").read_bytes().splitlines()
+    overlaps = []
+    for line in lines:
+        number, words = line.split(b" ||| ")[:2]
+        wanted, given = references[int(number)].split(), words.split()
+        overlaps.append(sum(word in wanted for word in given) - abs(len(given) - len(wanted)))
+    (tmp_path / "oracle").write_text("".join(f"{overlap}\n" for overlap in overlaps))
+    named = ("--scores", "oracle", "--name", "Oracle")
+    done = phrasescore("nbest", decoded / "default.nbest.gz", *named, "-o", "out.nbest")
+    assert done.returncode == 0, done.stderr
+    common = ("--reference", decoded / "input.fr")
+    bleu = {}
+    for name, nbest in (("plain", decoded / "default.nbest.gz"), ("oracle", "out.nbest")):
+        optimized = phrasescore(
+            *("optimize", "--nbest", nbest, *common, "--restarts", "2", "-o", f"{name}.json")
+        )
+        assert optimized.returncode == 0, optimized.stderr
+        reranked = phrasescore(
+            *("rerank", nbest, "--weights", f"{name}.json", "-o", f"{name}.fr"),
+            *("--source", decoded / "input.en", "--ties", "first"),
+        )
+        assert reranked.returncode == 0, reranked.stderr
+        said = phrasescore("evaluate", f"{name}.fr", *common, "--metric", "bleu", "--json")
+        bleu[name] = json.loads(said.stdout)["results"][0]["bleu"]
+    weights = json.loads((tmp_path / "oracle.json").read_text())["weights"]
+    assert weights["Oracle"][0] > 0
+    assert bleu["oracle"] > bleu["plain"] + 0.01
+
+
+def test_scores_after_a_model_killed_in_the_middle(
+    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
+) -> None:
+    """Beside a model the numbers stay with their candidates, after kill -9 too."""
+    words = [b"w%d" % number for number in range(60)]
+    save_random_model(tmp_path / "model", words, words, kind="search")
+    (tmp_path / "source").write_bytes(b"".join(b"w%d\n" % n for n in range(2200)))
+    (tmp_path / "list").write_bytes(_list_of(6600))
+    (tmp_path / "numbers").write_text("".join(f"{number}\n" for number in range(6600)))
+    command = ["nbest", "list", "--model", "model", "--scores", "numbers", "--source", "source"]
+    command += ["--threads", "1", "-o"]
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command, "out"), tmp_path, "out")
+    again = phrasescore(*command, "out")
+    assert again.returncode == 0, again.stderr
+    assert b"out: going on after line 1,250" in again.stderr
+    lines = (tmp_path / "out").read_bytes().splitlines()
+    found = [line.split(b" ||| ")[2].split() for line in lines]
+    assert [int(float(features[-1])) for features in found] == list(range(6600))
+    assert {tuple(features[2::2]) for features in found} == {(b"AttentionModel0=", b"Scores0=")}
+
+
+def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """Too few, too many and no numbers are one sentence that names the file; nothing is written."""
+    (tmp_path / "list").write_bytes(_list_of(3))
+    for text, status, message in [
+        ("1\n2\n", 3, "scores: 2 numbers, and the list has more candidates"),
+        ("1\n2\n3\n4\n", 3, "scores: 4 numbers for 3 candidates"),
+        ("1\nnan\n3\n", 3, "scores:2: 'nan' is not a number from -1e9 to 1e9"),
+        ("1\n2 3\n3\n", 3, "scores:2: '2 3' is not a number"),
+        ("1\n\n3\n", 3, "scores:2: '' is not a number"),
+        ("1\n1e10\n3\n", 3, "scores:2: '1e10' is not a number"),
+    ]:
+        (tmp_path / "scores").write_text(text)
+        done = phrasescore("nbest", "list", "--scores", "scores", "-o", "out")
+        assert (done.returncode, done.stderr.count(b"\n")) == (status, 1), done.stderr
+        assert message in done.stderr.decode()
+        assert not (tmp_path / "out").exists()
+    (tmp_path / "scores").write_text("1\n2\n3\n")
+    for options, status, message in [
+        (["--name", "LM0"], 3, "there is a feature LM0 already"),
+        (["--name", "A B"], 2, "a feature cannot be called 'A B'"),
+        (["--name", "A", "--name", "B"], 2, "2 names for 0 models and 1 file of scores"),
+    ]:
+        done = phrasescore("nbest", "list", "--scores", "scores", "-o", "out", *options)
+        assert done.returncode == status
+        assert message in done.stderr.decode()
+    nothing = phrasescore("nbest", "list", "-o", "out")
+    assert nothing.returncode == 2
+    assert nothing.stderr.startswith(b"phrasescore: no model and no scores. Give --model FOLDER")

@@ -159,7 +159,7 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
         (["--model", "model", "--model", "backwards"], "it has another direction than model"),
         (["--model", "encdec", "--replace-unknown"], "kind encdec aligns no words"),
         (["--model", "encdec", "--alignments", "x"], "kind encdec aligns no words"),
-        (["--model", "model", "--nbest-size", "3"], "--nbest-size is about the n-best list"),
+        (["--model", "model", "--nbest-size", "3"], "--nbest-size without --nbest"),
         (
             ["--model", "model", "--nbest", "x", "--nbest-size", "11"],
             "a beam of 10 cannot give the 11 best",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
 
 _BLOCKS = [
     pytest.param(block, id=f"{path.relative_to(PROJECT)}:{number}")
@@ -24,10 +25,12 @@ _BLOCKS = [
 
 @pytest.mark.parametrize("block", _BLOCKS)
 def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
-    """Each block alone, in a folder with a system and a text to translate."""
+    """Each block alone, in a folder with a system, models, and a text to translate."""
     for part in ("system", "decode"):
         shutil.copytree(bundled_golden / part, tmp_path / part)
     shutil.copy(tmp_path / "system" / "moses.ini", tmp_path / "moses.ini")
+    save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"])
+    save_random_model(tmp_path / "lm", [], [b"la", b"maison"], kind="feed-forward-lm")
     done = subprocess.run(
         [sys.executable, "-c", block],
         cwd=tmp_path,

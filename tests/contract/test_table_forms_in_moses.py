@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import Examined, examine
+from moses_integration.doctor.examination import examine
 from moses_integration.tables.filtering import PhraseFilter, filter_table
 from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model
@@ -107,11 +107,11 @@ def test_binary_forms(
     assert translations(system, ini, moses_bin) == expected
     assert expected.count(b"\n") == 40
     monkeypatch.chdir(system)
-    assert examine(Examined(ini)).is_healthy()
+    assert examine(ini).is_healthy()
     text = (system / ini).read_text().replace("num-features=5", "num-features=4")
     text = text.replace(f"{LAST_WEIGHT} 0.02", LAST_WEIGHT)
     (system / "wrong.ini").write_text(text)
-    said = [each.what for each in examine(Examined("wrong.ini")).findings]
+    said = [each.what for each in examine("wrong.ini").findings]
     assert "has 5 scores, but the ini says num-features=4" in said[0]
 
 
@@ -163,6 +163,6 @@ def test_tuning(system: Path, moses_bin: Path) -> None:
     ini = (system / "mert-work.rnn" / "moses.ini").read_text()
     [weights] = re.findall(r"^TranslationModel0= (.*)$", ini, re.MULTILINE)
     assert len(weights.split()) == 5
-    stale = Examined(str(system / "moses.rnn.ini"), work_dir=str(system / "mert-work.rnn"))
-    said = [each.what for each in examine(stale).findings]
+    stale = examine(str(system / "moses.rnn.ini"), work_dir=str(system / "mert-work.rnn"))
+    said = [each.what for each in stale.findings]
     assert any("start weights of an earlier tuning" in what for what in said)

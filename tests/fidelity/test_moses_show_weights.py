@@ -52,7 +52,7 @@ def show_weights(moses_bin: Path, golden: Path, tmp_path: Path) -> ShowWeights:
 
 def expected_lines(ini: MosesIni) -> list[str]:
     """Write what Moses prints, from our layout and weights."""
-    layout = FeatureLayout.of(ini)
+    layout = FeatureLayout.from_ini(ini)
     weights = layout.read_weights(ini)
     lines = []
     for feature in layout.features:
@@ -118,7 +118,7 @@ def test_what_we_refuse_moses_refuses(
     assert show_weights(data).returncode != 0
     with pytest.raises(IniError):
         ini = MosesIni.parse(data)
-        FeatureLayout.of(ini).read_weights(ini)
+        FeatureLayout.from_ini(ini).read_weights(ini)
 
 
 @pytest.mark.parametrize("section", [b"bla", b"ttable-limits"])

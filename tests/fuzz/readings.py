@@ -118,7 +118,9 @@ def _runs(path: Path, large: bool) -> Result:
 
 
 def _reordering_runs(path: Path, large: bool) -> Result:
-    blocks = list(read_source_runs(path, _lines(large), format_of=TableFormat.of_reordering))
+    blocks = list(
+        read_source_runs(path, _lines(large), format_of=TableFormat.from_reordering_lines)
+    )
     return (b"".join(block.text for block in blocks),)
 
 
@@ -141,7 +143,7 @@ def _entries(path: Path, large: bool) -> Result:
     source = _source(path)
     scores = next(iter(read_blocks(path))).format.scores
     table = load_phrase_table(path, scores, "here", source, ParsedTables(None))
-    features = FeatureSet.of(MosesIni.parse(_INI % scores))
+    features = FeatureSet.from_ini(MosesIni.parse(_INI % scores))
     found = collect_entries(features, [table], source, drop_unknown=False)
     return (*_listed(table), found.static.tolist(), found.links.tolist(), found.first.tolist())
 

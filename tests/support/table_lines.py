@@ -18,7 +18,7 @@ def read_entries(path: str | Path) -> Iterator[Entry]:
     with open_input(path, is_text=False) as stream, truncation_named(path):
         lines = (line.removesuffix(b"\n") for line in stream)
         head = list(itertools.islice(lines, INSPECTED_LINES))
-        expected = TableFormat.of(head, path)
+        expected = TableFormat.from_lines(head, path)
         for number, line in enumerate(itertools.chain(head, lines), 1):
             try:
                 yield check_line(line, expected)

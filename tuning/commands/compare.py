@@ -11,13 +11,17 @@ from phrasescore.commands.numbers import SEED, Whole
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
-from tuning.commands.options import ScoringOptions
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
+from tuning.commands.options import ScoringOptions, references
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring
 
 
 class CompareOptions(ScoringOptions, Result):
     """Options of ``compare``."""
 
+    references: tuple[str, ...] = references(
+        "A reference translation, plain or gzip; may be repeated; needed without --segment-scores.",
+        required=False,
+    )
     baselines: tuple[str, ...] = option(
         "[NAME=]FILE",
         "A translation by the system that the others are compared with; repeat it for each tuning "
@@ -34,6 +38,9 @@ class CompareOptions(ScoringOptions, Result):
         many=True,
         required=True,
     )
+    segment_scores: bool = flag(
+        "The files have scores of another metric, one number for each segment, larger is better."
+    )
     trials: int = option(Whole(100, 10**7), "Trials of each test.", default=TRIALS)
     seed: int = option(SEED, "Of each test.", default=TEST_SEED)
     markdown: bool = flag("Print a table of Markdown.")
@@ -47,10 +54,14 @@ def compare(options: CompareOptions) -> None:
     Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
     p-value for other sentences and other runs. Two randomisation tests stand beside them. Scores
     are printed times 100; in JSON they are 0 to 1.
+
+    With --segment-scores the files have no translations but a score for each segment, such as
+    COMET gives. Systems are compared by the mean of their scores, printed as they are.
     """
     selection = options.selection
-    from tuning.metrics.system_comparison import compare_systems
+    from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
 
+    _check_references(options)
     options.check_picture()
     named = grouped(options.baselines, "baseline")
     if len(named) > 1:
@@ -64,19 +75,48 @@ def compare(options: CompareOptions) -> None:
             )
         named[name] = files
     refuse_replaced_inputs((name, file) for name, files in named.items() for file in files)
-    found = compare_systems(
-        options.references,
-        named,
-        scoring=options.scoring,
-        selection=selection,
-        trials=options.trials,
-        seed=options.seed,
-    )
+    if options.segment_scores:
+        found = compare_segment_scores(named, trials=options.trials, seed=options.seed)
+    else:
+        found = compare_systems(
+            options.references,
+            named,
+            scoring=options.scoring,
+            selection=selection,
+            trials=options.trials,
+            seed=options.seed,
+        )
     options.draw(found)
     if not options.as_json:
         form = "latex" if options.latex else "markdown" if options.markdown else "text"
         click.echo(getattr(found, f"to_{form}")(), nl=False)
     options.show(found.to_json())
+
+
+def _check_references(options: CompareOptions) -> None:
+    """Raise unless there are either references or segment scores."""
+    if not options.segment_scores and not options.references:
+        raise SettingsError(
+            "no reference to compare with",
+            remedy="give --reference FILE, or --segment-scores if the files have scores",
+        )
+    if not options.segment_scores:
+        return
+    given = {
+        "--reference": options.references,
+        "--metric": options.metrics,
+        "--tokenize": options.tokenize != TextScoring.tokenize,
+        "--lowercase": options.lowercase,
+        "--source": options.source,
+        "--by-length": options.by_length,
+        "--known-words": options.known_words,
+    }
+    for name, value in given.items():
+        if value:
+            raise SettingsError(
+                f"{name} is about translations, and --segment-scores reads scores",
+                remedy=f"leave out {name} or --segment-scores",
+            )
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

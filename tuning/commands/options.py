@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from tuning.metrics.system_comparison import SystemComparison
 
 
-def references(text: str) -> Any:
+def references(text: str, *, required: bool = True) -> Any:
     """Declare ``--reference FILE``, of which one is needed."""
-    return option(INPUT, text, "--reference", many=True, required=True)
+    return option(INPUT, text, "--reference", many=True, required=required)
 
 
 def _length_bins(text: str) -> tuple[int, ...]:

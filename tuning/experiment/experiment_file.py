@@ -14,7 +14,7 @@ from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, did_you_mean, visible
 from phrasescore.model.kinds import KINDS, Kind
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.runs.json_files import MOST_LEVELS, is_too_deep
+from phrasescore.runs.json_files import MAX_LEVELS, is_too_deep
 from phrasescore.table.input_files import open_input
 from tuning.experiment.experiment_settings import (
     DEV,
@@ -46,7 +46,7 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
         with open_input(path) as stream:
             content = stream.read().decode("utf-8")
         # the parser's time is the square of a key's parts
-        if any(line.partition("=")[0].count(".") > MOST_LEVELS for line in content.split("\n")):
+        if any(line.partition("=")[0].count(".") > MAX_LEVELS for line in content.split("\n")):
             raise _too_deep(str(path))
         values = _bounded(tomllib.loads(content), str(path))
     except ValueError as error:
@@ -84,7 +84,7 @@ def _parts(value: Any) -> list[Any]:
 
 def _too_deep(where: str) -> InputError:
     return InputError(
-        f"not an experiment file in TOML (it is nested more than {MOST_LEVELS} levels deep)",
+        f"not an experiment file in TOML (it is nested more than {MAX_LEVELS} levels deep)",
         path=where,
     )
 

@@ -90,7 +90,7 @@ def _check_sections(settings: ExperimentSettings) -> None:
     try:
         for name, value in settings.decoder.sections:
             ini = with_section(ini, name, value)
-        SearchSettings.of(ini)
+        SearchSettings.from_ini(ini)
     except PhrasescoreError as error:
         raise SettingsError(
             f"[decoder] sections: {error.problem}", path=settings.file, remedy=error.remedy

@@ -69,7 +69,7 @@ class WeightPlan:
         Raises:
             IniError: Features and weights do not fit together.
         """
-        layout = FeatureLayout.of(ini)
+        layout = FeatureLayout.from_ini(ini)
         if not layout.nbest.features:
             raise SettingsError(
                 "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"

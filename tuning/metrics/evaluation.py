@@ -20,7 +20,13 @@ from tuning.metrics.sentence_groups import (
     draw_by_length,
     select_sentences,
 )
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
+from tuning.metrics.text_scores import (
+    LABELS,
+    ReferenceTexts,
+    ScoredText,
+    TextFile,
+    signatures,
+)
 
 
 @dataclass(frozen=True)
@@ -164,15 +170,15 @@ class Evaluation:
 
 
 def evaluate(
-    translations: Sequence[str | Path],
-    references: Sequence[str | Path],
+    translations: Sequence[TextFile],
+    references: Sequence[TextFile],
     scoring: TextScoring | None = None,
     selection: SentenceSelection | None = None,
 ) -> Evaluation:
     """Score translations of the same text.
 
     Args:
-        translations: Files of the same lines.
+        translations: Files or lines, as many lines in each.
         references: The same.
         scoring: How to score.
         selection: Which sentences, and in which groups; all of them without it.

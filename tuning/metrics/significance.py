@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -43,8 +43,8 @@ from numpy.typing import NDArray
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, MetricName
 
-Statistics = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Statistics = NDArray[np.int64] | Floats  # counts of a metric, or scores of segments
 Score = Callable[[Floats], Floats]
 
 # numbers in the matrix of draws of one piece of work
@@ -301,8 +301,44 @@ def compare_statistics(
         trials: Of each test.
         seed: Of each test.
     """
-    score = partial(metric_scores, metric)
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
+    return _compare(partial(metric_scores, metric), parts, trials, seed)
+
+
+def compare_segments(
+    systems: Mapping[str, Floats], *, trials: int = TRIALS, seed: int = TEST_SEED
+) -> tuple[SystemScores, ...]:
+    """Compare systems with the first of them by the mean of scores that segments have.
+
+    Args:
+        systems: By name, ``(R, S)`` scores of R runs over the same S segments, in any unit.
+        trials: Of each test.
+        seed: Of each test.
+    """
+    # The tests take differences below a fixed bound for rounding, which suits scores of about 1. A
+    # power of two brings others there and back without another rounding.
+    largest = max(float(np.abs(runs).max()) for runs in systems.values())
+    scale = 2.0 ** math.frexp(largest)[1]
+    parts = {name: runs[:, :, None] / scale for name, runs in systems.items()}
+    segments = next(iter(parts.values())).shape[1]
+    rows = _compare(lambda sums: sums[..., 0] / segments, parts, trials, seed)
+    return tuple(_in_units(row, scale) for row in rows)
+
+
+def _in_units(row: SystemScores, scale: float) -> SystemScores:
+    """Multiply the scores of a system, and leave the p-values, which have no unit."""
+    found = row.difference
+    if found is not None:
+        found = replace(
+            found, gain=found.gain * scale, low=found.low * scale, high=found.high * scale
+        )
+    return SystemScores(row.name, tuple(score * scale for score in row.runs), found)
+
+
+def _compare(
+    score: Score, parts: Mapping[str, Statistics], trials: int, seed: int
+) -> tuple[SystemScores, ...]:
+    """Compare systems with the first of them, each of which has (R, S, K) statistics."""
     first = next(iter(parts.values()))
     rows: list[SystemScores] = []
     for name, runs in parts.items():

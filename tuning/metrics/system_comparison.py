@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import SettingsError, counted
+from phrasescore.errors import CorpusError, SettingsError, counted
 from phrasescore.runs.results import ComparedSystem, ComparisonRecord
+from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.sentence_groups import (
@@ -23,8 +24,11 @@ from tuning.metrics.sentence_groups import (
     draw_by_length,
     select_sentences,
 )
-from tuning.metrics.significance import SystemScores, compare_statistics
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
+from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, TextFile, signatures
+
+SEGMENTS = "segments"  # stands for a metric where segments come with scores
+_LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,16 @@ class SystemComparison:
     notes: tuple[str, ...] = ()
     by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
 
+    @property
+    def _is_of_segments(self) -> bool:
+        return SEGMENTS in self.scores
+
+    def _points(self, score: float, *, sign: bool = False) -> str:
+        """Write a fraction times 100, and a score of another metric as it is."""
+        if self._is_of_segments:
+            return f"{score:{'+' if sign else ''}.4f}"
+        return points(score, sign=sign)
+
     def table(self) -> ScoreTable:
         """Return the table: scores times 100."""
         return self._table(self.scores)
@@ -66,21 +80,24 @@ class SystemComparison:
         header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)", "p (replicas)"]
         rows = []
         for metric, systems in scores.items():
-            prefix = f"{LABELS[metric]} " if len(scores) > 1 else ""
+            prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
             rows += [[prefix + system.name, *self._cells(system)] for system in systems]
         if len(scores) == 1:
-            header[0] = LABELS[next(iter(scores))]
+            header[0] = _LABELS[next(iter(scores))]
         return ScoreTable(header, rows)
 
     def _cells(self, system: SystemScores) -> list[str]:
-        deviation = "–" if system.deviation is None else points(system.deviation)
-        cells = [str(len(system.runs)), points(system.mean), deviation]
+        deviation = "–" if system.deviation is None else self._points(system.deviation)
+        cells = [str(len(system.runs)), self._points(system.mean), deviation]
         if (difference := system.difference) is None:
             return [*cells, *["–"] * 5]
-        low, high = points(difference.low, sign=True), points(difference.high, sign=True)
+        low, high = (
+            self._points(difference.low, sign=True),
+            self._points(difference.high, sign=True),
+        )
         return [
             *cells,
-            points(difference.gain, sign=True),
+            self._points(difference.gain, sign=True),
             f"{low} to {high}",
             self._shown(difference.p_bootstrap),
             self._shown(difference.p_randomization),
@@ -102,7 +119,7 @@ class SystemComparison:
             "randomisation of sentences, the runs as they are. Replicas: the randomisation of "
             "Clark et al. (2011), which often finds too much. All two-sided, "
             f"{self.trials:,} trials, seed {self.seed}.{by_length} "
-            + " ".join(f"{LABELS[metric]}: {text}." for metric, text in self.signatures.items())
+            + " ".join(f"{_LABELS[metric]}: {text}." for metric, text in self.signatures.items())
         )
 
     def to_text(self) -> str:
@@ -178,8 +195,8 @@ def _compared(
 
 
 def compare_systems(
-    references: Sequence[str | Path],
-    systems: Mapping[str, Sequence[str | Path]],
+    references: Sequence[TextFile],
+    systems: Mapping[str, Sequence[TextFile]],
     *,
     scoring: TextScoring | None = None,
     selection: SentenceSelection | None = None,
@@ -189,8 +206,8 @@ def compare_systems(
     """Compare systems with the first of them.
 
     Args:
-        references: Files of the same lines, one translation of the text each.
-        systems: By name, the translations of each system, one file for each tuning run.
+        references: Files or lines, one translation of the text each.
+        systems: By name, the translations of each system, one for each tuning run.
         scoring: Which metrics, and how.
         selection: Which sentences, and in which groups; all of them without it.
         trials: Of each test.
@@ -202,11 +219,7 @@ def compare_systems(
         ModelError: The model whose words are wanted cannot be read.
         SettingsError: There are fewer than two systems, or one without a translation.
     """
-    if len(systems) < 2:
-        raise SettingsError("nothing to compare with", remedy="give two systems or more")
-    for name, paths in systems.items():
-        if not paths:
-            raise SettingsError(f"{name} has no translation", remedy="give it one file a run")
+    _must_be_comparable(systems)
     texts = ReferenceTexts(references, scoring)
     chosen = select_sentences(selection or SentenceSelection(), texts)
     notes: list[str] = []
@@ -234,3 +247,52 @@ def compare_systems(
         notes=tuple(notes),
         by_length=tuple(compared(group.rows) for group in chosen.groups),
     )
+
+
+def compare_segment_scores(
+    systems: Mapping[str, Sequence[str | Path]], *, trials: int = TRIALS, seed: int = TEST_SEED
+) -> SystemComparison:
+    """Compare systems with the first of them by scores that another metric gave each segment.
+
+    Args:
+        systems: By name, the files of each system, one for each tuning run; a file has one number
+            for each segment, and larger is better.
+        trials: Of each test.
+        seed: Of each test; every comparison begins with it.
+
+    Raises:
+        CorpusError: A line is not one number, files have different numbers of lines, or none.
+        SettingsError: There are fewer than two systems, or one without a file.
+    """
+    _must_be_comparable(systems)
+    every = {name: [read_numbers(path) for path in paths] for name, paths in systems.items()}
+    first_path = next(iter(systems.values()))[0]
+    segments = len(next(iter(every.values()))[0])
+    for name, runs in every.items():
+        for path, scores in zip(systems[name], runs, strict=True):
+            if len(scores) != segments or not segments:
+                raise CorpusError(
+                    f"{counted(len(scores), 'score')}, where {first_path} has {segments:,}"
+                    if segments
+                    else "no score",
+                    path=path,
+                    remedy="give files with one number for each segment of the same text",
+                )
+    stacked = {name: np.stack(runs) for name, runs in every.items()}
+    return SystemComparison(
+        scores={SEGMENTS: compare_segments(stacked, trials=trials, seed=seed)},
+        signatures={SEGMENTS: "the mean over segments, as the files have them"},
+        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
+        references=(),
+        sentences=SelectedSentences(np.arange(segments), segments),
+        trials=trials,
+        seed=seed,
+    )
+
+
+def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:
+    if len(systems) < 2:
+        raise SettingsError("nothing to compare with", remedy="give two systems or more")
+    for name, paths in systems.items():
+        if not paths:
+            raise SettingsError(f"{name} has no translation", remedy="give it one file a run")

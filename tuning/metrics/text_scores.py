@@ -14,11 +14,12 @@ Moses takes for one.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,29 @@ _SPACE_IN_WORD = re.compile(r"[^\S ]")
 _STAND_IN = "\ue000"
 LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
+
+
+@dataclass(frozen=True)
+class NamedLines(os.PathLike[str]):
+    """Lines in memory, where a file may stand as well.
+
+    Args:
+        name: What errors and tables call them.
+        lines: The lines, without line feeds.
+    """
+
+    name: str
+    lines: Sequence[str]
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
+TextFile: TypeAlias = "str | Path | NamedLines"
+
+
+def _lines_of(text: TextFile) -> list[str]:
+    return list(text.lines if isinstance(text, NamedLines) else read_text(text))
 
 
 def as_text(line: bytes) -> str:
@@ -117,7 +141,7 @@ class ReferenceTexts:
     """The references of a text, ready to score translations of it.
 
     Args:
-        paths: R files of the same S lines, UTF-8, plain or gzip.
+        paths: R texts of the same S lines: files in UTF-8, plain or gzip, or lines.
         scoring: How to score.
 
     Attributes:
@@ -127,19 +151,19 @@ class ReferenceTexts:
         CorpusError: A file is empty, not UTF-8, or they have different numbers of lines.
     """
 
-    def __init__(self, paths: Sequence[str | Path], scoring: TextScoring | None = None) -> None:
+    def __init__(self, paths: Sequence[TextFile], scoring: TextScoring | None = None) -> None:
         self.scoring = scoring or TextScoring()
         self.paths = [Path(path) for path in paths]
         self._tokenizer = None
         if self.scoring.tokenize != "none":
             self._tokenizer = _get_tokenizer(self.scoring.tokenize)()
-        self.lines = [list(read_text(path)) for path in paths]
+        self.lines = [_lines_of(path) for path in paths]
         texts = [self._cased(lines) for lines in self.lines]
         for path, lines in zip(paths, texts, strict=True):
             self._check_length(path, lines, texts[0])
         if not texts or not texts[0]:
             raise CorpusError(
-                "there is not one reference", path=paths[0] if paths else None,
+                "there is not one reference", path=self.paths[0] if paths else None,
                 remedy="give the file with the translations to compare with",
             )  # fmt: skip
         self._bleu = References([[self._words(line) for line in lines] for lines in texts])
@@ -153,13 +177,13 @@ class ReferenceTexts:
     def __len__(self) -> int:
         return len(self._bleu)
 
-    def score(self, path: str | Path) -> ScoredText:
+    def score(self, path: TextFile) -> ScoredText:
         """Compute the statistics of a translation.
 
         Raises:
             CorpusError: It is not UTF-8 or has another number of lines than the references.
         """
-        lines = self._cased(list(read_text(path)))
+        lines = self._cased(_lines_of(path))
         self._check_length(path, lines, range(len(self)))
         sentences = np.arange(len(self), dtype=np.int32)
         statistics = np.zeros((len(self), ALL_COLUMNS), np.int64)
@@ -168,7 +192,7 @@ class ReferenceTexts:
         if self._more is not None:
             encoded = [line.encode() for line in lines]
             statistics[:, BLEU_COLUMNS:] = self._more.score(sentences, encoded)
-        return ScoredText(Path(path), statistics, tuple(self._notes(lines, path)))
+        return ScoredText(Path(path), statistics, tuple(self._notes(lines, Path(path))))
 
     def _cased(self, lines: list[str]) -> list[str]:
         return [line.lower() for line in lines] if self.scoring.lowercase else lines
@@ -176,16 +200,16 @@ class ReferenceTexts:
     def _words(self, line: str) -> bytes:
         return (self._tokenizer(line.rstrip()) if self._tokenizer else line).encode()
 
-    def _check_length(self, path: str | Path, lines: Sequence[object], others: Sequence[object]
+    def _check_length(self, path: TextFile, lines: Sequence[object], others: Sequence[object]
     ) -> None:  # fmt: skip
         if len(lines) != len(others):
             raise CorpusError(
                 f"{counted(len(lines), 'line')}, where {self.paths[0]} has {len(others)}",
-                path=path,
+                path=Path(path),
                 remedy="translations and references must be of the same text, line by line",
             )
 
-    def _notes(self, lines: Sequence[str], path: str | Path) -> list[str]:
+    def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
         notes = []
         empty = sum(not line.strip(" ") for line in lines)
         if empty > self.empty:

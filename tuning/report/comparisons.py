@@ -26,6 +26,7 @@ from tuning.experiment.results import KEPT, KeptResults, StepTime, SystemRun
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import METRICS, TRIALS, TextScoring
 from tuning.metrics.significance import SystemDifference, SystemScores
+from tuning.metrics.system_comparison import SEGMENTS
 from tuning.metrics.text_scores import ReferenceTexts
 from tuning.report.contents import (
     Provenance,
@@ -328,6 +329,10 @@ def _check(record: ComparisonRecord, path: Path) -> None:
     Raises:
         InputError: The record has no metric that is known, no reference or no system.
     """
+    if SEGMENTS in record.metrics:
+        raise InputError(
+            "a comparison of segment scores, which has no translations to show", path=path
+        )
     metrics = [systems for name, systems in record.metrics.items() if name in METRICS]
     every = [each for systems in metrics for each in systems]
     named = all(record.files.get(each.system) and each.runs for each in every)

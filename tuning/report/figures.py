@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_text
-from phrasescore.pictures.svg_elements import FAINT, INK, LINE, QUIET
+from phrasescore.pictures.figure_files import (
+    COLOURS,
+    FAINT,
+    INK,
+    LINE,
+    QUIET,
+    cut_label,
+    plain_label,
+    svg_text,
+)
 from tuning.metrics.score_tables import points
 from tuning.metrics.sentence_groups import draw_lengths
 from tuning.metrics.text_scores import LABELS

@@ -304,10 +304,10 @@ def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
 
 def _table_view(table: ScoredTable, place: int) -> TableView:
     record = table.record
-    work, savings = record.work, record.savings
+    work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
     sides = (
-        ("source", work.source_asked, work.source_done, savings.source, record.source_unknown_rate),
-        ("target", work.target_asked, work.target_done, savings.target, record.target_unknown_rate),
+        ("source", work.source_asked, work.source_done, record.savings["source"], unknown[0]),
+        ("target", work.target_asked, work.target_done, record.savings["target"], unknown[1]),
     )
     rows = tuple(
         (

@@ -1,1 +1,1 @@
-"""What a moses.ini asks of the decoder: features, search settings, the score of a derivation."""
+"""Features of the decoder: their declaration in a moses.ini, and their values."""

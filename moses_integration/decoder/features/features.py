@@ -21,8 +21,8 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-_MOST_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
-_MOST_ENTRIES = 10**9
+_MAX_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
+_MAX_ENTRIES = 10**9
 _SHOWN = 30
 # one component, whatever num-features says; PhrasePenalty may have one for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
@@ -185,7 +185,7 @@ class FeatureSet:
                 yield first + number, path
 
     @classmethod
-    def of(cls, ini: MosesIni) -> FeatureSet:
+    def from_ini(cls, ini: MosesIni) -> FeatureSet:
         """Read the features of an ini.
 
         Raises:
@@ -194,7 +194,7 @@ class FeatureSet:
         ini.refuse_old_style()
         _check_sections(ini)
         _each(ini, ini.features, _check_feature)
-        layout = FeatureLayout.of(ini)
+        layout = FeatureLayout.from_ini(ini)
         layout.read_weights(ini)
         for name in layout.sparse_weights(ini):
             raise IniError(
@@ -278,11 +278,11 @@ def _is_per_table(line: FeatureLine) -> bool:
 
 def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
     text = line.options.get("table-limit", str(DEFAULT_TABLE_LIMIT))
-    limit = whole_number(text, _MOST_ENTRIES)
+    limit = whole_number(text, _MAX_ENTRIES)
     if limit is None:
         raise IniError(
             f"table-limit of {line.name} is {text[:_SHOWN]!r}, expected a whole number up to "
-            f"{_MOST_ENTRIES:,}"
+            f"{_MAX_ENTRIES:,}"
         )
     return PhraseTableFeature(
         line.options["path"], line.line, part.start, part.stop - part.start, limit
@@ -309,7 +309,7 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
             if tokens[2] in names:
                 tokens[2] = str(names.index(tokens[2]))
         valid = len(tokens) == 3 and tokens[1] == "T"
-        path = whole_number(tokens[0], _MOST_PATHS) if valid else None
+        path = whole_number(tokens[0], _MAX_PATHS) if valid else None
         number = whole_number(tokens[2], len(declared) - 1) if valid else None
         if path is None or number is None:
             raise IniError(

@@ -102,7 +102,7 @@ class NeuralModels:
         return max((network.context for network in self.networks), default=0)
 
     @classmethod
-    def of(
+    def prepare(
         cls,
         features: Sequence[NeuralModelFeature],
         models: Sequence[tuple[StoredWeights, OutsideWords | None]],

@@ -1,1 +1,1 @@
-"""What of the tables and models an input needs, read into arrays and kept for the next start."""
+"""Loading of the table entries that an input needs, as arrays, with a cache on disk."""

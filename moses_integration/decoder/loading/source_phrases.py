@@ -143,6 +143,26 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
             phrase = np.int64(entry.phrase)
 
 
+@compiled
+def _match_spans(
+    trie: PhraseTrie,
+    words: NDArray[np.int32],
+    other: PhraseTrie,
+    other_words: NDArray[np.int32],
+    longest: int,
+    numbers: NDArray[np.int32],
+) -> None:
+    trie, words, other, other_words, numbers = borrowed((trie, words, other, other_words, numbers))
+    for start in range(words.size):
+        own = found = np.int64(0)
+        for end in range(start, min(start + longest, words.size)):
+            own = child(trie, own, words[end])
+            found = child(other, found, other_words[end]) if other_words[end] >= 0 else -1
+            if found < 0:
+                break
+            numbers[own] = found
+
+
 class SourcePhrases:
     """All spans of the input's sentences up to a length.
 
@@ -152,6 +172,7 @@ class SourcePhrases:
     """
 
     def __init__(self, sentences: Sequence[Sequence[bytes]], longest: int) -> None:
+        self.longest = longest
         self.words = WordTable()
         self.trie = PhraseTrie(np.zeros(1 << 12, _CHILD), np.ones(1, np.int64))
         self.sentences: list[NDArray[np.int32]] = []
@@ -167,6 +188,14 @@ class SourcePhrases:
     def __len__(self) -> int:
         """How many phrases there are, the empty one counted."""
         return int(self.trie.size[0])
+
+    def numbers_in(self, other: SourcePhrases) -> NDArray[np.int32]:
+        """Return the number that each phrase has among others, -1 for none, shape (phrases,)."""
+        numbers = np.full(len(self), -1, np.int32)
+        known = other.words.find_spans(*self.words.spans())
+        for words in self.sentences:
+            _match_spans(self.trie, words, other.trie, known[words], self.longest, numbers)
+        return numbers
 
     def word_phrases(self) -> NDArray[np.int32]:
         """Return the phrase that each word is alone, shape (words,)."""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import joined_offsets
+from moses_integration.decoder.arrays import joined_offsets, offsets_of, taken_runs
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, SourcePhrases, child
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError, SettingsError, StorageError, counted
@@ -46,7 +46,7 @@ from phrasescore.table.byte_scanning import (
     token_end,
 )
 from phrasescore.table.input_files import open_input, truncation_named
-from phrasescore.table.phrase_table import PIPES, TableFormat
+from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
@@ -54,11 +54,11 @@ from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_w
 Arrays = Mapping[str, NDArray[Any]]
 
 _FORMAT = 2  # raise it when the meaning of the arrays changes
-_MOST_BYTES = 4 << 30  # the oldest files go when there are more
+_MAX_BYTES = 4 << 30  # the oldest files go when there are more
 # how many columns behind the scores
 _ALIGNMENT, _SPARSE = 1, 3
-_MOST_POSITION = np.iinfo(np.int16).max
-_MOST_LINKS = 10_000  # of a phrase; they are sorted one by one
+_MAX_POSITION = np.iinfo(np.int16).max
+_MAX_LINKS = 10_000  # of a phrase; they are sorted one by one
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -135,6 +135,104 @@ class ParsedTables:
             _remove_oldest(self._folder)
         return arrays
 
+    def entries(
+        self,
+        path: str | Path,
+        source: SourcePhrases,
+        blocks: Callable[[], Iterator[TableBlock]],
+        load: Callable[[SourcePhrases], TableEntries],
+    ) -> TableEntries:
+        """Return the entries of a table that an input needs.
+
+        Args:
+            path: The table.
+            source: The phrases of the input.
+            blocks: Reads the table.
+            load: Reads the entries of some source phrases, or takes those that are stored.
+        """
+        return load(source)
+
+
+class TablesInMemory(ParsedTables):
+    """Whole tables, each read once, for inputs that come one after the other.
+
+    Args:
+        folder: As for `ParsedTables`.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__(folder)
+        self._whole: dict[str, _WholeTable] = {}
+
+    def entries(
+        self,
+        path: str | Path,
+        source: SourcePhrases,
+        blocks: Callable[[], Iterator[TableBlock]],
+        load: Callable[[SourcePhrases], TableEntries],
+    ) -> TableEntries:
+        """See `ParsedTables.entries`."""
+        key = str(path)
+        if key not in self._whole:
+            phrases = SourcePhrases(_distinct_sources(blocks()), source.longest)
+            self._whole[key] = _WholeTable.of(phrases, load(phrases))
+        return self._whole[key].needed_by(source)
+
+
+def _distinct_sources(blocks: Iterator[TableBlock]) -> list[list[bytes]]:
+    texts: dict[bytes, None] = {}
+    for block in blocks:
+        # lines of one source follow each other
+        for line in block.run_offsets[:-1].tolist():
+            texts[block.source(line)] = None
+    return [phrase_tokens(text) for text in texts]
+
+
+@dataclass(frozen=True)
+class _WholeTable:
+    """All entries of a table.
+
+    Args:
+        source: The source phrases of the table.
+        entries: The entries, in the order of the table.
+        order: The same, sorted by source phrase, shape (E,).
+        first: Where the entries of each source phrase begin in ``order``, shape (phrases + 1,).
+    """
+
+    source: SourcePhrases
+    entries: TableEntries
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, source: SourcePhrases, entries: TableEntries) -> _WholeTable:
+        """Sort the entries."""
+        order = np.argsort(entries.phrases, kind="stable")
+        sizes = np.bincount(entries.phrases, minlength=len(source))
+        return cls(source, entries, order, offsets_of(sizes))
+
+    def needed_by(self, source: SourcePhrases) -> TableEntries:
+        """Return the entries that an input needs, as if only they had been read."""
+        own = source.numbers_in(self.source)
+        wanted = np.flatnonzero(own >= 0)
+        offsets, places = taken_runs(self.first, own[wanted])
+        rows, phrases = self.order[places], np.repeat(wanted, np.diff(offsets))
+        in_table_order = np.argsort(rows, kind="stable")
+        rows, phrases = rows[in_table_order], phrases[in_table_order]
+        whole = self.entries
+        word_offsets, words = taken_runs(whole.word_offsets, rows)
+        link_offsets, links = taken_runs(whole.link_offsets, rows)
+        used, numbers = np.unique(whole.words[words], return_inverse=True)
+        return TableEntries(
+            phrases=phrases.astype(np.int32),
+            scores=whole.scores[rows],
+            word_offsets=word_offsets,
+            words=numbers.astype(np.int32),
+            link_offsets=link_offsets,
+            links=whole.links[links],
+            vocabulary=WordTable([whole.vocabulary.word(number) for number in used.tolist()]),
+        )
+
 
 def stored_words(prefix: str, words: WordTable) -> dict[str, NDArray[Any]]:
     """Return a vocabulary as arrays to store, whose names begin with a prefix."""
@@ -164,7 +262,7 @@ def _remove_oldest(folder: Path) -> None:
     total = 0
     for path in files:
         total += path.stat().st_size
-        if total > _MOST_BYTES:
+        if total > _MAX_BYTES:
             path.unlink(missing_ok=True)
 
 
@@ -275,8 +373,8 @@ def _parse_links(
         middle = find_byte(data, at, stop, DASH)
         source = parse_integer(data, at, middle)
         goal = parse_integer(data, min(middle + 1, stop), stop)
-        inside = 0 <= source <= _MOST_POSITION and 0 <= goal < min(target_words, _MOST_POSITION + 1)
-        if not inside or count - first == _MOST_LINKS:
+        inside = 0 <= source <= _MAX_POSITION and 0 <= goal < min(target_words, _MAX_POSITION + 1)
+        if not inside or count - first == _MAX_LINKS:
             return -1
         at = stop
         place = count
@@ -398,8 +496,15 @@ def load_phrase_table(
         PhraseTableError: It breaks the format, disagrees with the ini, or has what this decoder
             lacks; the error names the line.
     """
-    parts = ("phrase table", sha256_of(path), str(scores), source.digest)
-    return _load(parts, _agreeing(read_blocks(path), scores, where), scores, source, parsed)
+
+    def blocks() -> Iterator[TableBlock]:
+        return _agreeing(read_blocks(path), scores, where)
+
+    def load(needed: SourcePhrases) -> TableEntries:
+        parts = ("phrase table", sha256_of(path), str(scores), needed.digest)
+        return _load(parts, blocks(), scores, needed, parsed)
+
+    return parsed.entries(path, source, blocks, load)
 
 
 def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator[TableBlock]:
@@ -438,8 +543,15 @@ def load_reordering_table(
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format; the error names the line.
     """
-    parts = ("reordering table", sha256_of(path), str(scores), str(target), source.digest)
-    return _load(parts, _reordering_blocks(path, scores, target), scores, source, parsed)
+
+    def blocks() -> Iterator[TableBlock]:
+        return _reordering_blocks(path, scores, target)
+
+    def load(needed: SourcePhrases) -> TableEntries:
+        parts = ("reordering table", sha256_of(path), str(scores), str(target), needed.digest)
+        return _load(parts, blocks(), scores, needed, parsed)
+
+    return parsed.entries(path, source, blocks, load)
 
 
 def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[TableBlock]:

@@ -1,9 +1,9 @@
 """Coverages of a sentence: which source words are translated, and which phrases may come next.
 
-Hypotheses share coverages, so what depends on the coverage alone (the future cost estimate, the
-spans that may be translated next) is worked out once for each. The future cost of a span is that of
-its best option, by the future score in isolation, or of the best way to split it (Koehn et al.
-2003); no distortion and no reordering model is part of it.
+Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
+estimate, the spans that may be translated next) is computed once for each. The future cost of a
+span is that of its best option, by the future score in isolation, or of the best way to split the
+span (Koehn et al. 2003); it includes neither distortion nor reordering models.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _FIRST_COVERAGES = 512
 COVERAGE = np.dtype(
     [
         ("estimate", np.float64),
-        ("covered", np.int32),  # how many words
+        ("covered", np.int32),  # number of covered words
         ("first_gap", np.int32),
-        ("chain", np.int32),
+        ("chain", np.int32),  # next coverage of the same bucket
         ("first_step", np.int32),  # its steps, once known: first_step to last_step
         ("last_step", np.int32),
-        ("options", np.int32),  # the options of all of them
+        ("options", np.int32),  # number of options of all steps
         ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
-        ("member", np.int32),  # the best hypothesis that has it, once cube pruning sorted them
-        ("members", np.int32),  # how many have it
+        ("member", np.int32),  # its best hypothesis, once cube pruning has sorted them
+        ("members", np.int32),  # number of its hypotheses
     ],
     align=True,
 )
@@ -50,7 +50,7 @@ STEP = np.dtype(
 
 
 class SentenceSpans(NamedTuple):
-    """What a sentence offers the search.
+    """The translation options of all spans of a sentence, with future costs.
 
     Attributes:
         length: Source words.
@@ -79,7 +79,7 @@ class Coverages(NamedTuple):
         heads: First coverage of each bucket.
         steps: The steps of all coverages that were asked for.
         scratch: The bits of a coverage that is looked for, shape (words / 64,).
-        used: One record, how many coverages and steps are in use.
+        used: One record, the numbers of coverages and steps in use.
     """
 
     records: Records
@@ -114,7 +114,10 @@ class Coverages(NamedTuple):
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
-    """Close the best future scores of single options over all splits of a span.
+    """Let each span have the best sum of future scores over all of its splits.
+
+    The dynamic programme goes from short to long spans; a span is a single option, or two shorter
+    spans, each with its best split.
 
     Args:
         estimates: Best future score of an option for the words i to j, -inf for none, shape (n, n);
@@ -146,12 +149,12 @@ def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
 
 @compiled
 def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.float64]) -> None:
-    """Fill in how many words a coverage covers, its first gap and the estimate of all gaps.
+    """Fill in the number of covered words, the first gap, and the future cost of all gaps.
 
     Args:
         record: The coverage.
         bits: One bit per source word, 64 to a number, shape (words / 64,).
-        estimates: What `close_over_splits` gave.
+        estimates: The future costs of all spans.
     """
     bits, estimates = borrowed((bits, estimates))
     length = estimates.shape[0]
@@ -171,7 +174,7 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
 
 @compiled
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
-    """Return the number of the coverage in ``scratch``, a new one if it was not met before."""
+    """Return the number of the coverage in ``scratch``, which is added if it is new."""
     table, sentence = borrowed((table, sentence))
     bits = table.scratch
     key = np.uint64(0)
@@ -203,22 +206,22 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
 
 @compiled
 def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
-    """Work out the steps out of a coverage, if that has not been done.
+    """Find the steps out of a coverage, unless they are known.
 
-    A phrase that does not start at the first gap must end so that going back to the gap is within
-    the distortion limit; the other condition, the way from the phrase before, depends on the
-    hypothesis.
+    A phrase that does not start at the first gap must end near enough that the way back to the gap
+    is within the distortion limit. The other condition, on the way from the previous phrase,
+    depends on the hypothesis, and is tested when it is expanded.
 
     Returns:
-        Whether there was room; `Coverages.with_room` makes it, for length * longest more.
+        Whether there was room; if not, call `Coverages.with_room` for length * longest more.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]
     if coverage.first_step != _NONE:
         return True
-    most = sentence.length * sentence.longest
+    spans = sentence.length * sentence.longest
     used = table.used[0]
-    if used.coverages + most > table.records.size or used.steps + most > table.steps.size:
+    if used.coverages + spans > table.records.size or used.steps + spans > table.steps.size:
         return False
     coverage.first_step = used.steps
     coverage.options = 0
@@ -239,7 +242,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
 
 @compiled
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
-    """Add the step to the coverage in ``scratch``; return how many options it has."""
+    """Add the step to the coverage in ``scratch``; return its number of options."""
     table, sentence = borrowed((table, sentence))
     span = start * sentence.longest + end - start
     options = sentence.stop[span] - sentence.begin[span]

@@ -1,8 +1,9 @@
 """Cube pruning (Huang and Chiang 2007), compiled: what Moses does with -search-algorithm 1.
 
-An edge joins the hypotheses of one coverage, sorted, with the sorted options of one span. Its cells
-are scored from the best corner on; a stack takes the best cells of all edges that lead to it, up to
-the pop limit.
+An edge joins the hypotheses of one coverage, sorted, with the sorted options of one span. Both
+orders are good estimates, so the best cells of this grid are near its first corner. An edge starts
+with that corner. The best cell of all edges to a stack is popped from a heap, its hypothesis enters
+the stack, and the cells to the right and below it are scored and pushed, up to the pop limit.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from moses_integration.decoder.search.stacks import (
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
-_ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
+_ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # the phases of a stack, in this order
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 _FIRST_SEEN = 1 << 13
 _WORD_BITS = 64
@@ -66,7 +67,7 @@ EDGE = np.dtype(
     ],
     align=True,
 )
-# what every span that starts at one word reads of a hypothesis
+# the fields of a hypothesis that all spans starting at one word read
 RANKED = np.dtype(
     [
         ("score", np.float64),  # with the cost of the jump
@@ -103,7 +104,7 @@ class Cubes(NamedTuple):
         seen: One bit for each cell of the edges to that stack, set if it was scored; a row begins
             a new number.
         heap: The cells that were not taken yet, the best on top; entries as in ``stacks``.
-        used: One record, how many of each are in use.
+        used: One record, the number of each in use.
     """
 
     edges: Records
@@ -137,15 +138,16 @@ class Cubes(NamedTuple):
 
 @inlined
 def _words_per_row(columns: int) -> int:
-    """Return how many numbers of ``seen`` a row of so many cells takes."""
+    """Return the number of 64-bit words of ``seen`` that a row of cells takes."""
     return (columns + _WORD_BITS - 1) // _WORD_BITS
 
 
 @inlined
 def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
-    """Note that a cell is scored; return whether it was not before.
+    """Mark a cell as scored; return whether it was not marked before.
 
-    Rows are met in their order: a cell of a row is looked at when one above it was taken.
+    A row is first reached from the row above it, so rows are cleared in their order, and only those
+    that are reached.
     """
     words = _words_per_row(edge.columns)
     first = edge.seen + row * words
@@ -164,7 +166,7 @@ def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
 def _chain_members(search: SentenceSearch, size: int) -> None:
     """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
 
-    The chains of the stack's hash table are not needed any more: nothing is put into it.
+    This reuses the chains of the stack's hash table, since nothing enters the stack any more.
     """
     search = borrowed(search)
     stacks, coverages = search.stacks, search.coverages.records
@@ -190,11 +192,12 @@ def _rank(
 ) -> int:
     """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
 
-    They are ``number`` and those chained behind it.
+    The hypotheses are ``number`` and those chained behind it. With a distortion limit they are
+    sorted again, because the cost of the jump differs; without one they keep their order, as in
+    Moses.
 
     Returns:
-        How many there are whose jump is within the limit, if there is a limit. Without one they
-        stay as they are.
+        The number of hypotheses whose jump is within the limit.
     """
     model, stacks, ranked = borrowed((model, stacks, ranked))
     count = 0
@@ -219,7 +222,7 @@ def _rank(
 
 @compiled
 def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
-    """Add the edges out of a coverage, whose hypotheses are chained; return whether they fit."""
+    """Add the edges out of a coverage, whose hypotheses are chained; return whether they fitted."""
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
@@ -254,7 +257,7 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
 
 @compiled
 def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
-    """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
+    """Add the edges out of a stack's hypotheses, starting with the first one not expanded."""
     search, cubes = borrowed((search, cubes))
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
@@ -315,7 +318,7 @@ def _take(
 ) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
 
-    Where neural language models are asked it is put aside, and counts as new until it is settled.
+    With neural language models it is deferred, and counts as new until it is settled.
     """
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
@@ -371,9 +374,9 @@ def _score_neighbours(
 
 @compiled
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
-    """Fill a stack with the best cells of its edges, each edge's first cell being scored.
+    """Fill a stack with the best cells of its edges, whose first cells are on the heap.
 
-    Beyond the pop limit, only coverages with too few hypotheses go on.
+    Beyond the pop limit, only coverages with fewer hypotheses than the diversity go on.
     """
     search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
@@ -430,7 +433,7 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
     """Search for the best translations of a sentence.
 
     Returns:
-        ``DONE``, or what there must be more room of before this is called again.
+        ``DONE``, or the need that the caller must meet before the next call.
     """
     search, cubes = borrowed((search, cubes))
     progress = search.progress[0]

@@ -1,9 +1,9 @@
-"""The best derivations of a sentence, from the hypotheses that recombined during the search.
+"""The k best derivations of a sentence, from the hypotheses that recombined during the search.
 
-A derivation is a final hypothesis and what leads to it; another one deviates from it in one place,
-where it takes a hypothesis that recombined there (an arc). Deviations are tried in the order of
-their total, each place's arcs in the order of theirs, so that the list is that of Moses's
-Manager::CalcNBest.
+A derivation is a final hypothesis and its predecessors. A further one deviates from it in one
+place, where it takes a hypothesis that recombined there (an arc). Deviations are tried in the order
+of their totals, and the arcs of each place in the order of theirs, so that the list is that of
+Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from moses_integration.decoder.search.stacks import INITIAL, NONE, sort_by_total
 from moses_integration.decoder.settings import NBestSettings
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 
-# of a path: its total, the path it deviates from, where (counted from the last hypothesis), and the
-# arc that it takes there; where it deviates from none, which of the final hypotheses it ends in
+# a path: its total, the path it deviates from, the place (counted from the last hypothesis), and
+# the arc it takes there; a path that deviates from none has the number of its final hypothesis
 _Path: TypeAlias = tuple[float, int, int, int]
 
 
@@ -27,7 +27,7 @@ _Path: TypeAlias = tuple[float, int, int, int]
 def _best_arc(
     records: Records, number: int, is_sorted: NDArray[np.bool_], scratch: NDArray[np.int32]
 ) -> int:
-    """Return the best arc of a hypothesis, -1 for none; its arcs are chained by rank from then on.
+    """Return the best arc of a hypothesis, -1 for none, and chain its arcs by rank.
 
     Args:
         records: All hypotheses.
@@ -62,7 +62,7 @@ def _push(
     place: int,
     arc: int,
 ) -> None:
-    # of equal totals the older path comes first
+    # the number of the path breaks ties: the older path comes first
     heapq.heappush(heap, (-total, len(paths)))
     paths.append((total, np.int64(parent), np.int64(place), np.int64(arc)))
 
@@ -90,7 +90,7 @@ def _hash_words(
 def _hypotheses(
     nodes: list[int], spans: list[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and hypotheses of paths; the first span, which types the list, is none."""
+    """Return the offsets and hypotheses of paths, without the first span, a dummy."""
     offsets = np.zeros(len(spans), np.int64)
     for path in range(1, len(spans)):
         offsets[path] = offsets[path - 1] + spans[path][1] - spans[path][0]
@@ -112,7 +112,7 @@ def _write_nodes(
         records: All hypotheses.
         complete: Those that cover the sentence.
         path: The path.
-        shared: Where the hypotheses of the path that it deviates from begin.
+        shared: The first of ``nodes`` of the path that it deviates from.
         nodes: The hypotheses of the paths that were taken.
     """
     records, complete = borrowed((records, complete))
@@ -141,11 +141,11 @@ def best_paths(
         complete: Those that cover the sentence, the best first, at least one.
         first: First target word of each option, shape (options + 1,).
         words: The target words of all options.
-        settings: What list is wanted.
-        pops: How many derivations are looked at, at most.
+        settings: The settings of the list.
+        pops: The maximum number of derivations to examine.
 
     Returns:
-        Where each derivation begins among the hypotheses, shape (N + 1,), the hypotheses in the
+        The offsets of the derivations among the hypotheses, shape (N + 1,), the hypotheses in the
         order they were applied, and the totals.
     """
     is_sorted = np.zeros(records.size, np.bool_)
@@ -153,9 +153,9 @@ def best_paths(
     best = records[complete[0]].total
     paths = [(best, np.int64(NONE), np.int64(NONE), np.int64(0))]
     heap = [(-best, 0)]
-    # the type of a list or set comes from its first entry, which means nothing in these
+    # numba infers the type of a list or set from its first entry: these have a dummy there
     nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
-    begins = {0: 0}  # where the hypotheses of each path that was taken begin in `nodes`
+    begins = {0: 0}  # path -> the first of its hypotheses in `nodes`
     while len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
         number = heapq.heappop(heap)[1]

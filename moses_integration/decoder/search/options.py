@@ -1,8 +1,8 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-Of every source phrase and table the best entries by future score are kept, as Moses does when it
-loads a table; the future score counts the weights of the moment, so options are made again when
-these change. Words that no entry translates alone are copied or dropped (an entry of their own).
+For every source phrase and table, the best entries by future score are kept, as Moses does when it
+loads a table. The future score depends on the weights, so options are chosen again when these
+change. A word that no entry translates alone has an entry of its own, which copies or drops it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Options(NamedTuple):
         first: First option of each source phrase, shape (phrases + 1,).
         entry: The table entry of each option, shape (options,).
         future: Its future score, shape (options,).
-        score: What it adds to the model score after each orientation, less language models over
-            its boundary and distortion, shape (orientations, options).
-        reach: The highest ``score`` of the option and those behind it of the same phrase, the same
+        score: Its contribution to the model score after each orientation, without distortion and
+            without language models across its boundary, shape (orientations, options).
+        reach: The highest ``score`` of the option and the later ones of the same phrase, the same
             shape.
-        forward: What it adds to the score of the phrase after it, for the orientation of that,
-            shape (orientations, options).
-        forward_class: Equal where the forward reordering scores are, shape (options,).
+        forward: Its contribution to the score of the next phrase, by the orientation of that
+            phrase, shape (orientations, options).
+        forward_class: Equal for options with equal forward reordering scores, shape (options,).
     """
 
     first: NDArray[np.int32]
@@ -48,7 +48,10 @@ class Options(NamedTuple):
 def _adjust(
     heap: NDArray[np.int64], size: int, hole: int, item: int, future: NDArray[np.float32]
 ) -> None:
-    """Sink the hole of a heap, the lowest future score on top, to a leaf and let the item rise."""
+    """Insert an item into a heap with a hole, the lowest future score on top.
+
+    As in std::__adjust_heap of the C++ library, the hole sinks to the bottom and the item rises.
+    """
     top = child = hole
     while child < (size - 1) // 2:
         child = 2 * (child + 1)
@@ -72,10 +75,10 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write the entries to keep of ``begin`` to ``stop`` to ``chosen``; return how many.
+    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return their number.
 
-    Where scores tie at the cut, the choice is that of the C++ library's std::partial_sort, which
-    Moses calls: a heap of the first ``limit``, which later ones enter only if they are better.
+    If scores tie at the limit, the choice is that of the C++ library's std::partial_sort, which
+    Moses calls: a heap of the first ``limit`` entries, which later ones enter only if better.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -112,14 +115,14 @@ def _select_all(
 
 
 def choose_entries(
-    entries: Entries, limits: Sequence[int], most: int, future: NDArray[np.float32]
+    entries: Entries, limits: Sequence[int], max_options: int, future: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Choose the entries that become options: the best of each source phrase and table.
 
     Args:
         entries: All entries.
         limits: Table limit of each decoding path, 0 for none.
-        most: Most options of a source phrase, over all tables; 0 for no limit.
+        max_options: Options of a source phrase, over all tables; 0 for no limit.
         future: Future score of every entry, float32 as in Moses, shape (E,).
 
     Returns:
@@ -127,15 +130,15 @@ def choose_entries(
         best of a phrase first.
     """
     chosen = np.empty(len(entries), np.int64)
-    # unknown words come after the tables, and are not limited
+    # unknown words have a table number of their own, without a limit
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]
     order = np.lexsort((chosen, -future[chosen], phrases))
     chosen, phrases = chosen[order], phrases[order]
     first = np.searchsorted(phrases, np.arange(entries.first.size))
-    if most > 0:
-        kept = np.arange(chosen.size) - first[phrases] < most
+    if max_options > 0:
+        kept = np.arange(chosen.size) - first[phrases] < max_options
         chosen, phrases = chosen[kept], phrases[kept]
         first = np.searchsorted(phrases, np.arange(entries.first.size))
     return first.astype(np.int32), chosen.astype(np.int32)
@@ -143,7 +146,7 @@ def choose_entries(
 
 @compiled
 def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return of each option the highest score of it and those behind it of the same phrase.
+    """Return the highest score of each option and the later ones of the same phrase.
 
     Args:
         scores: Shape (orientations, options).
@@ -179,7 +182,7 @@ def _look_up(
 def spans_of(
     words: NDArray[np.int32], trie: PhraseTrie, options: Options, longest: int
 ) -> SentenceSpans:
-    """Find the options of all spans of a sentence, and estimate what spans cost.
+    """Find the options of all spans of a sentence, and the future costs of the spans.
 
     Args:
         words: The sentence, as ids of the trie's words, shape (n,), n at least 1.

@@ -4,12 +4,12 @@ Hypotheses that cover equally many source words share a stack. Stacks are expand
 hypothesis first, with every option of every span that may come next.
 
 With neural language models, hypotheses wait for scores before they enter their stacks. A network
-answers a thousand questions in little more time than one, so a search does not ask as it goes: it
-puts hypotheses aside until there are enough, or until a stack must be whole. A phrase is asked word
-by word: the first words of all, then the second words of those that may still reach their stack,
-and so on. With no negative weight a word cannot raise a score, so a hypothesis that is hopeless
-after its first word is not asked for the others. Cube pruning, which drops little of what it took,
-asks for all words at once.
+scores a thousand words in little more time than one, so the search defers hypotheses until there
+are enough, or until a stack must be complete. Phrases are scored word by word: the first words of
+all deferred hypotheses, then the second words of those that may still enter their stacks, and so
+on. If no weight is negative, a word cannot raise a score, so the later words of a hypothesis that
+is hopeless after its first word are never scored. Cube pruning, which drops few of the hypotheses
+it pops, requests all words at once.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from moses_integration.decoder.search.stacks import (
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
-NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # why a search returns
-ENOUGH = 4096  # hypotheses to score together: their products are fast by then
+NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
+ENOUGH = 4096  # hypotheses to score together: larger matrix products are hardly faster
 
 DEFERRED = np.dtype(
     [
-        ("score", np.float64),  # with the words whose scores are known
+        ("score", np.float64),  # including the words whose scores are known
         ("estimate", np.float64),
         ("lm_state", np.int64),
-        ("history", np.int32),  # behind the words whose scores are known
-        ("words", np.int32),  # how many these are
-        ("edge", np.int32),  # the one whose score it waits for, -1 for none
+        ("history", np.int32),  # node after the words whose scores are known
+        ("words", np.int32),  # number of words whose scores are known
+        ("edge", np.int32),  # the edge whose score it waits for, -1 for none
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -68,7 +68,7 @@ DEFERRED = np.dtype(
 
 
 class Model(NamedTuple):
-    """What the search asks, for one input and one set of weights.
+    """The weighted model of one input and one set of weights.
 
     Attributes:
         options: The translation options.
@@ -78,7 +78,7 @@ class Model(NamedTuple):
         lm_weights: Weight of each model's ln probability, shape (models,).
         lowers: Whether no language model can raise the model score: no weight is negative.
         distortion_weight: Weight of minus the distance jumped.
-        neural: What there is to know of neural language models; ``None`` where none has a weight.
+        neural: The neural language models; ``None`` if none has a weight.
     """
 
     options: Options
@@ -91,16 +91,16 @@ class Model(NamedTuple):
     neural: NeuralTerms | None
 
 
-# where a search stands, which may pause for more room
+# the state of a search, which may pause for more room
 PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
-        ("phase", np.int64),  # what cube pruning does with it
-        ("expanded", np.int64),  # hypotheses of it that are done
-        ("hypotheses", np.int64),  # all that it has
-        ("pops", np.int64),  # of cube pruning, for the next stack
-        ("records", np.int64),  # that there must be room for
-        ("begun", np.int64),  # whether the memory of the sentence before was cleared
+        ("phase", np.int64),  # the phase of cube pruning
+        ("expanded", np.int64),  # hypotheses of the stack that are expanded
+        ("hypotheses", np.int64),  # all hypotheses of the stack
+        ("pops", np.int64),  # pops of cube pruning for the next stack
+        ("records", np.int64),  # records that a paused search needs room for
+        ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
 )
 
@@ -109,13 +109,13 @@ class SentenceSearch(NamedTuple):
     """The search of one sentence.
 
     Attributes:
-        model: What things score.
-        sentence: The options of its spans.
-        limits: The bounds of the search.
+        model: The weighted model.
+        sentence: The options of the spans.
+        limits: The limits of the search.
         language: The language models and the target words of all options.
-        stacks: The stacks; afterwards those that cover the sentence are in ``numbers``, sorted.
+        stacks: The stacks; in the end ``numbers`` has the complete hypotheses, sorted.
         coverages: The coverages.
-        progress: One record, where the search stands; zeros at first.
+        progress: One record, the state of the search; zeros at first.
     """
 
     model: Model
@@ -128,13 +128,16 @@ class SentenceSearch(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What a search with neural language models has beside; searches without compile none of it.
+    """The deferred hypotheses of a search with neural language models.
+
+    It is an argument of its own: for searches without such models it is ``None``, and numba leaves
+    out the branches that use it.
 
     Attributes:
-        neural: What there is to know of the models.
-        histories: What they are asked.
-        deferred: The hypotheses that wait for them.
-        used: One number, how many hypotheses wait.
+        neural: The models.
+        histories: The graph of histories whose scores are requested.
+        deferred: The deferred hypotheses.
+        used: One number, the deferred hypotheses in use.
     """
 
     neural: NeuralTerms
@@ -145,7 +148,10 @@ class Waiting(NamedTuple):
 
 @inlined
 def step_score(model: Model, record: Record, start: int, end: int) -> tuple[float, int]:
-    """Return what all options of a span add alike after a hypothesis, and their orientation."""
+    """Return the score before an option of a span that all its options share, and the orientation.
+
+    It is the score of the hypothesis with distortion and forward reordering.
+    """
     turn = orientation(record.start, record.end, start, end)
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
     return with_forward(model, score, record.option, turn), turn
@@ -153,7 +159,7 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
 @inlined
 def with_forward(model: Model, score: float, option: int, turn: int) -> float:
-    """Add what an option, if there is one, adds to the score of the phrase after it."""
+    """Add the forward reordering score of the previous option, if there is one."""
     if option >= 0:
         score += model.options.forward[turn, option]
     return score
@@ -171,14 +177,14 @@ def score_option(
 
 @inlined
 def can_wait(waiting: Waiting, options: int, words: int) -> bool:
-    """Return whether there is room for ``options`` hypotheses of ``words`` words each to wait."""
+    """Return whether there is room to defer ``options`` hypotheses of ``words`` words each."""
     room = waiting.used[0] + options <= waiting.deferred.size
     return room and has_room(waiting.histories, options * words)
 
 
 @inlined
 def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> int:
-    """Return the number of a target word, or of the end of the sentence behind the last one."""
+    """Return the number of a target word, or of the end of the sentence after the last one."""
     if at < stop:
         return np.int64(waiting.neural.numbers[search.model.words[at]])
     return np.int64(waiting.neural.boundary)
@@ -186,9 +192,9 @@ def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> in
 
 @compiled
 def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
-    """Score words of a hypothesis as far as scores are known; return whether it is not hopeless.
+    """Add the known scores of a hypothesis's words; return whether it may still enter its stack.
 
-    Afterwards the hypothesis has the edge that it must wait for, if any.
+    In the end the hypothesis has the edge whose score it must wait for, if any.
     """
     search, waiting = borrowed((search, waiting))
     histories, first = waiting.histories, search.model.phrases.first
@@ -218,15 +224,15 @@ def defer(
     expanded: tuple[int, int, float, int],
     ahead: bool,
 ) -> None:
-    """Put a hypothesis aside, unless what is known of it makes it hopeless; there must be room.
+    """Defer a hypothesis, unless its known score is hopeless already; there must be room.
 
     Args:
         search: The search.
-        waiting: What waits.
+        waiting: The deferred hypotheses.
         step: The span of the option.
-        expanded: The hypothesis before, the option, the score without neural language models, and
+        expanded: The previous hypothesis, the option, the score without neural language models, and
             the state of n-gram models.
-        ahead: Whether all words are asked at once, though some may be in vain.
+        ahead: Whether to request the scores of all words at once, though some may not be needed.
     """
     search, waiting = borrowed((search, waiting))
     new = waiting.deferred[waiting.used[0]]
@@ -249,11 +255,11 @@ def defer(
 
 @compiled
 def settle(search: SentenceSearch, waiting: Waiting) -> None:
-    """Put into their stacks what waits for no more words; the others wait for their next one.
+    """Put hypotheses without unscored words into their stacks; the others request their next word.
 
-    All edges that are waited for must have scores, and there must be room for one more of each. A
-    coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
-    for those that do not enter.
+    The edges that hypotheses wait for must have scores, and there must be room for one more edge of
+    each. Cube pruning has counted every deferred hypothesis as an entry of its coverage, so those
+    that do not enter are subtracted.
     """
     search, waiting = borrowed((search, waiting))
     stacks = search.stacks
@@ -281,7 +287,7 @@ def settle(search: SentenceSearch, waiting: Waiting) -> None:
 
 @inlined
 def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: Record) -> None:
-    """Expand a hypothesis with all options of one span. There must be room for as many."""
+    """Expand a hypothesis with all options of one span; there must be room for all of them."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
     options, covered = model.options, np.int64(step.covered)
@@ -289,7 +295,8 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
     base, turn = step_score(model, record, step.start, step.end)
     for option in range(step.begin, step.stop):
         worst = stacks.worst[covered]
-        # language models can only lower it: most options end here, with all behind them
+        # language models can only lower the score, so most options are rejected here unscored;
+        # `reach` bounds all later options of the span, too
         if model.lowers:
             if base + options.reach[turn, option] + step.estimate < worst:
                 break
@@ -311,7 +318,7 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
 
 @inlined
 def _needs(search: SentenceSearch, waiting: Waiting | None, options: int) -> int:
-    """Return what the search lacks before ``options`` more hypotheses are made, or ``DONE``."""
+    """Return what the search needs before it makes ``options`` more hypotheses, or ``DONE``."""
     search.progress[0].records = options + 1
     if waiting is not None:
         if waiting.used[0] >= ENOUGH:
@@ -324,7 +331,7 @@ def _needs(search: SentenceSearch, waiting: Waiting | None, options: int) -> int
 
 @inlined
 def begin_search(search: SentenceSearch) -> bool:
-    """Forget the sentence before, unless that is done; return whether it was not."""
+    """Clear the memory of the previous sentence; return whether this is the start of a search."""
     progress, sentence = search.progress[0], search.sentence
     is_new = progress.begun == 0
     if is_new:
@@ -348,7 +355,7 @@ def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
     """Search for the best translations of a sentence.
 
     Returns:
-        ``DONE``, or what there must be more room of before this is called again.
+        ``DONE``, or the need that the caller must meet before the next call.
     """
     search = borrowed(search)
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]

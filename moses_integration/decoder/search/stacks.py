@@ -42,17 +42,18 @@ HYPOTHESIS = np.dtype(
 
 
 class Limits(NamedTuple):
-    """What bounds the search.
+    """The limits of the search.
 
     Attributes:
-        stack: Most hypotheses of a stack that are expanded; 0 for all.
-        beam_ln: Lowest total relative to the best of the stack, a negative ln.
-        distortion: Most words a phrase may start away from the end of the one before; -1 for all.
+        stack: The maximum number of hypotheses of a stack to expand; 0 for all.
+        beam_ln: The minimum total relative to the best of the stack, a negative ln.
+        distortion: The maximum distance in words between the end of a phrase and the start of the
+            next; -1 without limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
         joins_by_end: Whether hypotheses must agree in the end of their last phrase to recombine.
-        joins_by_span: Whether they must agree in its start too (lexicalised reordering).
+        joins_by_span: Whether they must agree in its start, too (lexicalised reordering).
         pop_limit: Hypotheses popped per stack in cube pruning.
-        diversity: Hypotheses per coverage that cube pruning puts into a stack at least.
+        diversity: The minimum number of hypotheses per coverage in a stack of cube pruning.
     """
 
     stack: int
@@ -74,11 +75,11 @@ class Stacks(NamedTuple):
         members: First hypothesis of each stack, shape (stacks,).
         size: Hypotheses in each stack, shape (stacks,).
         best: Highest total each stack has seen, shape (stacks,).
-        worst: Totals below are not let in, shape (stacks,).
+        worst: The minimum total to enter each stack, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
         numbers: The hypotheses of one stack, as `sort_members` leaves them.
-        used: One number, how many records are in use.
+        used: One number, the records in use.
     """
 
     records: Records
@@ -98,7 +99,7 @@ class Stacks(NamedTuple):
 
         Args:
             longest_sentence: In words.
-            stack_size: Most hypotheses of a stack that are expanded; 0 for all.
+            stack_size: The maximum number of hypotheses of a stack to expand; 0 for all.
         """
         count = longest_sentence + 1
         buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
@@ -125,7 +126,7 @@ class Stacks(NamedTuple):
 
 @compiled
 def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) -> None:
-    """Empty the stacks of a sentence, but for the hypothesis that has translated nothing.
+    """Empty the stacks, except for the initial hypothesis that has translated nothing.
 
     Args:
         stacks: The stacks.
@@ -241,7 +242,7 @@ def _bucket(record: Record, limits: Limits, buckets: int) -> int:
 
 @compiled
 def _recombines(one: Record, other: Record, limits: Limits) -> bool:
-    """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
+    """Return whether two hypotheses have equal futures: Moses's equality of all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
         return False
     if one.history != other.history or (limits.joins_by_end and one.end != other.end):
@@ -264,7 +265,7 @@ def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
 
 @inlined
 def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
-    """Put the record after the last one in use into a stack, or recombine it.
+    """Put the new record, the one after the last in use, into a stack, or recombine it.
 
     There must be room for one more record. The caller has compared its total with
     ``stacks.worst``.
@@ -300,9 +301,10 @@ def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None
 
 @inlined
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
-    """Let the better of two hypotheses take the place in the stack, the other become its arc.
+    """Keep the better of two equivalent hypotheses in the stack, and make the other its arc.
 
-    Nothing has been expanded from either, so the winner may move into the rival's record.
+    No hypothesis refers to either yet, because a stack is expanded only when it is complete. The
+    winner can therefore move into the rival's record, which keeps its place in all chains.
     """
     new = stacks.used[0]
     record, other = stacks.records[new], stacks.records[rival]
@@ -324,7 +326,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
 
 @compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
-    """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
+    """Histogram and beam pruning: cut an overfull stack to its best hypotheses within the beam."""
     stacks = borrowed(stacks)
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
@@ -334,12 +336,14 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
         stacks.pruned[i] = member
         stacks.totals[i] = stacks.records[member].total
         member = stacks.records[member].member
+    # the total of the last hypothesis that fits; `ties` hypotheses with exactly this total fit
     kth = size - limits.stack
     threshold = np.partition(stacks.totals[:size], kth)[kth]
     lowest = stacks.best[stack] + limits.beam_ln
     ties = limits.stack
     for i in range(size):
         ties -= stacks.records[stacks.pruned[i]].total > threshold
+    # nothing is ever unlinked from a chain: empty the stack, and link the survivors again
     for bucket in range(stacks.heads.shape[1]):
         stacks.heads[stack, bucket] = NONE
     stacks.members[stack] = NONE

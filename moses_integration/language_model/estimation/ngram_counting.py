@@ -26,7 +26,7 @@ SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
 _SEPARATORS = BLANKS | 1  # zero bytes, too
 _TO_SPACES = bytes.maketrans(b"\0\t\r", b"   ")
 _BLOCK = 1 << 20
-_MOST_POSITIONS = (1 << 31) - 1
+_MAX_POSITIONS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     together = np.concatenate(parts)
     if not running:
         raise no_words(path)
-    if together.size > _MOST_POSITIONS:
+    if together.size > _MAX_POSITIONS:
         raise CorpusError(
             f"the corpus has {running:,} words, more than this estimator can sort",
             path=path,

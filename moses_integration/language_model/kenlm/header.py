@@ -36,7 +36,7 @@ _SANITY = _MAGIC.ljust((len(_MAGIC) + 2 + 7) // 8 * 8, b"\0") + struct.pack(
 _PARAMETERS = struct.Struct("<B3xfI?3xI")
 _SEARCH_VERSIONS = {PROBING: 0, TRIE: 1, QUANTISED_TRIE: 1, ARRAY_TRIE: 1, QUANTISED_ARRAY_TRIE: 1}
 BUILD_AGAIN = "build it again from its ARPA file with a current build_binary, or name the ARPA file"
-_MOST_MULTIPLIER = 1e6
+_MAX_MULTIPLIER = 1e6
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
 _SHIFT = np.uint64(47)
 _BYTE = np.uint64(8)
@@ -117,7 +117,7 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
     if not has_words:
         raise LanguageModelError("a KenLM binary without the text of its words", remedy=BUILD_AGAIN)
     counts = sections.take("<u8", order, "its header")
-    if not 2 <= order <= HIGHEST_ORDER or not 1.0 <= multiplier < _MOST_MULTIPLIER:
+    if not 2 <= order <= HIGHEST_ORDER or not 1.0 <= multiplier < _MAX_MULTIPLIER:
         raise damaged(f"its header says order {order}, multiplier {multiplier:g}")
     return KenlmHeader(
         kind, multiplier, tuple(int(count) for count in counts), (sections.at + 7) // 8 * 8

@@ -36,7 +36,7 @@ _ONE = np.uint64(1)
 _BITMAP_BITS_PER_KEY = 16
 _TILE = 256  # halves on each side
 # how many pairs are tried at most for one order; ten minutes and more
-MOST_PAIRS = 200_000_000_000
+MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
 _SPARE_MATCHES = 1024  # by chance two n-grams may have one key
 _WORD = np.dtype([("key", "<u8"), ("id", "<u4")])
@@ -84,7 +84,7 @@ class KeyIndex(NamedTuple):
     starts_shift: np.uint64
 
     @classmethod
-    def of(cls, keys: NDArray[np.uint64]) -> KeyIndex:
+    def build(cls, keys: NDArray[np.uint64]) -> KeyIndex:
         """Index ascending keys."""
         bits = max(6, (keys.size * _BITMAP_BITS_PER_KEY - 1).bit_length())
         fewer_bits = max(1, keys.size.bit_length() - 1)
@@ -252,7 +252,7 @@ class ProbingModel:
         for order, table in enumerate(self._tables, 2):
             entries = table[table["key"] != 0]
             entries = entries[np.argsort(entries["key"])]
-            rows, words = _recover(known, KeyIndex.of(_distinct(entries, order)), order)
+            rows, words = _recover(known, KeyIndex.build(_distinct(entries, order)), order)
             entries = entries[rows]
             longest = "backoff" not in (entries.dtype.names or ())
             backoff = np.zeros(rows.size, np.float32) if longest else entries["backoff"].copy()
@@ -303,7 +303,7 @@ def _recover(
     suffixes, firsts, halves = _pairs(known)
     pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
     total = int(pairs[-1])
-    if total > MOST_PAIRS:
+    if total > MAX_PAIRS:
         raise LanguageModelError(
             f"a KenLM probing binary holds hashes instead of words, and its {order}-grams are "
             f"among {total:,} that would have to be tried",

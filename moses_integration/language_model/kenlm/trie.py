@@ -33,8 +33,8 @@ _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])
 _LOG10_BITS, _BACKOFF_BITS = 31, 32  # a probability's sign is not stored
 _SIGN = np.uint64(1 << 31)
 _QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
-_MOST_BITS_OF_A_TABLE = 25
-_MOST_BITS = 57  # what always lies within eight bytes
+_MAX_BITS_OF_A_TABLE = 25
+_MAX_BITS = 57  # what always lies within eight bytes
 _BYTE = np.uint64(8)
 
 
@@ -140,7 +140,7 @@ class TrieModel:
 def _take_quantisation(sections: Sections, order: int) -> Quantisation:
     what = "its tables of weights"
     version, log10_bits, backoff_bits = sections.take(np.uint8, 8, what)[:3].tolist()
-    widths = range(1, _MOST_BITS_OF_A_TABLE + 1)
+    widths = range(1, _MAX_BITS_OF_A_TABLE + 1)
     if version != _QUANTISATION_VERSION or not {log10_bits, backoff_bits} <= set(widths):
         raise _unknown_version("quantisation", version)
     log10, backoff = [], []
@@ -170,7 +170,7 @@ def _take_level(
             child_bits -= moved
     word_bits = header.counts[0].bit_length()
     step = word_bits + sum(weight_bits) + child_bits
-    if max(word_bits, child_bits) > _MOST_BITS:
+    if max(word_bits, child_bits) > _MAX_BITS:
         raise damaged(f"its header states {size:,} {order}-grams")
     # one more, for where the children of the last one end, and eight bytes to spare
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
@@ -261,7 +261,7 @@ def unpack(
         width: At most 57.
         count: How many.
     """
-    assert 0 <= width <= _MOST_BITS
+    assert 0 <= width <= _MAX_BITS
     assert count == 0 or (offset + (count - 1) * step) // 8 + 8 <= row.size
     values = np.zeros(count, np.uint64)
     _unpack(row, offset, step, width, values)

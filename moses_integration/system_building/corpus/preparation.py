@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.build_settings import MOST_WORDS
+from moses_integration.system_building.build_settings import MAX_WORDS
 from moses_integration.system_building.corpus.text_preparation import (
     Preprocessor,
     TextSettings,
@@ -304,8 +304,8 @@ def _check_lengths(
                 "remove the line from both files (and from the alignment), or do not give "
                 "--no-cleaning, which would leave the pair out"
             )
-        elif len(words) > MOST_WORDS:
-            problem = f"a sentence of {len(words):,} words, more than {MOST_WORDS:,}"
+        elif len(words) > MAX_WORDS:
+            problem = f"a sentence of {len(words):,} words, more than {MAX_WORDS:,}"
             remedy = "break it up, or do not give --no-cleaning"
         else:
             continue

@@ -32,7 +32,7 @@ from phrasescore.words.word_table import WordTable
 
 BOUNDARY = 0
 _BLOCK = 1 << 22
-_MOST_IDS = (1 << 31) - 1
+_MAX_IDS = (1 << 31) - 1
 _WORDS_AT_ONCE = 1 << 20
 
 
@@ -87,7 +87,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             # arrivals count from 1
             parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
-    if size > _MOST_IDS:
+    if size > _MAX_IDS:
         raise CorpusError(
             f"the text has {size:,} words, more than can be numbered",
             path=path,

@@ -88,8 +88,8 @@ class AttentionModel(MaxoutReadout):
         """Read sources ``(B, S)``.
 
         Returns:
-            What was written of each position, flat, ``(B * J, 2H)``, or in RNNencdec the contexts
-            ``(B, H)``; how many positions each source has, ``(B,)``; and s_0 ``(B, H)``.
+            The annotations h_j of all positions, ``(B * J, 2H)``, or in RNNencdec the contexts
+            ``(B, H)``; the number of positions of each source, ``(B,)``; and s_0 ``(B, H)``.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
@@ -109,7 +109,7 @@ class AttentionModel(MaxoutReadout):
         else:
             backward = self.backward_encoder
             turned = None if waiting is None else waiting.flip(0)
-            # padding comes first then, and leaves the zero start as it is
+            # reversed, the padding comes first and leaves the initial zeros unchanged
             back = backward.states(backward.inputs(embedded.flip(0)), start, turned)[0]
             last = back[-1]
             written = torch.cat([states[1:], back[1:].flip(0)], dim=2)  # (J, B, 2H)
@@ -122,10 +122,7 @@ class AttentionModel(MaxoutReadout):
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Return what RNNencdec reads a source into, its last state, ``(B, H)``.
-
-        Arguments as for ``EncoderDecoder.summaries``.
-        """
+        """See :meth:`SequenceModel.summaries`: the encoder's last state; RNNencdec only."""
         assert not self._searches, "RNNsearch has a context for each word, no summary"
         return self._encode(source, lengths, dtype)[0]
 
@@ -148,7 +145,7 @@ class AttentionModel(MaxoutReadout):
     def _run(
         self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation | None
     ) -> tuple[Tensor, Tensor | None]:
-        """Return what the output layer sees, ``(T + 1, B, R)``, and the alignments."""
+        """Return the input of the output layer, ``(T + 1, B, R)``, and the alignments."""
         lengths = batch.lengths
         source_lengths = lengths[0] if lengths else None
         context, positions, start = self._encode(
@@ -157,7 +154,7 @@ class AttentionModel(MaxoutReadout):
         embedded = self._embedded(batch.target.t(), context.dtype)  # (T, B, E)
         if regularisation is not None:
             embedded = regularisation.dropped(embedded)
-        # y_0 gives neither a vector nor its bias
+        # y_0 contributes neither a vector nor a bias
         none = embedded.new_zeros(1, len(batch.target), embedded.shape[2])
         previous = torch.cat([none, embedded])
         ahead = self.settings.formulation == "code"
@@ -174,10 +171,10 @@ class AttentionModel(MaxoutReadout):
         return features, alignments
 
     def alignments(self, batch: Batch) -> Tensor:
-        """Return alpha of every target word and </s>, ``(B, T + 1, J)``; RNNsearch alone.
+        """Return alpha of every target word and </s>, ``(B, T + 1, J)``; RNNsearch only.
 
-        Row i sums to 1 over the source's words and its </s>; what lies beyond either end has no
-        meaning.
+        Each row sums to 1 over the source's words and its </s>. Values beyond the end of a source
+        or target have no meaning.
         """
         found = self._run(batch, None, None)[1]
         assert found is not None, "RNNencdec aligns nothing"
@@ -198,8 +195,8 @@ class AttentionModel(MaxoutReadout):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`.
 
-        Of a context the steps need two products, c_i [C, O_c]. They are sums of the same products
-        of each h_j, which are formed once a source here.
+        The steps need c_i only in two products, c_i [C, O_c]. As c_i is a weighted sum of h_j,
+        they are weighted sums of h_j [C, O_c], which are computed here once for each source.
         """
         context, positions, s = self._encode(source, lengths, dtype)
         dtype = context.dtype
@@ -211,7 +208,7 @@ class AttentionModel(MaxoutReadout):
         seen = self._seen(context, positions)
         inside = torch.arange(len(context) // len(s), device=s.device) < positions[:, None]
         begins = torch.cumsum(positions, 0) - positions
-        kept = inside.flatten()  # no padding is kept
+        kept = inside.flatten()  # drops the padding
         state = State((begins, positions, s), (seen.keys[kept], products[kept]))
         return self._first(state, none)
 
@@ -246,7 +243,7 @@ class AttentionModel(MaxoutReadout):
     def _state(self, state: State, s: Tensor, c: Tensor) -> State:
         if not self._searches:
             return State((s, state.rows[1]))
-        # in the code's reading the next step has the context that this word was predicted from
+        # in the `code` formulation the next step reuses the context that predicted this word
         carried = (s, c) if self.settings.formulation == "code" else (s,)
         return State((*state.rows[:2], *carried), state.memory)
 

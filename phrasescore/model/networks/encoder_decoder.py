@@ -11,7 +11,7 @@ The paper's text and the program its authors ran differ; ``formulation`` chooses
 * ``appendix``: c = tanh(V h), enters inside the reset product, and a step with a zero word vector
   precedes word 1.
 
-Of what the decoder takes from c, ``context`` = ``once`` leaves the first state alone.
+With ``context`` = ``once``, c only determines the decoder's initial state.
 """
 
 from __future__ import annotations
@@ -60,17 +60,11 @@ class EncoderDecoder(MaxoutReadout):
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Encode source phrases into their summaries c, ``(B, H)``.
-
-        Args:
-            source: ``(B, S)`` word ids without </s>; the encoder reads it last itself.
-            lengths: ``(B,)`` number of words of each; ``None`` where all have S. Padding is </s>.
-            dtype: What the matrix products run in; ``None`` for the parameters' own.
-        """
+        """See :meth:`SequenceModel.summaries`; the encoder appends </s> itself."""
         inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
         waiting = None
         if lengths is not None:
-            # the words and the first </s> are read, positions 0 .. length; the rest is waited out
+            # the encoder reads the words and the first </s>, positions 0 .. length, and then waits
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
 
@@ -81,7 +75,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.encoder.inputs(embedded.to(dtype))
 
     def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return the encoder's states, ``(S + 2, B, H)``, the zeros that it begins with first."""
+        """Return the encoder's states, ``(S + 2, B, H)``, the initial zeros included."""
         start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
         return self.encoder.states(inputs, start, waiting)[0]
 
@@ -104,7 +98,7 @@ class EncoderDecoder(MaxoutReadout):
         embedded = self._embedded(target.t(), dtype)  # (T, B, E)
         none = embedded.new_zeros(1, len(target), embedded.shape[2])
         previous = torch.cat([none, embedded])
-        # in this order, which decides the last bits of the gradient with respect to c
+        # the order of these calls determines the last bits of the gradient of c
         projected, start = self._projected(context), self._first_state(context)
         if self.settings.formulation == "code":
             # word t is predicted from the state after words 1 .. t-1: word 1 without a step
@@ -114,13 +108,13 @@ class EncoderDecoder(MaxoutReadout):
         return self._readout(hidden, previous, self._read(context))
 
     def _projected(self, context: Tensor) -> Tensor | None:
-        """Return c's part of the unit's inputs; ``None`` if no step sees c."""
+        """Return the contribution of c to the unit's inputs; ``None`` if the steps do not see c."""
         if not self._sees_context:
             return None
         return context @ self.decoder.context_weight.to(context.dtype)
 
     def _read(self, context: Tensor) -> Tensor:
-        """Return c's part of the readout, with the bias."""
+        """Return the contribution of c and the bias to the readout."""
         return super()._read(context) if self._sees_context else self.readout_bias.to(context.dtype)
 
     def _first_state(self, context: Tensor) -> Tensor:
@@ -149,7 +143,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:
-        """See :meth:`SequenceModel.multiplied`: not what is looked up, nor what softmax sums."""
+        """See :meth:`SequenceModel.multiplied`: not the embeddings nor the softmax layer."""
         summed = self.source_embedding, self.target_embedding, self.output_words
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
@@ -157,9 +151,9 @@ class EncoderDecoder(MaxoutReadout):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the unit's and what each step is given."""
+        """See :meth:`SequenceModel.start`; a state holds the unit's state and c's contributions."""
         context = self.summaries(source, lengths, dtype)
-        # e(y_0) = 0, the bias left out as well
+        # e(y_0) = 0, without the embedding's bias
         none = context.new_zeros(len(context), self.settings.embedding)
         projected, state = self._projected(context), self._first_state(context)
         read = self._read(context)
@@ -177,5 +171,5 @@ class EncoderDecoder(MaxoutReadout):
         return State((after, *given)), self._next_word(self._shown(after), embedded, read)
 
     def _shown(self, state: Tensor) -> Tensor:
-        """Return the hidden state in what the unit carries on."""
+        """Return the hidden state, without the memory of an LSTM."""
         return state[:, : self.settings.hidden]

@@ -1,16 +1,16 @@
-"""The feed-forward language model: CSLM (Schwenk, 2007) as Cho et al. (2014), 4.1.2, have it.
+"""The feed-forward language model: CSLM (Schwenk, 2007) as in Cho et al. (2014), section 4.1.2.
 
-A word is predicted from the n - 1 words before it: their E-vectors side by side, the oldest first,
-two rectified hidden layers, a softmax over the vocabulary. Where a sentence has no word yet there
-is the start mark ``<s>``, which is no word of the vocabulary but the last row of the embedding;
-``</s>`` is predicted and never read. Letters as in docs/architecture.md, n for ``order``.
+A word is predicted from the n - 1 previous words: their concatenated E-vectors, the oldest first,
+two rectified hidden layers, and a softmax over the vocabulary. Before the first word stands the
+start mark ``<s>``, which is the last row of the embedding and not in the vocabulary; ``</s>`` is
+predicted but never read. Letters as in docs/architecture.md, n for ``order``.
 
-A batch of sentences is one of n-grams: they are gathered from the ids, and padding is never looked
-at. With ``self_normalise`` the loss has (ln Z)^2 of each word, so that a logit alone is close to
-ln p (Devlin et al., 2014, section 2.2); the biases then begin where Z is 1.
+A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
+has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
+section 2.2); the initial biases then make Z about 1.
 
-Not stated in the paper: the order of the words, ``<s>`` where there is none, and all that
-``training/recipes.py`` says of the optimiser.
+The paper does not state the order of the words, the use of ``<s>``, and what
+``training/recipes.py`` says about the optimiser.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from phrasescore.model.softmax import (
     summed_cross_entropy,
 )
 
-_PAPER_RANGE = 0.01  # all weights begin between minus and plus this, section 4.1.2
+_PAPER_RANGE = 0.01  # initial weights are uniform in [-0.01, 0.01], section 4.1.2
 
 
 class FeedForwardLm(SequenceModel):
@@ -62,7 +62,7 @@ class FeedForwardLm(SequenceModel):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights: as the paper does, biases too, or normal with biases 0."""
+        """Draw the initial weights: uniform (biases, too) as in the paper, or `scaled`."""
         if initialisation == "paper":
             with torch.no_grad():
                 for parameter in self.parameters():
@@ -74,7 +74,7 @@ class FeedForwardLm(SequenceModel):
                 self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
-        """Return what each word of sentences and their </s> are predicted from.
+        """Return the history of each word and </s> of some sentences.
 
         Args:
             target: ``(B, T)`` word ids.
@@ -91,12 +91,12 @@ class FeedForwardLm(SequenceModel):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return what the output layer sees of histories ``(N, n - 1)``, ``(N, H2)``.
+        """Return the input of the output layer for histories ``(N, n - 1)``, ``(N, H2)``.
 
         Args:
             histories: Rows of the embedding.
-            dtype: What the matrix products run in; ``None`` for the parameters' own.
-            regularisation: What drops units of the two hidden layers.
+            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            regularisation: Dropout of the two hidden layers.
         """
         kind = dtype or self.embedding.dtype
         embedded = functional.embedding(histories, self.embedding).to(kind).flatten(1)
@@ -124,7 +124,7 @@ class FeedForwardLm(SequenceModel):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """See :meth:`SequenceModel.loss`; with ``self_normalise`` times (ln Z)^2 of each word."""
+        """See :meth:`SequenceModel.loss`; plus ``self_normalise`` times (ln Z)^2 of each word."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
         smoothing = regularisation.label_smoothing if regularisation else 0.0
@@ -152,7 +152,7 @@ class FeedForwardLm(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the words that the next is read from."""
+        """See :meth:`SequenceModel.start`; a state is the history of the next word."""
         history = source.new_full((len(source), self.settings.order - 1), self._start_mark)
         return self._next_word(history)
 
@@ -170,7 +170,7 @@ class FeedForwardLm(SequenceModel):
         return State((history,)), log_softmax(features, self.output_words, self.output_bias)
 
     def _n_grams(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the N histories of a batch and the words wanted after them, without padding."""
+        """Return the N histories of a batch and the words that follow them, without padding."""
         histories, ended, counted = self.histories(batch.target), batch.ended, batch.counted
         if counted is None:
             return histories.flatten(0, 1), ended.flatten()

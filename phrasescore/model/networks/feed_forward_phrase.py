@@ -1,13 +1,13 @@
 """The feed-forward phrase model of Schwenk (2012), with which Cho et al. compare theirs.
 
-It reads up to K source words, each at its place, and predicts up to K target words at once, each
-from the source alone: given the source they are independent. Where a phrase has fewer words there
-are zeros in, and ``</s>`` out. The paper's point is that such a model can neither read nor write
-more than K words, and that its words do not know each other.
+It reads up to K source words and predicts up to K target words, which are independent of each other
+given the source. A shorter source is padded with zero vectors, a shorter target with ``</s>``. The
+paper objects that such a model cannot read or write more than K words, and that its target words
+do not depend on each other.
 
-Letters as in docs/architecture.md, K for ``phrase_length``. The source's words are E-vectors side
-by side, two tanh layers of H follow, and each place of the target has R outputs of its own over
-output vectors that the places share.
+Letters as in docs/architecture.md, K for ``phrase_length``. The concatenated E-vectors of the
+source's words pass through two tanh layers of H units. Each position of the target has R outputs of
+its own, and all positions share the output vectors.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from phrasescore.model.model_settings import FeedForwardPhraseSettings
 from phrasescore.model.sequence_model import END, Batch, Regularisation, SequenceModel, State
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
-# ln p of a word after the last place: as little as Moses can tell from nothing
+# ln p of a word after the last position: Moses's floor
 _IMPOSSIBLE = -100.0
 
 
 class FeedForwardPhrase(SequenceModel):
-    """p(target phrase | source phrase), word by word independently."""
+    """p(target phrase | source phrase), each word independent of the others."""
 
     settings: FeedForwardPhraseSettings
 
@@ -46,12 +46,12 @@ class FeedForwardPhrase(SequenceModel):
     def features(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Return what the output layer sees of each place, ``(B, K, R)``.
+        """Return the input of the output layer at each position, ``(B, K, R)``.
 
         Args:
             source: ``(B, S)`` word ids without </s>; words after the K-th are not read.
-            lengths: ``(B,)`` number of words of each; ``None`` where all have S.
-            dtype: What the matrix products run in; ``None`` for the parameters' own.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
+            dtype: Type of the matrix products; ``None`` for the parameters' own.
         """
         K, kind = self.settings.phrase_length, dtype or self.source_embedding.dtype
         B, S = len(source), min(source.shape[1], K)
@@ -99,19 +99,19 @@ class FeedForwardPhrase(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the features and the place of the next."""
+        """See :meth:`SequenceModel.start`; a state is the features and the next word's position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))
         return state, self._next_word(state)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.step`; which words came before does not matter."""
+        """See :meth:`SequenceModel.step`; the previous words have no influence."""
         features, place = state.rows
         state = State((features, place + 1))
         return state, self._next_word(state)
 
     def _asked(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, and of each pair ``(B, T + 1)`` words with </s>, and which count."""
+        """Return features, and ``(B, T + 1)`` words with </s> and the mask of those that count."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted
@@ -120,7 +120,7 @@ class FeedForwardPhrase(SequenceModel):
         return features, ended, counted
 
     def _next_word(self, state: State) -> Tensor:
-        """Return ln p of the words at a place; after the last place there is </s> alone."""
+        """Return ln p of the words at a position; after the last one only </s> is possible."""
         features, place = state.rows
         last = self.settings.phrase_length - 1
         rows = torch.arange(len(place), device=place.device)

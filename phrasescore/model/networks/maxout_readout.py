@@ -18,7 +18,7 @@ from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_
 def maxout(values: Tensor) -> Tensor:
     """Return the larger of each two neighbours (Goodfellow et al., 2013).
 
-    NaN wins; two equal neighbours share the gradient.
+    NaN propagates; two equal neighbours share the gradient.
 
     Args:
         values: ``(..., 2M)``.
@@ -30,14 +30,14 @@ def maxout(values: Tensor) -> Tensor:
 
 
 class MaxoutReadout(SequenceModel, ABC):
-    """A model whose decoder ends so; a network adds the parameters in the order it wants."""
+    """A model with this output layer; subclasses decide the order of the parameters."""
 
     def _add_target_words(self, V: int, E: int) -> None:
         self.target_embedding = nn.Parameter(torch.empty(V, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
 
     def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
-        """Add the parameters of the output; C is the size of a context, 0 for none."""
+        """Add the parameters of the output layer; C is the size of a context, 0 for none."""
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
@@ -54,19 +54,19 @@ class MaxoutReadout(SequenceModel, ABC):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return what the output layer sees of each position of a batch, ``(T + 1, B, R)``.
+        """Return the input of the output layer at each position of a batch, ``(T + 1, B, R)``.
 
         Args:
-            batch: As :meth:`loss` takes it.
-            dtype: What the matrix products run in; ``None`` for the parameters' own.
-            regularisation: What drops elements of word vectors, contexts and maxout units.
+            batch: As in :meth:`loss`.
+            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            regularisation: Dropout of word vectors, contexts and maxout units.
         """
 
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
 
     def _read(self, context: Tensor) -> Tensor:
-        """Return the part of contexts ``(..., C)`` in the readout, with the bias."""
+        """Return the contribution of contexts ``(..., C)`` and of the bias to the readout."""
         dtype = context.dtype
         return context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
 
@@ -77,13 +77,13 @@ class MaxoutReadout(SequenceModel, ABC):
         read: Tensor,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return what the output layer sees of each position, ``(L, B, R)``.
+        """Return the input of the output layer at each position, ``(L, B, R)``.
 
         Args:
             hidden: ``(L, B, H)`` states.
-            previous: ``(L, B, E)`` vectors of the words before.
-            read: The context's part, ``(B, 2M)`` or ``(L, B, 2M)``.
-            regularisation: Of a batch of training.
+            previous: ``(L, B, E)`` vectors of the previous words.
+            read: Contribution of the context, ``(B, 2M)`` or ``(L, B, 2M)``.
+            regularisation: Dropout of a batch of training.
         """
         dtype = hidden.dtype
         readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)

@@ -1,8 +1,8 @@
-"""A recurrent language model: the decoder of Cho et al. (2014) without a source to look back at.
+"""A recurrent language model: the decoder of Cho et al. (2014) without a source.
 
-A hidden unit (equations (5) to (8) of the paper, or another) reads the words; the state after the
-words before, and the last of them, give the next word through maxout units and a factored output
-layer, as in the paper's appendix. The first word is predicted from a state and a word of zeros.
+A hidden unit (equations (5) to (8) of the paper, or another one) reads the words. Its state and the
+previous word predict the next word through maxout units and a factored output layer, as in the
+paper's appendix. The first word is predicted from a state and a word vector of zeros.
 Letters as in docs/architecture.md.
 """
 
@@ -18,7 +18,7 @@ from phrasescore.model.units import UNITS
 
 
 class RnnLm(MaxoutReadout):
-    """p(text), word by word, each from all words before it."""
+    """p(text), word by word, each from all previous words."""
 
     settings: RnnLmSettings
 
@@ -36,7 +36,7 @@ class RnnLm(MaxoutReadout):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        # padding changes nothing before it
+        # padding comes last, so it changes nothing that counts
         words = self._embedded(batch.target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
         if regularisation is not None:
             words = regularisation.dropped(words)
@@ -49,7 +49,7 @@ class RnnLm(MaxoutReadout):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the unit's."""
+        """See :meth:`SequenceModel.start`; a state is the unit's carried state."""
         kind = dtype or self.target_embedding.dtype
         none = torch.zeros(
             len(source), self.settings.embedding, dtype=kind, device=self.target_embedding.device

@@ -1,1 +1,1 @@
-"""The gated unit on tries of prefixes: packed weights, and compiled passes between products."""
+"""The gated unit on tries of prefixes: packed weights, and fused passes between products."""

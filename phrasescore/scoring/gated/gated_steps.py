@@ -1,18 +1,21 @@
-"""The gated network on tries: each prefix's state once, each prefix's normaliser once.
+"""The gated network on tries: one state and one normaliser for each prefix.
 
-One :class:`GatedSteps` has all the memory that a group of pairs needs, allocated once: levels of
-states, the sources' projections, and buffers for a chunk of prefixes at a time, small enough that
-what one pass writes is still in the cache when the next one reads it.
+A :class:`GatedSteps` allocates the memory of a group of pairs once: two levels of states, the
+projections of the sources, and buffers for a chunk of prefixes, small enough that the results of
+one pass are still in the cache when the next pass reads them.
 
-Weights are packed side by side. What a word adds to the gates and to the readout depends on the
-word alone, so it is a row of a table; what a source adds is one product with all its weights.
+Weights are packed side by side. The contribution of a word to the gates and to the readout depends
+on the word alone, so it is a row of a precomputed table; the contributions of a source come from
+one product with all weights that read it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,7 +36,8 @@ _NAMES = (
     *("open_gates", "take_step", "take_step_with_context_inside", "keep_states", "narrow_states"),
     *("maxout", "add_panel", "pick_logits", "refine", "normalise"),
 )
-# Rows of a product in bfloat16, or twice, ...: for each number its library compiles code, for 10 ms
+# Products in bfloat16 get a multiple of so many rows: the library compiles code for each number of
+# rows, which takes 10 ms.
 _ROWS = 16
 _TABLE_ROWS = 1024  # of a table of words at a time
 
@@ -43,7 +47,8 @@ class PackedUnit:
     """A gated unit over a table of words.
 
     Args:
-        table: (V, 3H) or more: what each word adds to candidate, update, reset and further on.
+        table: (V, 3H) or more: the contributions of each word to candidate, update, reset and,
+            with more columns, the readout.
         gate_weight: (H, 2H): update, reset; with c inside the reset product (H, 3H), the
             candidate's last.
         candidate_weight: (H, H); ``None`` where it is part of ``gate_weight``.
@@ -56,7 +61,7 @@ class PackedUnit:
 
 @dataclass(frozen=True)
 class PackedWeights:
-    """All of a model.
+    """The weights of a model.
 
     Args:
         encoder: Its table has 3H columns.
@@ -67,7 +72,7 @@ class PackedWeights:
             word before the first.
         readout_weight: (H, 2M), O_h.
         inner_weight: (M, R) float32, G_r.
-        panels: The words of the output layer, (R, up to ``panel`` words) each, in their order.
+        panels: The output layer in pieces of up to ``panel`` words, (R, words) each, in order.
         output_words: (V, R) float32, G_l; ``None`` where the panels are float32 themselves.
         output_bias: (V,) float32.
     """
@@ -96,9 +101,9 @@ def pack(
 
     Args:
         model: On any device, float32.
-        device: Where they are wanted.
+        device: The device to put them on.
         dtype: Of the large products, float32 or bfloat16.
-        panel: How many words of the output layer to take at a time.
+        panel: Words of the output layer to take at a time.
     """
     with torch.inference_mode():
         inside = model.settings.formulation == "appendix"
@@ -107,7 +112,7 @@ def pack(
         assert isinstance(decoder, GatedUnit)
         source = model.source_embedding + model.source_embedding_bias
         target = model.target_embedding + model.target_embedding_bias
-        # e(y_0) = 0, the embedding's bias left out as well
+        # e(y_0) = 0: the row for "no word" has no embedding bias either
         target = torch.cat([target, target.new_zeros(1, target.shape[1])])
         H, M2 = model.readout_state.shape
         contexts: tuple[Tensor, ...] = target.new_zeros(H, 3 * H), target.new_zeros(H, M2)
@@ -123,7 +128,7 @@ def pack(
 
         def table(words: Tensor, unit: GatedUnit, *further: Tensor) -> Tensor:
             weight = torch.cat([unit.input_weight, *further[:1]], dim=1)
-            gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # they have no bias
+            gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # the gates have no bias
             bias = torch.cat([unit.input_bias, gates, *further[1:]])
             rows = torch.empty(len(words), len(bias), dtype=dtype, device=device)
             _project(words, weight, bias, rows)
@@ -157,7 +162,7 @@ def pack(
 
 
 def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
-    """Fill a table, part by part: scores must not depend on ``--threads``."""
+    """Fill a table in parts of fixed size, so that scores do not depend on ``--threads``."""
 
     def project(part: tuple[Tensor, Tensor]) -> None:
         known, into = part
@@ -173,40 +178,18 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
 class _Level:
     """States of the prefixes of one level that have children."""
 
-    carried: Tensor  # (group + 1, H) float32; the last row is for states that nobody needs
-    narrow: Tensor  # likewise, in the type of the products; the same tensor if that is float32
-
-
-class _Asked:
-    """What is asked of the prefixes of a trie, ln p of each child's word and of </s>; the answers.
-
-    Args:
-        parents: ``(nodes,)``.
-        words: ``(nodes,)``.
-        device: Where all is.
-    """
-
-    def __init__(self, parents: Tensor, words: Tensor, device: torch.device) -> None:
-        self._parents, self._words = parents, words
-        self.edges = torch.zeros(len(words), dtype=torch.float32, device=device)
-        self.at_ends = torch.zeros_like(self.edges)
-
-    def of(self, rows: tuple[int, int], children: slice) -> tuple[Tensor, Tensor]:
-        """Return which row of some prefixes, and which word, is asked: the children's, </s>."""
-        a, b = rows
-        own = torch.arange(b - a, device=self._words.device)
-        places = torch.cat([self._parents[children] - a, own])
-        return places, torch.cat([self._words[children], torch.full_like(own, END)])
+    carried: Tensor  # (group + 1, H) float32; the last row takes states that nobody needs
+    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
 
 
 class GatedSteps:
     """Encodes source prefixes and finds ln p along target prefixes, for up to ``group`` pairs.
 
     Args:
-        weights: Of the model, packed.
-        group: The largest number of pairs of one group.
-        chunk: How many prefixes to take at a time.
-        compiled: Whether to use ``step_kernels``; ``None``: wherever they run.
+        weights: The packed weights of the model.
+        group: The largest number of pairs of a group.
+        chunk: Prefixes to take at a time.
+        compiled: Whether to use ``step_kernels``; ``None`` for wherever they run.
     """
 
     def __init__(
@@ -220,7 +203,7 @@ class GatedSteps:
 
         self._multiple = 1 if like.dtype == torch.float32 else _ROWS
 
-        def narrow(rows: int, *columns: int) -> Tensor:  # and room for rows that nobody asked for
+        def narrow(rows: int, *columns: int) -> Tensor:  # with room for the rows of `_multiply`
             return like.new_zeros(rows + self._multiple - 1, *columns)
 
         def exact(*shape: int) -> Tensor:
@@ -242,14 +225,16 @@ class GatedSteps:
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like) if compiled is None else compiled
-        self._do = _passes(self._compiled)
-        # a tensor as the passes take it, made once where many of them do
-        self._seen: Callable[[Tensor], Any] = kernels.array_of if self._compiled else lambda x: x
+        self._passes = _passes(self._compiled)
+        # converts a tensor that many passes take only once
+        self._for_passes: Callable[[Tensor], Any] = (
+            kernels.array_of if self._compiled else lambda tensor: tensor
+        )
 
     # -- source side ---------------------------------------------------------------------------
 
     def encode(self, sources: TokenSequences) -> int:
-        """Find the summaries c of sorted, distinct sources, each of their prefixes read once."""
+        """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
         trie = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
         nodes = self._nodes(trie)
         owners = np.full(len(trie), -1, np.int64)
@@ -265,16 +250,17 @@ class GatedSteps:
                     self._weights.encoder, parents, nodes[a:b], self._no_context, here
                 )
                 self._keep(states, ranks[a:b], there)
-                self._do["narrow_states"](states, summaries[a:b], self._contexts)
+                self._passes.narrow_states(states, summaries[a:b], self._contexts)
             here, there = there, here
         if self._weights.summary_weight is not None:
             for a, b in _even(0, len(trie.ends), self._chunk):
-                given = self._contexts[a:], b - a, self._weights.summary_weight
-                torch.tanh(self._multiply(*given, self._candidates), out=self._contexts[a:b])
+                weight = self._weights.summary_weight
+                product = self._multiply(self._contexts[a:], b - a, weight, self._candidates)
+                torch.tanh(product, out=self._contexts[a:b])
         return len(trie) - 1
 
     def summaries(self, sources: TokenSequences) -> Tensor:
-        """Return c of sorted, distinct sources, ``(len(sources), H)``, good until the next call."""
+        """Return c of sorted, distinct sources, ``(N, H)``, valid until the next call."""
         self.encode(sources)
         return self._contexts[: len(sources)]
 
@@ -282,7 +268,9 @@ class GatedSteps:
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
-        asked = _Asked(self._index(trie.parents), self._index(trie.words), self._shift.device)
+        parents_of, words_of = self._index(trie.parents), self._index(trie.words)
+        edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)
+        at_ends = torch.zeros_like(edges)
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
         here, there = self._levels
         self._start(int(trie.levels[1]), here)
@@ -302,54 +290,62 @@ class GatedSteps:
                         states = self._narrow_states
                 else:  # word 1 is predicted from the first state, without a step
                     states = here.narrow[a:]
+                # wanted are ln p of the words of the prefixes' children, then of </s> after each
                 children = slice(*trie.first_children[[a, b]].tolist())
-                self._predict(states, nodes[a:b], (a, b), children, asked)
+                own = torch.arange(b - a, device=words_of.device)
+                rows = torch.cat([parents_of[children] - a, own])
+                words = torch.cat([words_of[children], torch.full_like(own, END)])
+                ln_p = self._predict(states, nodes[a:b], rows, words)
+                edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
             if level or inside:
                 here, there = there, here
-        # on a GPU this is the only time that it is waited for
-        return asked.edges.cpu().numpy(), asked.at_ends.cpu().numpy(), len(trie)
+        # the only place that waits for a GPU
+        return edges.cpu().numpy(), at_ends.cpu().numpy(), len(trie)
 
     def _start(self, sources: int, level: _Level) -> None:
         """Project the summaries and set the decoder's first states."""
         H = level.carried.shape[1]
         for a, b in _even(0, sources, self._chunk):
-            given = self._contexts[a:], b - a, self._weights.context_weight
-            projections = self._multiply(*given, self._projections[a:])
+            weight = self._weights.context_weight
+            projections = self._multiply(self._contexts[a:], b - a, weight, self._projections[a:])
             start = level.carried[a:b]
             torch.add(projections[:, -H:], self._weights.start_bias, out=start)
             torch.tanh(start, out=start)
             if level.narrow is not level.carried:
                 level.narrow[a:b].copy_(start)
 
-    def _predict(
-        self, states: Tensor, nodes: Tensor, rows: tuple[int, int], children: slice, asked: _Asked
-    ) -> None:
-        """Fill in ln p of the words after some prefixes."""
-        (a, b), B = rows, len(nodes)
-        places, words = asked.of(rows, children)
-        features = self._see(states, nodes)
-        picked = self._shift.new_zeros(len(words))
-        given = self._weights.output_bias, picked, places, words, self._shift[:B], self._total[:B]
-        bias, ln_p, *rest = map(self._seen, given)
-        wanted, sums, first = rest[:2], rest[2:], 0
-        for panel in self._weights.panels:
-            logits = self._seen(self._multiply(features, B, panel, self._logits))
-            self._do["add_panel"](logits, bias, first, *sums)
-            self._do["pick_logits"](logits, bias, first, *wanted, ln_p)
-            first += panel.shape[1]
-        if self._weights.output_words is not None:
-            exact = self._features[:B], self._weights.output_words, bias
-            self._do["refine"](*exact, *wanted, *sums, ln_p)
-        self._do["normalise"](ln_p, wanted[0], *sums)
-        asked.edges[children] = picked[:-B]
-        asked.at_ends[a:b] = picked[-B:]
+    def _predict(self, states: Tensor, nodes: Tensor, rows: Tensor, words: Tensor) -> Tensor:
+        """Return ln p of some words after some prefixes.
 
-    def _see(self, states: Tensor, nodes: Tensor) -> Tensor:
-        """Return what the output layer sees, ``(B, R)`` and perhaps rows that mean nothing."""
+        Args:
+            states: (B, H) or more rows, the states after the prefixes.
+            nodes: (B, 3) the prefixes.
+            rows: (K,) the prefix that each word follows.
+            words: (K,) the words.
+        """
+        B, weights = len(nodes), self._weights
+        features = self._output_features(states, nodes)
+        picked = self._shift.new_zeros(len(words))
+        tensors = weights.output_bias, picked, rows, words, self._shift[:B], self._total[:B]
+        bias, ln_p, at, wanted, shift, total = map(self._for_passes, tensors)
+        first = 0
+        for panel in weights.panels:
+            logits = self._for_passes(self._multiply(features, B, panel, self._logits))
+            self._passes.add_panel(logits, bias, first, shift, total)
+            self._passes.pick_logits(logits, bias, first, at, wanted, ln_p)
+            first += panel.shape[1]
+        if weights.output_words is not None:
+            exact = self._features[:B], weights.output_words, bias
+            self._passes.refine(*exact, at, wanted, shift, total, ln_p)
+        self._passes.normalise(ln_p, at, shift, total)
+        return picked
+
+    def _output_features(self, states: Tensor, nodes: Tensor) -> Tensor:
+        """Return the input of the output layer, ``(B, R)`` and perhaps rows without a meaning."""
         B, weights = len(nodes), self._weights
         readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
-        self._do["maxout"](readout, nodes, weights.decoder.table, self._projections, maxout)
+        self._passes.maxout(readout, nodes, weights.decoder.table, self._projections, maxout)
         features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])
         if self._narrow_features.dtype == features.dtype:
             return features
@@ -361,32 +357,34 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Step from parents, a range of ``before``, to some children; ``(B, H)`` float32."""
+        """Return the states of children, ``(B, H)`` float32, whose parents are a range."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
-        known = before.narrow[first:], last + 1 - first
-        products = self._multiply(*known, unit.gate_weight, self._products)
-        given = products, first, nodes, unit.table, context, carried
+        # the gates' recurrences depend on the parent alone: once for each parent, not each child
+        products = self._multiply(
+            before.narrow[first:], last + 1 - first, unit.gate_weight, self._products
+        )
+        inputs = products, first, nodes, unit.table, context, carried
         if unit.candidate_weight is None:
-            self._do["take_step_with_context_inside"](*given, states)
+            self._passes.take_step_with_context_inside(*inputs, states)
             return states
         update, resets = self._update[:B], self._resets[:B]
-        self._do["open_gates"](*given, update, resets)
+        self._passes.open_gates(*inputs, update, resets)
         candidates = self._multiply(self._resets, B, unit.candidate_weight, self._candidates)
-        self._do["take_step"](candidates, nodes, unit.table, context, carried, update, states)
+        self._passes.take_step(candidates, nodes, unit.table, context, carried, update, states)
         return states
 
     def _multiply(self, states: Tensor, rows: int, weight: Tensor, out: Tensor) -> Tensor:
-        """Return the first rows of ``states`` times a weight, in the memory of ``out``."""
+        """Return the first ``rows`` of ``states`` times a weight, in the memory of ``out``."""
         computed, columns = rows + -rows % self._multiple, weight.shape[1]
         product = out.view(-1)[: computed * columns].view(computed, columns)
         return torch.mm(states[:computed], weight, out=product)[:rows]
 
     def _keep(self, states: Tensor, places: Tensor, level: _Level) -> None:
         if level.narrow is level.carried:
-            self._do["narrow_states"](states, places, level.carried)
+            self._passes.narrow_states(states, places, level.carried)
         else:
-            self._do["keep_states"](states, places, level.carried, level.narrow)
+            self._passes.keep_states(states, places, level.carried, level.narrow)
 
     # -- indices -------------------------------------------------------------------------------
 
@@ -394,43 +392,41 @@ class GatedSteps:
         return torch.from_numpy(numbers).to(self._products.device)
 
     def _nodes(self, trie: PrefixTrie) -> Tensor:
-        """(nodes, 3): the place of the parent's state, the word, the source."""
+        """Return (nodes, 3): the place of the parent's state, the word, the source."""
         nodes = np.empty((len(trie), 3), np.int64)
         nodes[:, 0] = trie.ranks[trie.parents]
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
         nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
         placed = self._index(nodes)
-        # compiled passes read a node at once, torch all parents, then all words: each side by side
+        # compiled passes want the three numbers of a node side by side in memory, torch the columns
         return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
-        """Cut a level so that neither the prefixes of a part nor their parents are too many."""
+        """Cut a level into parts of which neither the prefixes nor their parents exceed a chunk."""
         begin, end = trie.levels[level : level + 2].tolist()
         for a, b in _even(begin, end, self._chunk):
-            if level == 1:  # between parents there may be roots without children
+            if level == 1:  # roots without children make the range of parents longer
                 while trie.parents[b - 1] - trie.parents[a] >= self._chunk:
-                    most = trie.parents[a] + self._chunk
-                    cut = a + int(np.searchsorted(trie.parents[a:b], most))
+                    end_of_parents = trie.parents[a] + self._chunk
+                    cut = a + int(np.searchsorted(trie.parents[a:b], end_of_parents))
                     yield a, cut
                     a = cut
             yield a, b
 
 
-def _even(begin: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Cut a range into parts of nearly the same size, at most ``most``."""
-    parts = -(-(end - begin) // most)
-    for part in range(parts):
-        yield (
-            begin + (end - begin) * part // parts,
-            begin + (end - begin) * (part + 1) // parts,
-        )
+def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
+    """Cut a range into parts of nearly the same size."""
+    parts = -(-(end - begin) // max_size)
+    borders = [begin + (end - begin) * part // parts for part in range(parts + 1)] if parts else []
+    return itertools.pairwise(borders)
 
 
-def _passes(compiled: bool) -> dict[str, Callable[..., None]]:
+def _passes(compiled: bool) -> SimpleNamespace:
+    """Return the passes by name, which take tensors."""
     if not compiled:
-        return {name: getattr(torch_steps, name) for name in _NAMES}
-    return {name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES}
+        return SimpleNamespace(**{name: getattr(torch_steps, name) for name in _NAMES})
+    return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})
 
 
 def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:

@@ -1,8 +1,9 @@
 """Compiled passes over many prefixes: the step from parents to children, readout, normaliser.
 
-Children gather what they need: their parent's state and its products, the row of their word in a
-table of projections, their source's projections. Matrices are float32, or bfloat16 as its bits
-(see ``fast_math``); sums and carried states are float32. ``torch_steps`` says the same in torch.
+Each child gathers its inputs: the state of its parent and the products of that state, the row of
+its word in a table of projections, and the projections of its source. Matrices are float32, or
+bfloat16 as its bits (see ``fast_math``); sums and carried states are float32. ``torch_steps`` has
+the same functions in torch.
 
 Columns of a table row and of a source's projections: candidate (H), update (H), reset (H), readout
 (2M).
@@ -20,9 +21,9 @@ from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, 
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
-_LEAST_KEY = np.int32(-0x80000000)
-# How far above the present shift a logit may be before the sum is shifted again: e^40 times the
-# words of any vocabulary is still a float32.
+_MIN_KEY = np.int32(-0x80000000)  # `order` maps a float to an int32 that sorts like it
+# A logit may exceed the present shift by this much before the sum is shifted again: e^40 times the
+# words of any vocabulary is still a finite float32.
 _HEADROOM = np.float32(40.0)
 
 _compiled = compiled_with(fastmath=FAST, error_model="numpy")
@@ -39,7 +40,7 @@ def open_gates(
     update: Array,
     resets: Array,
 ) -> None:
-    """Find the gates of children, and what the reset leaves of their parents' states.
+    """Compute the gates z and r of children, and r * h, their parents' states after the reset.
 
     Args:
         products: ``(P, 2H)``, states of parents times the gates' recurrences.
@@ -104,7 +105,9 @@ def take_step_with_context_inside(
     carried: Array,
     states: Array,
 ) -> None:
-    """Like both passes above with c inside the reset product, so all products are the parents'.
+    """Do both passes above with c inside the reset product: k = tanh(x + r (U h + C c)).
+
+    All products depend on parents alone, so one product is enough.
 
     Args:
         products: ``(P, 3H)``, states of parents times the recurrences: update, reset, candidate.
@@ -129,7 +132,7 @@ def take_step_with_context_inside(
 
 @_compiled
 def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in float32 and in the products'."""
+    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere), in float32 and narrow."""
     B, H = states.shape
     for b in range(B):
         place = places[b]
@@ -142,7 +145,7 @@ def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> 
 
 @_compiled
 def narrow_states(states: Array, places: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in the type of the products."""
+    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in the narrow type."""
     B, H = states.shape
     for b in range(B):
         if places[b] >= 0:
@@ -153,7 +156,7 @@ def narrow_states(states: Array, places: Array, narrow: Array) -> None:
 
 @_compiled
 def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
-    """Add word and source to the readout and take the larger of each two units.
+    """Add word and source to the readout and take the larger of each pair of units.
 
     Args:
         products: ``(B, 2M)``, states times O_h.
@@ -176,12 +179,12 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
 
 @_compiled
 def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array) -> None:
-    """Add e^(logit - shift) of some of the words to each row's total.
+    """Add e^(logit - shift) of some of the words to each row's total: a running log-sum-exp.
 
     Args:
         logits: ``(B, W)`` of words ``first`` to ``first + W``, without the bias.
         bias: ``(V,)`` float32.
-        first: 0 begins a sum.
+        first: The word of column 0; word 0 begins a new sum.
         shift: ``(B,)`` float32, near the largest logit so far.
         total: ``(B,)`` float32.
     """
@@ -192,14 +195,14 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         if first == 0:
             shift[n], total[n] = load(row, 0) + b[0], 0.0
         top, added = shift[n], np.float32(0.0)
-        highest = _LEAST_KEY
+        highest = _MIN_KEY  # integer comparison vectorises, float max() with its NaN rules does not
         for v in range(W):
             x = load(row, v) + b[v]
             key = order(x)
             highest = key if key > highest else highest
             added += exp(x - top)
         peak = unorder(highest)
-        # in this form a NaN comes through as well
+        # the negated comparison is also true for NaN, so that NaN reaches the total
         if not peak <= top + _HEADROOM:
             added = np.float32(0.0)
             for v in range(W):
@@ -213,7 +216,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
 def pick_logits(
     logits: Array, bias: Array, first: int, rows: Array, words: Array, out: Array
 ) -> None:
-    """Set ``out (K,)`` to the logits of the wanted words that are among ``first .. first + W``.
+    """Set ``out (K,)`` to the logits of those wanted words that are in ``first .. first + W``.
 
     Args:
         logits: ``(B, W)``.
@@ -261,7 +264,7 @@ def refine(
         for i in range(R):
             logit += f[i] * w[i]
         exact = exp(logit - shift[row])
-        # the other words' share cannot fall below nothing
+        # rounding must not leave the other words a negative share
         total[row] = max(total[row] - exp(picked[k] - shift[row]), np.float32(0.0)) + exact
         picked[k] = logit
 

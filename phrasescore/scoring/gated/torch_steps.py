@@ -1,7 +1,7 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-A place of -1 is the last row here, which nobody reads. Nothing waits for a GPU, and nothing is
-added up in an order of its own, so that a run can be repeated to the bit.
+A place of -1 is the last row here, which nobody reads. No function waits for a GPU or adds up in an
+unspecified order, so that a run can be repeated to the bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def open_gates(
     update: Tensor,
     resets: Tensor,
 ) -> None:
-    """Find the gates of children, and what the reset leaves of their parents' states."""
+    """Compute the gates z and r of children, and r * h."""
     H = update.shape[1]
     gates = _outside(nodes, table, context, H, 3 * H)
     gates.add_(products[nodes[:, 0] - first]).sigmoid_()
@@ -51,7 +51,7 @@ def take_step_with_context_inside(
     carried: Tensor,
     states: Tensor,
 ) -> None:
-    """Do both with c inside the reset product."""
+    """Do both passes above with c inside the reset product."""
     H = states.shape[1]
     g = products[nodes[:, 0] - first].float()
     x, c = table[:, : 3 * H][nodes[:, 1]].float(), context[:, : 3 * H][nodes[:, 2]].float()
@@ -62,18 +62,18 @@ def take_step_with_context_inside(
 
 
 def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places in float32 and in the type of the products."""
+    """Copy states to their places, in float32 and in the narrow type."""
     carried[places] = states
     narrow[places] = states.to(narrow.dtype)
 
 
 def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places in the type of the products."""
+    """Copy states to their places in the narrow type."""
     narrow[places] = states.to(narrow.dtype)
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
-    """Add word and source to the readout and take the larger of each two units."""
+    """Add word and source to the readout and take the larger of each pair of units."""
     end = table.shape[1]
     units = _outside(nodes, table, context, end - 2 * out.shape[1], end).add_(products)
     torch.maximum(units[:, 0::2], units[:, 1::2], out=out)
@@ -123,6 +123,6 @@ def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> Non
 
 
 def _outside(nodes: Tensor, table: Tensor, context: Tensor, begin: int, end: int) -> Tensor:
-    """What words and sources add to some columns, for each child."""
+    """Return the contributions of words and sources to some columns, for each child."""
     word = table[:, begin:end][nodes[:, 1]].float()
     return word.add_(context[:, begin:end][nodes[:, 2]])

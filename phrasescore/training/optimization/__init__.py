@@ -1,1 +1,1 @@
-"""One update: the gradient of a batch, shared by cores, processes and GPUs; the optimiser."""
+"""Updates of a model: gradients over cores, processes and GPUs, and the optimisers."""

@@ -1,117 +1,122 @@
-"""Several processes of one machine that do the same step at the same time, each its own part.
+"""A crew of forked processes on one machine that do each step together, each member its own part.
 
-They are forked, so they see what was there before, and share what lies in shared memory. Threads
-would wait for each other at the interpreter's lock: a step of a small network is a hundred short
-products.
+Forked processes see everything that existed before the fork, and share arrays that lie in shared
+memory. Threads would wait for Python's interpreter lock: a step of a small network is a hundred
+short products.
 """
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
-import socket
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import TypeVar
 
 import torch
 
 from phrasescore.errors import StorageError
 from phrasescore.runs.interruption import ignore_signals
 
-Step = Callable[[int], None]  # of the member with this number, from 0
-_DONE = b"."
+Found = TypeVar("Found")
 
 
 def can_fork() -> bool:
     """Tell whether forked processes can compute gradients here.
 
-    Elsewhere than on Linux, libraries of the system do not stand it; with a GPU, torch's do not.
+    Only on Linux do the system's libraries survive a fork, and torch with CUDA never does.
     """
     return sys.platform == "linux" and not torch.cuda.is_available()
 
 
 class Crew:
-    """This process, as member 0, and others that it forks.
+    """This process, as member 0, and the processes that it forks.
 
     Args:
-        members: How many there are.
-        steps: What they can be told to do together, by number.
+        members: Number of members, this process included.
+        steps: The functions that `do` accepts; the first argument of each is the member's number.
     """
 
-    def __init__(self, members: int, steps: Sequence[Step]) -> None:
-        self._steps = steps
-        self._others: list[tuple[int, socket.socket]] = []
-        self._known: set[int] = set()
+    def __init__(self, members: int, steps: Sequence[Callable[..., object]]) -> None:
+        self._steps = list(steps)
+        self._others: list[tuple[int, Connection]] = []
+        self._warm: set[int] = set()
         for number in range(1, members):
             self._others.append(self._fork(number))
 
-    def do(self, step: int) -> None:
-        """Have every member do a step, and return when all have.
+    def do(self, step: Callable[..., Found], *arguments: object) -> list[Found]:
+        """Have every member do a step, and return the results in the order of the members.
 
         Raises:
-            StorageError: A member is there no longer.
+            StorageError: A member has died.
         """
-        order = bytes([step])
-        if step not in self._known:
-            # what the first one compiles the others find compiled
-            self._known.add(step)
-            self._steps[step](0)
+        number = self._steps.index(step)
+        order = number, arguments
+        if number in self._warm:
             self._send(order)
+            results = [step(0, *arguments)]
         else:
+            # member 0 goes first, once: the others then find numba's compiled code in its cache
+            self._warm.add(number)
+            results = [step(0, *arguments)]
             self._send(order)
-            self._steps[step](0)
         for process, channel in self._others:
-            if channel.recv(1) != _DONE:
-                raise _lost(process)
+            try:
+                results.append(channel.recv())
+            except (EOFError, OSError):
+                raise _died(process) from None
+        return results
 
-    def _send(self, order: bytes) -> None:
+    def _send(self, order: tuple[int, tuple[object, ...]]) -> None:
         for process, channel in self._others:
             try:
                 channel.send(order)
             except OSError:
-                raise _lost(process) from None
+                raise _died(process) from None
 
     def close(self) -> None:
-        """Let the others end."""
+        """End the other members and wait for their exit."""
         for _, channel in self._others:
             channel.close()
         for process, _ in self._others:
             os.waitpid(process, 0)
         self._others.clear()
 
-    def _fork(self, number: int) -> tuple[int, socket.socket]:
-        ours, theirs = socket.socketpair()
+    def _fork(self, number: int) -> tuple[int, Connection]:
+        ours, theirs = multiprocessing.Pipe()
         with warnings.catch_warnings():
-            # of locks that other threads may hold: the child takes none
+            # Python warns of locks that other threads may hold; the child takes none of them
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
         if process:
             theirs.close()
             return process, ours
         try:
-            ours.close()
-            for _, channel in self._others:
-                channel.close()  # else nobody would see the end of it
+            # an inherited copy of a channel would hide its end from the other members
+            for channel in (ours, *(channel for _, channel in self._others)):
+                channel.close()
             self._serve(number, theirs)
             os._exit(0)
-        except BaseException:  # nothing above this may run in the child
+        except BaseException:  # the child must not return into its parent's code
             traceback.print_exc()
             sys.stderr.flush()
         finally:
             os._exit(1)
 
-    def _serve(self, number: int, orders: socket.socket) -> None:
-        ignore_signals()  # the first member hears them, and ends the others
+    def _serve(self, number: int, orders: Connection) -> None:
+        ignore_signals()  # member 0 handles signals, and ends the others
         torch.set_num_threads(1)
-        with contextlib.suppress(ConnectionError):  # it is gone, with something unread
-            while order := orders.recv(1):
-                self._steps[order[0]](number)
-                orders.send(_DONE)
+        with contextlib.suppress(EOFError, ConnectionError):  # member 0 has closed or died
+            while True:
+                step, arguments = orders.recv()
+                orders.send(self._steps[step](number, *arguments))
 
 
-def _lost(process: int) -> StorageError:
+def _died(process: int) -> StorageError:
     return StorageError(
         f"process {process}, which shared the training, has ended; perhaps the memory was full",
         remedy="the same command goes on from the last checkpoint; give it fewer --threads",

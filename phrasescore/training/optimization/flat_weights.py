@@ -1,11 +1,11 @@
-"""A model's parameters, and what an update needs beside them, each in one stretch of memory.
+"""Parameters, gradients and moments of a model, each in one contiguous block of memory.
 
-An optimiser works number by number and does not care where a parameter ends, so a stretch can be
-cut into a part for each core. On a CPU the stretches are memory that forked processes share.
+An optimiser works on single numbers and ignores the borders of parameters, so each core can take an
+equal part of a block. On a CPU forked processes share the blocks.
 
-Where products run in bfloat16, the weights that are only multiplied by are kept in it, too, and
-their gradients meet in it. Otherwise each process would narrow all weights and widen all gradients
-by itself at every update, which is an eighth of its time at paper size. The bits are the same.
+If products run in bfloat16, weights that are only multiplied by are also stored in bfloat16, and
+their gradients are summed from it. Otherwise each process would convert all weights and gradients
+at every update, an eighth of its time at paper size. The results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
 
-_ALIGNED = 16  # numbers; a parameter or part that began elsewhere would be summed in another order
-_MOMENTS = 2  # that Adam and Adadelta keep of each number
-_BLOCK = 1 << 17  # numbers; a cache holds them with gradient and moments
+_ALIGNED = 16  # numbers; with other borders, vectorised sums would run in another order
+_MOMENTS = 2  # of each number, in Adam and in Adadelta
+_BLOCK = 1 << 17  # numbers that fit into a cache together with gradient and moments
 
 
 def shared_array(count: int, kind: DTypeLike) -> NDArray[Any]:
-    """Return zeros, ``(count,)``, that this process and those it forks see alike."""
+    """Return zeros, ``(count,)``, in memory shared with processes that are forked later."""
     size = np.dtype(kind).itemsize
     return np.frombuffer(mmap.mmap(-1, max(1, count) * size), kind, count)
 
 
 class FlatWeights:
-    """The parameters of a model, moved into one stretch of N numbers.
+    """The parameters of a model, moved into one block of N numbers.
 
     Args:
-        model: On its device; from now on its parameters are views of ``values``.
-        shares: How many gradients may be there at once.
-        dtype: What the matrix products run in; ``None`` for the parameters' own.
+        model: A model on its device; its parameters become views of ``values``.
+        shares: Maximum number of shares of a batch, each of which has a gradient.
+        dtype: Type of the matrix products; ``None`` for the parameters' own.
 
     Attributes:
         values: ``(N,)`` float32.
-        gradient: ``(N,)`` float32, what :meth:`add_up` found.
-        moments: ``(2, N)``, what the optimiser remembers.
-        working: What to differentiate: the model, or its like with weights that are narrow.
+        gradient: ``(N,)`` float32, the sum that :meth:`add_up` computes.
+        moments: ``(2, N)``, the optimiser's moments.
+        working: The model to differentiate: ``model``, or a copy with weights in bfloat16.
     """
 
     def __init__(self, model: SequenceModel, shares: int, dtype: torch.dtype | None = None) -> None:
@@ -59,7 +59,7 @@ class FlatWeights:
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
         self._runs = _runs(self._starts, self._is_narrow)
-        # a GPU takes longer to be asked for a block than to do it
+        # on a GPU, launching the work on a block takes longer than the work
         self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
         self._gradients = _zeros(shares, N, device)
@@ -77,20 +77,20 @@ class FlatWeights:
             self.narrow()
 
     def gradient_views(self, share: int) -> list[Tensor]:
-        """Return where a share's gradient goes, a tensor like each parameter of ``working``."""
+        """Return the tensors for a share's gradient, one for each parameter of ``working``."""
         return [
             self._view((self._narrow_gradients if narrow else self._gradients)[share], place)
             for place, narrow in enumerate(self._is_narrow)
         ]
 
     def part(self, member: int, members: int) -> slice:
-        """Return which numbers one of several members looks after."""
+        """Return the part of the block that one of several members changes."""
         aligned = len(self.values) // _ALIGNED
         first, end = (aligned * at // members * _ALIGNED for at in (member, member + 1))
         return slice(first, end)
 
     def add_up(self, shares: int, part: slice) -> None:
-        """Set a part of ``gradient`` to the sum of so many shares', in their order."""
+        """Set a part of ``gradient`` to the sum over the first ``shares`` shares, in order."""
         for block, narrow in self._blocks(part):
             total, each = self.gradient[block], self._gradients
             if narrow:
@@ -100,20 +100,20 @@ class FlatWeights:
                 total += each[other, block]
 
     def change(self, part: slice, rule: Callable[[Tensor, Tensor, Tensor], None]) -> None:
-        """Apply a rule that changes ``(n,)`` values by their gradient and ``(2, n)`` moments."""
+        """Apply an update rule to ``(n,)`` values, their gradient and ``(2, n)`` moments."""
         for block, narrow in self._blocks(part):
             rule(self.values[block], self.gradient[block], self.moments[:, block])
             if narrow:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Have ``working`` see values that something else than :meth:`change` has set."""
+        """Copy values that were not set by :meth:`change` into the weights of ``working``."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]
 
     def _blocks(self, part: slice) -> Iterator[tuple[slice, bool]]:
-        """Cut a part into what a cache holds through several passes; say what is narrow."""
+        """Cut a part into blocks that fit into a cache; tell which are also kept in bfloat16."""
         for begin, stop, narrow in self._runs:
             end = min(stop, part.stop)
             for first in range(max(begin, part.start), end, self._block):
@@ -132,7 +132,7 @@ class FlatWeights:
 
 
 def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return beginning, end and kind of parameters of one kind that follow each other."""
+    """Return begin, end and kind of each run of neighbouring parameters of one kind."""
     runs = []
     for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
         places = list(group)

@@ -1,7 +1,7 @@
-"""Adam and Adadelta over stretches of numbers, in place.
+"""Adam and Adadelta on blocks of numbers, in place.
 
-``torch.optim`` has both, but making one of its optimisers takes two seconds: it imports the
-compiler of torch.
+``torch.optim`` has both, but creating one of its optimisers takes two seconds, because that imports
+torch's compiler.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ONE = np.float32(1.0)
 
 
 class Optimizer(ABC):
-    """A rule by which gradients change weights, each number by itself."""
+    """An update rule that treats each number separately."""
 
     @abstractmethod
     def step(
@@ -30,11 +30,11 @@ class Optimizer(ABC):
         """Change weights.
 
         Args:
-            values: ``(N,)``, changed.
-            gradient: ``(N,)``, perhaps overwritten.
-            moments: ``(2, N)``, zeros before the first update; changed.
+            values: ``(N,)`` weights, changed.
+            gradient: ``(N,)`` gradient, possibly overwritten.
+            moments: ``(2, N)`` moments, zeros before the first update; changed.
             rate: The learning rate.
-            update: The number of the update, from 1.
+            update: Number of the update, from 1.
         """
 
 
@@ -50,7 +50,7 @@ class Adam(Optimizer):
         self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
     ) -> None:
         """See :meth:`Optimizer.step`."""
-        # both moments begin at 0 and are too small at first
+        # bias correction: both moments begin at 0, and so are too small at first
         step = rate / (1 - self.beta1**update)
         root = 1 / math.sqrt(1 - self.beta2**update)
         if can_compile(values):
@@ -86,7 +86,7 @@ class Adadelta(Optimizer):
 
 @compiled_with(fastmath=FAST, error_model="numpy")
 def _adam(values: Array, gradient: Array, means: Array, squares: Array, numbers: Array) -> None:
-    """One pass of Adam; ``numbers``: beta 1 and 2, epsilon, step, and what the root is times."""
+    """Apply Adam in one pass; ``numbers``: beta 1, beta 2, epsilon, step, factor of the root."""
     beta1, beta2, epsilon, step, root = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
     new1, new2 = _ONE - beta1, _ONE - beta2
     for n in range(len(values)):

@@ -1,4 +1,4 @@
-"""The processes of a run that ``torchrun`` started, and which of them this one is."""
+"""The processes that ``torchrun`` started for one training run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch import Tensor
 from phrasescore.errors import SettingsError
 
 _REMEDY = "start several processes with torchrun; for one, unset RANK and WORLD_SIZE"
-_MOST = 1 << 20  # processes
+_MAX_PROCESSES = 1 << 20
 
 
 def rank_and_world(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """Return the number of this process, from 0, and how many there are.
+    """Return the rank of this process, from 0, and the number of processes.
 
     Raises:
-        SettingsError: RANK and WORLD_SIZE are no such numbers, or only one of them is set.
+        SettingsError: RANK or WORLD_SIZE is not a valid number, or only one of them is set.
     """
     known = {name: environment.get(name, "") for name in ("RANK", "WORLD_SIZE")}
     if not any(known.values()):
@@ -27,7 +27,7 @@ def rank_and_world(environment: Mapping[str, str] = os.environ) -> tuple[int, in
     for name, value in known.items():
         if not value:
             raise SettingsError(f"{name} is not set, and the other of the two is", remedy=_REMEDY)
-        if not (value.isascii() and value.isdecimal() and len(value) < len(str(_MOST))):
+        if not (value.isascii() and value.isdecimal() and len(value) < len(str(_MAX_PROCESSES))):
             raise SettingsError(f"{name} is {value[:50]!r}, expected a number", remedy=_REMEDY)
     rank, world = int(known["RANK"]), int(known["WORLD_SIZE"])
     if rank >= world:
@@ -38,10 +38,10 @@ def rank_and_world(environment: Mapping[str, str] = os.environ) -> tuple[int, in
 
 
 def join_group(backend: str) -> None:
-    """Find the other processes.
+    """Join the other processes.
 
     Raises:
-        SettingsError: The environment does not say where, or they do not answer.
+        SettingsError: The environment has no address, or the others do not answer.
     """
     try:
         torch.distributed.init_process_group(backend)
@@ -56,10 +56,10 @@ class Processes:
     """The processes of this run: one, or those that ``torchrun`` started.
 
     Args:
-        device: That of this process.
+        device: The device of this process.
 
     Raises:
-        SettingsError: The environment says no order of processes, or they find no group.
+        SettingsError: The environment is contradictory, or the processes cannot be joined.
     """
 
     def __init__(self, device: torch.device) -> None:

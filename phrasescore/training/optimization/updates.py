@@ -1,14 +1,14 @@
 """Updates of a model by all cores and all processes: gradient, its bounds, the optimiser's step.
 
-On a CPU each core is a process of its own. It takes its share of the batch through the whole
-network, where products on one core are as fast as a share of products on many and the passes
-between them come along for nothing, and then its part of the weights through the optimiser. Shares
-are added up in a fixed order, so results repeat to the bit for a given number of cores.
+On a CPU each core is a process of its own. Each takes its share of the batch through the whole
+network, where products on one core are as fast as a share of the products on many cores. It then
+takes its part of the weights through the optimiser. Shares are summed in a fixed order, so results
+are reproducible to the bit for a given number of cores.
 
-A GPU takes the whole batch, and records the work for each shape of batch to play it again: an
-update asks a GPU for some thousand small things, and asking takes several times as long as doing
-them. Batches of phrases have no padding and few shapes (lengths and number of pairs): from the
-second batch of a shape on, its work is a CUDA graph, which is asked for as a whole.
+A GPU takes the whole batch. An update launches about a thousand small kernels, and launching them
+takes several times as long as running them. Batches of phrases have no padding and come in few
+shapes (lengths and number of pairs), so from the second batch of a shape on, the work is replayed
+as a CUDA graph with a single launch.
 """
 
 from __future__ import annotations
@@ -26,26 +26,24 @@ from phrasescore.model.sequence_model import Batch, Regularisation, SequenceMode
 from phrasescore.training.batches import Indices, make_batch, share, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, score_share
 from phrasescore.training.optimization.crew import Crew, can_fork
-from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
+from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import Recipe, bound_gradient
 from phrasescore.training.settings import TrainingSettings
 
-_GRADIENT, _SUM, _STEP, _SCORE = range(4)
-
 
 class Updates:
-    """Changes the weights of a model batch by batch, and says how well it does.
+    """Changes the weights of a model batch by batch, and scores held-out pairs.
 
     Args:
-        model: On its device; its parameters move into one stretch of memory.
+        model: On its device; its parameters move into one block of memory.
         pairs: All pairs.
-        settings: How to train: cores, precision, dropout and label smoothing.
-        recipe: Its optimiser, and how batches are cut and shared.
-        processes: Those of ``torchrun`` that share the work.
-        max_rows: How many rows are worked on at once, at most.
-        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
+        settings: Cores, precision, dropout and label smoothing.
+        recipe: The optimiser, and how batches are cut and shared.
+        processes: The processes of ``torchrun`` that share the work.
+        rare: ``(V,)`` masks of the source and target words to learn as ``<unk>`` at times, or
+            ``None``.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class Updates:
         settings: TrainingSettings,
         recipe: Recipe,
         processes: Processes,
-        max_rows: int,
         rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
         self._model, self._pairs, self._recipe, self._processes = model, pairs, recipe, processes
@@ -68,9 +65,6 @@ class Updates:
         self.moments = self._weights.moments
         given = self._weights.working, pairs, self._dtype, settings, processes.rank
         self._gradient = ShareGradient(*given, rare)
-        self._rows = shared_array(max_rows, np.int64)
-        self._asked = shared_array(6, np.float64)
-        self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
@@ -82,109 +76,96 @@ class Updates:
         """Change the weights by one batch.
 
         Args:
-            rows: ``(B,)`` which pairs; with more processes than pairs there may be none.
-            number: Of the update, from 0.
+            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            number: Number of the update, from 0.
             rate: The learning rate.
-            scale: What the gradient of the summed loss is times.
-            begun: The number of the first update that the moments remember.
+            scale: Factor for the gradient of the summed loss.
+            begun: Number of the first update that the moments cover.
 
         Returns:
-            The summed loss in nats, before.
+            The summed loss in nats, before the update.
         """
         shares = max(1, min(self._members, len(rows) // self._recipe.min_share))
-        self._ask(rows, shares, number, rate, scale, begun)
-        self._crew.do(_GRADIENT)
-        loss = float(self._found[:shares, 0].sum())
-        self._crew.do(_SUM)
+        loss = float(np.sum(self._crew.do(self._differentiate, rows, shares, number)[:shares]))
+        squares = float(np.sum(self._crew.do(self._add_up, shares)))
         if self._processes.world > 1:
             gradient = self._weights.gradient
             self._processes.add_up(gradient)
-            self._found[:, 1] = 0.0
-            self._found[0, 1] = float(torch.linalg.vector_norm(gradient)) ** 2
-        self._crew.do(_STEP)
+            squares = float(torch.linalg.vector_norm(gradient)) ** 2
+        self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
         return loss
 
     def evaluate(self, rows: Indices, *, exact: bool = False) -> HeldOutFigure | None:
-        """Score held-out pairs; ``None`` if there are none.
+        """Score held-out pairs; return ``None`` if there are none.
 
         Args:
-            rows: ``(N,)`` which pairs.
+            rows: ``(N,)`` rows of the pairs.
             exact: Whether products run in the parameters' own type.
         """
         if not len(rows):
             return None
-        self._ask(rows, self._members, 0, 0.0, float(exact))
-        self._crew.do(_SCORE)
-        total, words = self._found.sum(0)
-        return HeldOutFigure(len(rows), int(words), float(total / words))
+        nll, words = np.sum(self._crew.do(self._score, rows, exact), axis=0)
+        return HeldOutFigure(len(rows), int(words), float(nll / words))
 
-    def take_up(self, weights: Mapping[str, Tensor], moments: Tensor) -> None:
-        """Go on from these.
+    def restore(self, weights: Mapping[str, Tensor], moments: Tensor) -> None:
+        """Continue from saved weights.
 
         Args:
-            weights: The model's, by name.
-            moments: What the optimiser remembered.
+            weights: The model's weights by name.
+            moments: The optimiser's moments.
 
         Raises:
-            RuntimeError: They are another model's.
+            RuntimeError: The weights belong to another model.
         """
         self._model.load_state_dict(weights)
         self.moments.copy_(moments)
         self._weights.narrow()
 
     def close(self) -> None:
-        """End the other processes; this one has all cores again."""
+        """End the other processes; this process may use all cores again."""
         self._crew.close()
         torch.set_num_threads(self._threads)
 
-    # -- what each member does -----------------------------------------------------------------
+    # -- the steps of each member --------------------------------------------------------------
 
-    def _ask(
-        self, rows: Indices, shares: int, number: int, rate: float, scale: float, begun: int = 0
-    ) -> None:
-        self._rows[: len(rows)] = rows
-        self._asked[:] = len(rows), shares, number, rate, scale, begun
+    def _differentiate(self, member: int, rows: Indices, shares: int, number: int) -> float:
+        """Compute the gradient of a share of the batch; return the share's loss."""
+        if member >= shares:
+            return 0.0
+        gradient = self._weights.gradient_views(member)
+        return self._gradient(share(rows, member, shares), number, member, gradient)
 
-    def _differentiate(self, member: int) -> None:
-        count, shares, number = map(int, self._asked[:3])
-        if member < shares:
-            mine = share(self._rows[:count], member, shares)
-            gradient = self._weights.gradient_views(member)
-            self._found[member, 0] = self._gradient(mine, number, member, gradient)
-
-    def _add_up(self, member: int) -> None:
-        shares, part = int(self._asked[1]), self._weights.part(member, self._members)
+    def _add_up(self, member: int, shares: int) -> float:
+        """Sum a part of the gradient over all shares; return the part's squared norm."""
+        part = self._weights.part(member, self._members)
         self._weights.add_up(shares, part)
-        self._found[member, 1] = float(torch.linalg.vector_norm(self._weights.gradient[part])) ** 2
+        return float(torch.linalg.vector_norm(self._weights.gradient[part])) ** 2
 
-    def _step(self, member: int) -> None:
-        rate, scale = map(float, self._asked[3:5])
-        remembered = int(self._asked[2] - self._asked[5])
-        norm = math.sqrt(self._found[:, 1].sum())
+    def _step(self, member: int, norm: float, scale: float, rate: float, update: int) -> None:
+        """Change a part of the weights."""
 
         def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
             bound_gradient(values, gradient, norm, scale)
-            self._recipe.optimizer.step(values, gradient, moments, rate, remembered + 1)
+            self._recipe.optimizer.step(values, gradient, moments, rate, update)
 
         self._weights.change(self._weights.part(member, self._members), change)
 
-    def _score(self, member: int) -> None:
-        rows, plan = self._rows[: int(self._asked[0])], self._recipe.plan_held_out
-        dtype = None if self._asked[4] else self._dtype
-        asked = self._model, self._pairs, rows, plan, dtype
-        self._found[member] = score_share(*asked, member, self._members)
+    def _score(self, member: int, rows: Indices, exact: bool) -> tuple[float, int]:
+        """Score a share of held-out pairs; return the negative ln p and the number of words."""
+        plan, dtype = self._recipe.plan_held_out, None if exact else self._dtype
+        return score_share(self._model, self._pairs, rows, plan, dtype, member, self._members)
 
 
 class ShareGradient:
     """Differentiates the summed loss of some pairs.
 
     Args:
-        model: What to differentiate; its parameters must not change during a call.
-        pairs: Where the batches come from.
-        dtype: What the matrix products run in; ``None`` for the parameters' own type.
-        settings: Whose dropout and label smoothing the loss has.
-        rank: Which of several processes of ``torchrun`` this is.
-        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
+        model: The model; its parameters must not change during a call.
+        pairs: The pairs that batches are gathered from.
+        dtype: Type of the matrix products; ``None`` for the parameters' own type.
+        settings: Dropout, label smoothing and seed.
+        rank: Rank of this process under ``torchrun``.
+        rare: As in `Updates`.
     """
 
     def __init__(
@@ -208,13 +189,13 @@ class ShareGradient:
             self._recorded = RecordedGradients(model, dtype, self._parameters)
 
     def __call__(self, rows: Indices, update: int, share: int, gradient: Sequence[Tensor]) -> float:
-        """Set the gradient of a share of a batch.
+        """Compute the gradient of a share of a batch.
 
         Args:
-            rows: ``(B,)`` which pairs; with more processes than pairs there may be none.
-            update: The number of the update, which decides what is dropped out.
-            share: Which share of the batch these are.
-            gradient: Where to write it, a tensor for each parameter.
+            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            update: Number of the update, from which dropout is seeded.
+            share: Number of the share, from which dropout is seeded.
+            gradient: Tensors to write the gradient into, one for each parameter.
 
         Returns:
             The summed loss in nats.
@@ -246,50 +227,51 @@ class ShareGradient:
         return Regularisation(dropout, smoothing, generator)
 
 
-def _copy(found: Sequence[Tensor], into: Sequence[Tensor]) -> None:
-    for source, target in zip(found, into, strict=True):
+def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
+    for source, target in zip(sources, targets, strict=True):
         target.copy_(source)
 
 
-_MAX_RECORDINGS = 512  # each takes some memory of the driver's
+_MAX_RECORDINGS = 512  # each recording takes some of the driver's memory
 
 
 @dataclass(frozen=True)
 class _Recording:
-    """The work for batches of one shape; it reads ``batch``."""
+    """The recorded work for batches of one shape, which must be copied into ``batch``."""
 
     batch: Batch
     graph: torch.cuda.CUDAGraph
 
 
 class RecordedGradients:
-    """Differentiates batches without padding, of a model without regularisation.
+    """Differentiates batches without padding, by CUDA graphs recorded for each shape.
 
     Args:
-        model: On a CUDA device; its parameters stay where they are.
-        dtype: What the matrix products run in; ``None`` for the parameters' own type.
-        parameters: What to differentiate with respect to.
+        model: A model on a CUDA device, without regularisation; its parameters must not move.
+        dtype: Type of the matrix products; ``None`` for the parameters' own type.
+        parameters: The parameters to differentiate with respect to.
     """
 
     def __init__(
         self, model: SequenceModel, dtype: torch.dtype | None, parameters: list[nn.Parameter]
     ) -> None:
         self._model, self._dtype, self._parameters = model, dtype, parameters
-        # the recordings share their memory, so what they find is kept outside it
+        # recordings share one memory pool, so their results are kept outside of it
         self._loss = torch.zeros((), device=model.device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
         self._seen: dict[tuple[torch.Size, torch.Size], _Recording | None] = {}
 
     def __call__(self, batch: Batch) -> tuple[Tensor, list[Tensor]]:
-        """Return the summed loss and its gradient, both overwritten by the next call.
+        """Return the summed loss and its gradient; the next call overwrites both.
 
         Args:
-            batch: On the model's device, all lengths equal.
+            batch: A batch on the model's device, without padding.
         """
         shape = batch.source.shape, batch.target.shape
         recording = self._seen.get(shape)
         if recording is None:
+            # recording costs more than computing, so a shape is recorded when it comes again
             if shape not in self._seen or len(self._seen) > _MAX_RECORDINGS:
                 self._seen.setdefault(shape, None)
                 self._differentiate(batch)
@@ -305,7 +287,7 @@ class RecordedGradients:
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._loss.device),
-            # what other threads do at the same time is no part of it
+            # calls that other threads make meanwhile are not recorded
             torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"),
         ):
             self._differentiate(kept)

@@ -20,7 +20,7 @@ SCORES = "1,1,1,1,1,1"
 
 def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) -> FeatureSet:
     text = INI.format(mapping=mapping, limit=limit, scores=scores)
-    return FeatureSet.of(MosesIni.parse(text.encode()))
+    return FeatureSet.from_ini(MosesIni.parse(text.encode()))
 
 
 def test_numbers_of_an_ini() -> None:
@@ -56,10 +56,10 @@ def test_many_tables() -> None:
         text = "\n".join(["[mapping]", mapping, "[feature]", *lines])
         ini = MosesIni.parse(text.encode())
         if fits:
-            assert len(FeatureSet.of(ini).tables) == most
+            assert len(FeatureSet.from_ini(ini).tables) == most
         else:
             with pytest.raises(IniError, match=r"\[mapping\] has '127 T 127'"):
-                FeatureSet.of(ini)
+                FeatureSet.from_ini(ini)
 
 
 @pytest.mark.parametrize("weight", ["1e308", "-1e308", "1000001", "1e40"])
@@ -81,9 +81,9 @@ def test_features_of_one_component(kind: str, count: int) -> None:
     with pytest.raises(
         IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but it h"
     ):
-        FeatureSet.of(MosesIni.parse(text.encode()))
+        FeatureSet.from_ini(MosesIni.parse(text.encode()))
     per_table = text.replace(f"={count}\n", "=2 per-phrase-table=true\n")
     if kind == "PhrasePenalty":
         with pytest.raises(IniError, match="num-features of PhrasePenalty0 is 2, but it has 1"):
-            FeatureSet.of(MosesIni.parse(per_table.encode()))
-        FeatureSet.of(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))
+            FeatureSet.from_ini(MosesIni.parse(per_table.encode()))
+        FeatureSet.from_ini(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))

@@ -45,7 +45,7 @@ def with_model(ini: Path, model: Path, weight: float, name: str = "NeuralLM0") -
 def decoder_of(ini: Path, **settings: object) -> Decoder:
     """Make a decoder with other settings than the ini's."""
     read = MosesIni.read(ini)
-    return Decoder(read, settings=replace(SearchSettings.of(read), **settings))  # type: ignore[arg-type]
+    return Decoder(read, settings=replace(SearchSettings.from_ini(read), **settings))  # type: ignore[arg-type]
 
 
 SEARCHES = [

@@ -26,7 +26,9 @@ BOTH = pytest.mark.parametrize("algorithm", [STACK_SEARCH, CUBE_PRUNING])
 
 def lists(ini: MosesIni, sentences: list[tuple[bytes, ...]], algorithm: int) -> list[np.ndarray]:
     """Return the totals of the 50 best derivations of every sentence."""
-    settings = replace(SearchSettings.of(ini), search_algorithm=algorithm, cube_pruning_diversity=1)
+    settings = replace(
+        SearchSettings.from_ini(ini), search_algorithm=algorithm, cube_pruning_diversity=1
+    )
     decoder = Decoder(ini, settings=settings)
     found = decoder.decode(decoder.load(sentences), nbest=NBestSettings(50, distinct=False))
     return [decoded.totals for decoded in found]
@@ -70,7 +72,7 @@ def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
     """Coverages of more bits than a machine word has are searched as the plain twin does."""
     ini = MosesIni.read(write_random_system(tmp_path, 5, words=length, limit=2))
     settings = replace(
-        SearchSettings.of(ini), search_algorithm=algorithm, stack=4, cube_pruning_pop_limit=20
+        SearchSettings.from_ini(ini), search_algorithm=algorithm, stack=4, cube_pruning_pop_limit=20
     )
     decoder = Decoder(ini, settings=settings)
     loaded = decoder.load(random_sentences(5, 1, length, length, words=length, repeats=False))

@@ -26,7 +26,7 @@ WIDE = {"stack": 0, "beam_threshold": 0.0}
 def decoder_of(ini: Path, **settings: object) -> Decoder:
     """Make a decoder with other settings than the ini's."""
     read = MosesIni.read(ini)
-    return Decoder(read, settings=replace(SearchSettings.of(read), **settings))  # type: ignore[arg-type]
+    return Decoder(read, settings=replace(SearchSettings.from_ini(read), **settings))  # type: ignore[arg-type]
 
 
 def entries_by_span(

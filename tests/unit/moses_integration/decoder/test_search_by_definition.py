@@ -152,7 +152,7 @@ def test_best_list_is_that_of_the_definitions(
         path = write_random_system(Path(folder), seed, limit=limit, top=top)
         ini = MosesIni.read(path)
         settings = replace(
-            SearchSettings.of(ini),
+            SearchSettings.from_ini(ini),
             **{"search_algorithm": algorithm, "cube_pruning_pop_limit": 10**6},
             **{"stack": 0, "beam_threshold": 0.0},
         )

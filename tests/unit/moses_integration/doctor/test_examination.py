@@ -6,19 +6,26 @@ import gzip
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import Examined, examine
+from moses_integration.doctor.examination import examine
 from moses_integration.doctor.findings import Diagnosis
 from phrasescore.errors import InputError
 from tests.support.language_models import kenlm_binary
 
 TABLE, REORDERING, LM = "phrase-table.gz", "reordering-table.gz", "lm.arpa"
-GIVEN = Examined("system/moses.ini", "dev.en", ("dev.fr",))
+
+
+def examine_copy(
+    ini: str = "system/moses.ini",
+    references: Sequence[str] = ("dev.fr",),
+    moses: Path | None = None,
+) -> Diagnosis:
+    """Examine a system in the current directory with its development set."""
+    return examine(ini, "dev.en", references, moses=moses)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,7 @@ def said_of_healthy(healthy: Path) -> set[tuple[str, str]]:
     here = Path.cwd()
     os.chdir(healthy)
     try:
-        return {(finding.what, finding.where) for finding in examine(GIVEN).findings}
+        return {(finding.what, finding.where) for finding in examine_copy().findings}
     finally:
         os.chdir(here)
 
@@ -230,7 +237,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "not sorted": (
         line(TABLE, 30, column(0, b"zebra")),
         "warning",
-        "a line that is smaller than the one before",
+        "a line that sorts before the previous one",
         f"system/{TABLE}:31",
     ),
     "a mapping to a number that is none": (
@@ -450,7 +457,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "bar in the source": (
         line("dev.en", 2, lambda text: text + b" |"),
         "error",
-        "a '|', which Moses takes for the border of a factor",
+        "a '|', which Moses takes for the separator of factors",
         "dev.en:2",
     ),
     "carriage returns": (
@@ -507,7 +514,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "stale tables": (
         used_work_folder,
         "error",
-        "a filtered system of an earlier tuning, whose TranslationModel0 is another",
+        "the filtered system of an earlier tuning has another TranslationModel0",
         "mert-work/filtered/moses.ini",
     ),
 }
@@ -520,7 +527,7 @@ def test_each_planted_fault_is_found(
     """What is wrong, how bad it is, where it is; and there is something to do about it."""
     plant, severity, what, where = FAULTS[fault]
     plant()
-    diagnosis = examine(GIVEN)
+    diagnosis = examine_copy()
     new = [each for each in diagnosis.findings if (each.what, each.where) not in said_of_healthy]
     found = [each for each in new if what in each.what and each.where.startswith(where)]
     assert found, str(diagnosis)
@@ -533,11 +540,11 @@ def test_each_planted_fault_is_found(
 @pytest.mark.parametrize("ini", ["moses.ini", "moses.5col.ini"])
 def test_the_healthy_system_has_no_errors(system: Path, ini: str) -> None:
     """Relative paths and floored scores are warnings."""
-    diagnosis = examine(replace(GIVEN, ini=f"system/{ini}"))
+    diagnosis = examine_copy(f"system/{ini}")
     assert diagnosis.is_healthy(), str(diagnosis)
     assert not diagnosis.is_healthy(strict=True)
     warnings = [each.what for each in diagnosis.findings if each.severity == "warning"]
-    expected = ["paths that hold in the current directory only"]
+    expected = ["relative paths, which only work in the current directory"]
     expected += ["score 5 is floored at -100"] if ini == "moses.5col.ini" else []
     assert len(warnings) == len(expected)
     assert all(map(str.startswith, warnings, expected))
@@ -553,7 +560,7 @@ def test_the_real_system_has_no_errors(
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "lm.5gram.arpa").write_bytes(unzipped(multi30k / "lm.5gram.arpa.gz"))
     monkeypatch.chdir(tmp_path)
-    diagnosis = examine(Examined(ini, "val.en.gz", ("val.fr.gz",)))
+    diagnosis = examine(ini, "val.en.gz", ("val.fr.gz",))
     assert diagnosis.count("error") == 0, str(diagnosis)
     assert diagnosis.count("warning") == 1
 
@@ -562,17 +569,17 @@ def test_several_references(system: Path) -> None:
     """A prefix names all numbered files, as for mert-moses.pl; an identical one is reported."""
     for number in range(2):
         shutil.copyfile("dev.fr", f"ref{number}")
-    diagnosis = examine(replace(GIVEN, references=("ref",)))
+    diagnosis = examine_copy(references=("ref",))
     said = [(each.severity, each.what) for each in diagnosis.findings]
     assert ("warning", "the same text as ref0") in said
     assert any(what.startswith("2 references") for _, what in said)
     with pytest.raises(InputError, match="no such file, nor one with 0 behind its name"):
-        examine(replace(GIVEN, references=("rif",)))
+        examine_copy(references=("rif",))
 
 
 def test_without_a_development_set(system: Path) -> None:
     """The rest is examined, and a note says what was not."""
-    diagnosis: Diagnosis = examine(Examined("system/moses.ini"))
+    diagnosis: Diagnosis = examine("system/moses.ini")
     assert diagnosis.is_healthy()
     assert diagnosis.findings[-1].what == "its text was not compared with the system"
 
@@ -580,10 +587,12 @@ def test_without_a_development_set(system: Path) -> None:
 @pytest.mark.moses
 def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
     """It confirms features and their order; what it refuses is an error with its last words."""
-    asked = replace(GIVEN, moses=moses_bin / "moses")
-    said = [each.what for each in examine(asked).findings if each.severity == "note"]
-    assert any(re.fullmatch(r"Moses \S+ reads it and has the features expected", s) for s in said)
+    moses = moses_bin / "moses"
+    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "note"]
+    assert any(
+        re.fullmatch(r"Moses \S+ reads the file and has the expected features", s) for s in said
+    )
     replaced("moses.ini", b"0 T 0", b"0 T 0\n[weights]\nLM0= 1")()
-    said = [each.what for each in examine(asked).findings if each.severity == "error"]
+    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "error"]
     assert said[-1].startswith("Moses ended with status ")
     assert "weights" in said[-1]

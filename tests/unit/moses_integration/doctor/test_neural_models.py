@@ -120,7 +120,7 @@ def test_real_moses_is_not_asked(folder: Path) -> None:
     ini = MosesIni.parse(INI.format(options="").encode())
     (finding,) = moses_findings(ini, Path("/nowhere/moses"))
     assert finding.severity == "error"
-    assert finding.what == "real Moses has no FeedForwardLM, which is NeuralLM0 here"
+    assert finding.what == "real Moses has no FeedForwardLM, the class of NeuralLM0"
 
 
 def test_torch_is_not_needed(folder: Path) -> None:
@@ -128,8 +128,8 @@ def test_torch_is_not_needed(folder: Path) -> None:
     Path("moses.ini").write_text(INI.format(options=""))
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from moses_integration.doctor.examination import Examined, examine\n"
-        "print([each.what for each in examine(Examined('moses.ini')).findings])"
+        "from moses_integration.doctor.examination import examine\n"
+        "print([each.what for each in examine('moses.ini').findings])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

@@ -28,7 +28,7 @@ KENLM name=LM0 path=lm.arpa order=3
 
 def layout_of(features: bytes) -> FeatureLayout:
     """Return the layout of some feature lines."""
-    return FeatureLayout.of(MosesIni.parse(b"[feature]\n" + features))
+    return FeatureLayout.from_ini(MosesIni.parse(b"[feature]\n" + features))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_weights_that_are_none(code: str) -> None:
 
 def test_stateful_features_come_first() -> None:
     """The order of n-best lists, as `moses -show-weights` prints it for this ini."""
-    layout = FeatureLayout.of(MosesIni.parse(FEATURES))
+    layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
     assert layout.names == (
         "LexicalReordering0",
         "Distortion0",
@@ -60,7 +60,7 @@ def test_stateful_features_come_first() -> None:
 
 def test_the_unknown_word_penalty_is_not_tuned() -> None:
     """It counts in the score, but n-best lists and tuning do not see it."""
-    layout = FeatureLayout.of(MosesIni.parse(FEATURES))
+    layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
     assert np.flatnonzero(~layout.tuneable).tolist() == [8]
     assert "UnknownWordPenalty0" not in layout.nbest.names
     assert layout.nbest.size == 13
@@ -150,14 +150,14 @@ def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
 def test_files_without_a_layout(ini: bytes, problem: str) -> None:
     """Where features or weights stand elsewhere too, there is no layout to rely on."""
     with pytest.raises(IniError) as caught:
-        FeatureLayout.of(MosesIni.parse(ini))
+        FeatureLayout.from_ini(MosesIni.parse(ini))
     assert problem in str(caught.value)
 
 
 def test_missing_weights_are_one() -> None:
     """Moses takes 1 for every component of a feature without weights."""
     ini = MosesIni.parse(FEATURES + b"[weight]\nLM0= 0.5\nTranslationModel0= 1 2 3 4\n")
-    weights = FeatureLayout.of(ini).read_weights(ini)
+    weights = FeatureLayout.from_ini(ini).read_weights(ini)
     assert weights == {
         "LexicalReordering0": (1.0,) * 6,
         "Distortion0": (1.0,),
@@ -181,7 +181,7 @@ def test_weights_that_fit_no_feature(weights: bytes, line: int, problem: str) ->
     """Moses refuses to load these; the error names the weight line."""
     ini = MosesIni.parse(FEATURES + b"[weight]\n" + weights)
     with pytest.raises(IniError) as caught:
-        FeatureLayout.of(ini).read_weights(ini)
+        FeatureLayout.from_ini(ini).read_weights(ini)
     assert problem in str(caught.value)
     assert caught.value.line == line
 
@@ -189,7 +189,7 @@ def test_weights_that_fit_no_feature(weights: bytes, line: int, problem: str) ->
 def test_sparse_weights_are_kept_apart() -> None:
     """Name_sparse is a weight of a sparse feature of Name."""
     ini = MosesIni.parse(FEATURES + b"[weight]\nTranslationModel0_dom= 0.5\nLM0= 2\n")
-    layout = FeatureLayout.of(ini)
+    layout = FeatureLayout.from_ini(ini)
     assert layout.sparse_weights(ini) == {"TranslationModel0_dom": 0.5}
     assert layout.read_weights(ini)["LM0"] == (2.0,)
 
@@ -235,7 +235,7 @@ def test_flatten_and_unflatten_are_inverse(sizes: dict[str, int], data: st.DataO
 def test_goldens_have_the_layout_of_their_nbest_lists(golden: Path) -> None:
     """Names, order and sizes are those that real Moses printed."""
     for ini_name, nbest in (("moses.ini", "default"), ("moses.5col.ini", "fivecolumns")):
-        layout = FeatureLayout.of(MosesIni.read(golden / "system" / ini_name)).nbest
+        layout = FeatureLayout.from_ini(MosesIni.read(golden / "system" / ini_name)).nbest
         entry = next(read_nbest(golden / "decode" / f"{nbest}.nbest.gz"))
         printed = {name: len(values) for name, values in entry.features.items()}
         assert printed == {f.name: f.components for f in layout.features}
@@ -245,7 +245,7 @@ def test_goldens_have_the_layout_of_their_nbest_lists(golden: Path) -> None:
 def test_golden_totals_need_the_untuned_penalty(golden: Path) -> None:
     """The total is weights · features + 1 · (-100 for each unknown word), which is not printed."""
     ini = MosesIni.read(golden / "system" / "moses.ini")
-    layout = FeatureLayout.of(ini)
+    layout = FeatureLayout.from_ini(ini)
     weights = layout.flatten(layout.read_weights(ini))
     shown = weights[layout.tuneable]
     rest = [

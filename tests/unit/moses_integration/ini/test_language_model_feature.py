@@ -57,7 +57,8 @@ def test_several_models_and_names() -> None:
     first = with_language_model(ini, "a", None, 0.25)
     second = with_language_model(first.ini, "b", None, 0.1, normalised=False)
     third = with_language_model(second.ini, "c", "CSLM", 0.1)
-    assert [first.name, second.name, third.name] == ["NeuralLM0", "NeuralLM2", "CSLM"]
+    added = [change.ini.features[-1].name for change in (first, second, third)]
+    assert added == ["NeuralLM0", "NeuralLM2", "CSLM"]
     assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
     assert third.ini.weights["NeuralLM0"] == (0.25,)
     assert "scores without ln Z" in str(second)
@@ -65,7 +66,7 @@ def test_several_models_and_names() -> None:
 
 def test_the_decoder_sees_one_stateful_tuned_value() -> None:
     """It comes after the other stateful features, as in n-best lists."""
-    layout = FeatureLayout.of(with_language_model(parsed(), "a", None, 0.2).ini)
+    layout = FeatureLayout.from_ini(with_language_model(parsed(), "a", None, 0.2).ini)
     assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
     assert layout.slices["NeuralLM0"] == slice(2, 3)
     assert layout.tuneable[2]
@@ -100,20 +101,20 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
     gone = without_feature(parsed(data), "LM0")
     assert b"LM0" not in gone.to_bytes()
     assert gone.weights == {"TM": (0.3,), "LM10": (3.0,)}
-    FeatureLayout.of(gone).read_weights(gone)
+    FeatureLayout.from_ini(gone).read_weights(gone)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "name", "problem"),
     [
         (b"", b"", "LM1", r"no feature is called LM1 \(did you mean LM0\?\)"),
-        (b"", b"", "TM", "TM is a step of the translation itself, which"),
+        (b"", b"", "TM", "TM is a translation step, which"),
         (b"", b"", "UnknownWordPenalty0", "moses.ini:10: UnknownWordPenalty0 is needed"),
         (
             b"Distortion\n",
             b"WordPenalty\nWordPenalty\n",
             "WordPenalty0",
-            "no name of its own, and WordPenalty1 would get another name",
+            "has no name=, and WordPenalty1 would get another name",
         ),
         (
             b"[mapping]",
@@ -155,7 +156,7 @@ def test_real_moses_is_another_matter() -> None:
     """It has no such class: it is not given the file, and the listing says so."""
     refuse_in_moses(parsed())
     ini = with_language_model(parsed(), "a", None, 0.2).ini
-    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, which is NeuralLM0 here"):
+    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
         refuse_in_moses(ini)
     said = [said for said in map(str, problems(ini)) if "real Moses" in said]
     assert said == [

@@ -187,7 +187,7 @@ def test_values_that_moses_could_not_read_back_are_refused(value: str) -> None:
     with pytest.raises(IniError, match=r"moses.ini:6: .*Rename the file"):
         MosesIni.parse(SMALL).with_feature_option("LM0", "path", value)
     ini = MosesIni.parse(b"[weight-file]\nw.txt # all\n")
-    with pytest.raises(IniError, match="cannot stand in"):
+    with pytest.raises(IniError, match="cannot be written into"):
         ini.with_value("weight-file", 0, value)
 
 

@@ -127,7 +127,7 @@ OLD_STYLE = b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n"
             "or correct num-features",
         ),
         (INI.replace(b"=2", b"=two"), None, "moses.ini:2: num-features is 'two'", ""),
-        (INI + b"[weight-overwrite]\nA= 1\n", None, "a [weight-overwrite] section", "Write what"),
+        (INI + b"[weight-overwrite]\nA= 1\n", None, "a [weight-overwrite] section", "Move its"),
         (
             INI + b"[alternate-weight-setting]\nid=1\n",
             None,

@@ -60,7 +60,7 @@ def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
     lines = [b"\n", LINE % 0, b"\n", b"\n", LINE % 1, LINE % 0]
     path.write_bytes(b"".join(lines))
     reader = NBestReader(path, WordTable(), block_size=block_size)
-    with pytest.raises(NBestError, match=r"list:6: sentence 0 stands after sentence 1"):
+    with pytest.raises(NBestError, match=r"list:6: sentence 0 comes after sentence 1"):
         reader.read()
     path.write_bytes(b"".join([*lines[:4], LINE.replace(b"TM= 2 3", b"TM= 2") % 1]))
     with pytest.raises(NBestError, match=r"list:5: 1 values of TM"):

@@ -35,7 +35,7 @@ def expected(table: NDArray[np.float64], words: NDArray[np.int64]) -> NDArray[np
 
 def test_the_expectation_is_found(rng: np.random.Generator) -> None:
     """The coefficients that pairs were made with, and the spread of a word."""
-    found = Expectation.of(random_pairs(rng, 50_000, 0.7))
+    found = Expectation.fit(random_pairs(rng, 50_000, 0.7))
     np.testing.assert_allclose(found.coefficients, COEFFICIENTS, atol=0.05)
     assert found.deviation == pytest.approx(0.7, abs=0.01)
     one = PairScores(np.array([-2.0]), np.array([-10.0]), np.array([4]))
@@ -46,7 +46,7 @@ def test_the_expectation_is_found(rng: np.random.Generator) -> None:
 def test_without_a_spread_nothing_is_strong(rng: np.random.Generator) -> None:
     """Pairs on a line, few pairs or one: no division by what rounding left."""
     for pairs in (random_pairs(rng, 50, 0.0), random_pairs(rng, 2, 1.0), random_pairs(rng, 1, 1.0)):
-        np.testing.assert_array_equal(Expectation.of(pairs).strengths(pairs), 0.0)
+        np.testing.assert_array_equal(Expectation.fit(pairs).strengths(pairs), 0.0)
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
@@ -55,7 +55,7 @@ def test_the_strongest_each_way(rng: np.random.Generator, tmp_path: Path, most: 
     scores = random_pairs(rng, 300, 3.0)
     lines = (b"a%d ||| A ||| 0.5 ||| ||| 1 2 1\n" % number for number in range(300))
     (tmp_path / "table").write_bytes(b"".join(lines))
-    fitted = Expectation.of(scores)
+    fitted = Expectation.fit(scores)
     strengths = (scores.model - expected_by(fitted, scores)) / np.sqrt(scores.words)
     strengths /= fitted.deviation
     for size in (11, 300):
@@ -88,7 +88,7 @@ def test_singletons_are_compared_with_singletons() -> None:
     table, words = np.zeros(1000), np.tile([2, 8], 500)
     model = -1.5 * words + rng.normal(0, 0.5, 1000) * np.sqrt(words)
     model[0] = -9.0  # short, and far below what short ones have; long ones have -12
-    fitted = Expectation.of(PairScores(table, model, words))
+    fitted = Expectation.fit(PairScores(table, model, words))
     strengths = fitted.strengths(PairScores(table, model, words))
     assert np.argmin(strengths) == 0
     assert abs(strengths[words == 8].mean()) < 0.1
@@ -98,7 +98,7 @@ def test_agreement() -> None:
     """By hand, over five pairs; equal values share their ranks."""
     table = np.array([0.0, 0.0, -1.0, -3.0, -9.0])
     model = np.array([-1.0, -0.5, -7.0, -2.0, -4.0])
-    found = Agreement.of(PairScores(table, model, np.ones(5, np.int64)))
+    found = Agreement.from_scores(PairScores(table, model, np.ones(5, np.int64)))
     ranks = [4.5, 4.5, 3, 2, 1], [4, 5, 1, 3, 2]
     assert found.pearson == pytest.approx(pearson(table, model))
     assert found.spearman == pytest.approx(pearson(*map(np.array, ranks)))
@@ -114,6 +114,6 @@ def pearson(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
 
 def test_no_correlation_of_a_constant() -> None:
     """It is undefined, and said so."""
-    found = Agreement.of(PairScores(np.zeros(3), np.arange(-3.0, 0), np.ones(3, np.int64)))
+    found = Agreement.from_scores(PairScores(np.zeros(3), np.arange(-3.0, 0), np.ones(3, np.int64)))
     assert found.pearson is found.spearman is None
     assert "undefined" in str(found)

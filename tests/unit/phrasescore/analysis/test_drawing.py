@@ -1,4 +1,4 @@
-"""Drawing from a stream: random numbers of lines, and the items of the least of them."""
+"""Drawing from a stream: the random number of each line, and the lines with the lowest numbers."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ def test_numbers_are_uniform() -> None:
     assert abs(np.corrcoef(one_seed[:-1], one_seed[1:])[0, 1]) < 0.03
 
 
-@pytest.mark.parametrize("most", [1, 5, 40, 60])
-def test_the_least_stay(rng: np.random.Generator, most: int) -> None:
-    """Whatever the order; of equal numbers the first; in blocks or one by one."""
-    numbers = rng.integers(0, 20, 50).astype(np.float64)
-    one_by_one: LowestItems[int] = LowestItems(most)
-    for place in rng.permutation(50).tolist():
-        one_by_one.offer(numbers[place], place, place)
-    in_blocks: LowestItems[int] = LowestItems(most)
-    for begin in range(0, 50, 7):
-        block = numbers[begin : begin + 7]
-        for row in in_blocks.candidates(block).tolist():
-            in_blocks.offer(block[row], begin + row, begin + row)
-    expected = sorted(range(50), key=lambda place: (numbers[place], place))[:most]
-    assert one_by_one.items() == in_blocks.items() == expected
+@pytest.mark.parametrize("limit", [1, 5, 40, 60])
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_the_items_with_the_lowest_keys_are_kept(
+    rng: np.random.Generator, limit: int, size: int
+) -> None:
+    """The lowest key first, of equal keys the first item, whatever the size of a block."""
+    keys = rng.integers(0, 20, 50).astype(np.float64)
+    keys[::9] = np.inf
+    kept: LowestItems[int] = LowestItems(limit)
+    for begin in range(0, 50, size):
+        block = keys[begin : begin + size]
+        rows = kept.candidates(block)
+        kept.add(block[rows], (rows + begin).tolist())
+    finite = np.flatnonzero(np.isfinite(keys)).tolist()
+    assert kept.items() == sorted(finite, key=lambda place: (keys[place], place))[:limit]

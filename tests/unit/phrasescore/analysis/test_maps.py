@@ -40,7 +40,7 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
     for seed in range(200):
         points = random_phrases(there, loaded.source_vocabulary, summaries, 20, seed)
         assert len(set(points.texts)) == 20
-        assert points.of == 200
+        assert points.among == 200
         drawn.update(points.texts)
     assert set(drawn) <= {each.decode() for each in known}
     # 4,000 draws of 200 phrases: 20 each, and the one that stands there four times is no exception
@@ -91,7 +91,7 @@ def test_the_layout_keeps_groups_together(
         assert f"group{of.pop()}" in cluster.name.split(" · ")
         assert "the" not in cluster.name.split(" · ")[:1]
         left, right, low, high = cluster.box
-        x, y = cluster.middle
+        x, y = cluster.centre
         assert left < x < right
         assert low < y < high
     assert {groups[cluster.members[0]] for cluster in clusters} == {0, 1, 2, 3}

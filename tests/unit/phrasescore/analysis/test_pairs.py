@@ -62,10 +62,10 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     np.testing.assert_allclose(found.table, [math.log(x) if x else -100.0 for x in p])
     predicted = 1 if direction == "source-target" else 0
     assert found.words.tolist() == [len(entry[predicted].split()) + 1 for entry in entries]
-    exact = Scores(2, plain).of(next(iter(drawn.blocks()))).model
+    exact = Scores(2, plain).score(next(iter(drawn.blocks()))).model
     np.testing.assert_allclose(found.model, exact, atol=1e-4)
     blocks = read_blocks(tmp_path / "table", 3)
-    together = np.concatenate([scores.of(block).model for block in blocks])
+    together = np.concatenate([scores.score(block).model for block in blocks])
     np.testing.assert_allclose(together[np.array(drawn.numbers) - 1], found.model, atol=1e-4)
 
 
@@ -73,7 +73,7 @@ def test_another_score_in_place_of_a_model(tmp_path: Path) -> None:
     """It is read as the other is; blocks have the drawn pairs in order."""
     (tmp_path / "table").write_bytes(b"\n".join(LINES))
     drawn = draw_pairs(tmp_path / "table", 10, 1)
-    found = [Scores(1, 2).of(block) for block in drawn.blocks(pairs=3)]
+    found = [Scores(1, 2).score(block) for block in drawn.blocks(pairs=3)]
     assert [len(each.table) for each in found] == [3, 1]
     np.testing.assert_allclose(found[0].model, [math.log(0.25), math.log(0.5), -100.0])
     assert found[1].words.tolist() == [3]

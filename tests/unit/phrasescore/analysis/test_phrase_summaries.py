@@ -38,7 +38,9 @@ def summaries_of(
 ) -> NDArray[np.float32]:
     """Return the summaries of phrases by a model that has no words."""
     nothing = Vocabulary.from_words([])
-    return PhraseSummaries(LoadedModel(model, nothing, nothing, "", Path("m")), "cpu").of(phrases)
+    return PhraseSummaries(LoadedModel(model, nothing, nothing, "", Path("m")), "cpu").encode(
+        phrases
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from phrasescore.analysis.top import (
-    DrawnSource,
+    ChosenSource,
     Group,
     Preferences,
-    PreferenceSettings,
     Preferred,
     TableTarget,
+    TopSettings,
     find_preferences,
 )
 from phrasescore.analysis.top_results import (
@@ -31,7 +31,7 @@ from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
 
-SETTINGS = PreferenceSettings(best=2, samples=30, best_samples=4)
+SETTINGS = TopSettings(best=2, samples=30, best_samples=4)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 def source(
     phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float | None = 1
-) -> DrawnSource:
+) -> ChosenSource:
     candidates = tuple(TableTarget(t, tuple(t.split()), p) for t, p in targets.items())
-    return DrawnSource(group, phrase, tuple(phrase.split()), count, candidates)
+    return ChosenSource(group, phrase, tuple(phrase.split()), count, candidates)
 
 
 def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
@@ -83,7 +83,7 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
 
 def test_samples_come_as_often_as_the_model_says(loaded: LoadedModel) -> None:
     """The share of the empty target among 4,000 is its probability."""
-    settings = PreferenceSettings(samples=4000, best_samples=1000)
+    settings = TopSettings(samples=4000, best_samples=1000)
     (found,) = find_preferences(loaded, [source(b"a", {})], settings, "cpu")
     times = {sample.target: sample.times for sample in found.samples}
     ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([[2]]), from_lists([[]]))[0]
@@ -166,11 +166,11 @@ def test_figures_of_many_lists() -> None:
         preferences({b"A": 1.0}, by_model=b"A", sample=b"X Y"),
         preferences({}, by_model=b"", sample=b"X"),
     ]
-    found = ListFigures.of(lists)
+    found = ListFigures.from_lists(lists)
     assert found == ListFigures(4, 0.25, 0.5, 6 / 4, 7 / 4, 7 / 4, 0.5)
     assert "the same best target for 50%; the table's is tied for 25%" in str(found)
-    assert ListFigures.of(lists[4:]) is None
-    alone = ListFigures.of(lists[3:])
+    assert ListFigures.from_lists(lists[4:]) is None
+    alone = ListFigures.from_lists(lists[3:])
     assert alone is not None
     assert alone.same_best is None
 

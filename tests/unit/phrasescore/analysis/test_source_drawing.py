@@ -10,10 +10,10 @@ import pytest
 
 from phrasescore.analysis.table_lines import random_numbers
 from phrasescore.analysis.top import (
-    DrawSettings,
+    TopSettings,
     draw_sources,
     find_sources,
-    read_phrases,
+    read_sources,
 )
 from phrasescore.errors import CorpusError, PhraseTableError
 
@@ -41,24 +41,24 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
         columns = line.split(" ||| ")
         sources.setdefault(columns[0], (int(columns[4].split()[1]), number))
         targets[columns[0]] += 1
-    settings = DrawSettings(phrases=3, rare=1, seed=5)
+    settings = TopSettings(phrases=3, rare=1, seed=5)
     found = [draw_sources(table, 3, 0, settings, size) for size in (2, 17, 1000)]
     assert found[0] == found[1] == found[2]
     expected = []
     for group, fits in (("frequent", lambda n: n >= 10), ("rare", lambda n: n <= 1)):
         several = [s for s in sources if len(s.split()) > 3 and targets[s] > 1]
         long = [s for s in several if fits(sources[s][0])]
-        assert found[0].among[group] == len(long) > 3  # type: ignore[index]
+        assert found[0][1][group] == len(long) > 3  # type: ignore[index]
         keys = {s: random_numbers(np.array([sources[s][1]]), 5)[0] for s in long}
         expected += [(group, s) for s in sorted(sorted(long, key=keys.__getitem__)[:3])]
-    assert [(each.group, each.source.decode()) for each in found[0].sources] == expected
-    assert all(each.count == sources[each.source.decode()][0] for each in found[0].sources)
+    assert [(each.group, each.source.decode()) for each in found[0][0]] == expected
+    assert all(each.count == sources[each.source.decode()][0] for each in found[0][0])
 
 
 def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
     """With their p, in the order of the table."""
     table = write_table(tmp_path / "table")
-    for drawn in draw_sources(table, 3, 0, DrawSettings(phrases=5), 3).sources:
+    for drawn in draw_sources(table, 3, 0, TopSettings(phrases=5), 3)[0]:
         lines = [
             line.split(" ||| ")
             for line in table.read_text().split("\n")
@@ -72,10 +72,12 @@ def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
 
 def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
     """Of long sources; nobody knows whether they are frequent."""
-    draw = draw_sources(write_table(tmp_path / "table", counts=False), 3, 0, DrawSettings(4))
-    assert [each.group for each in draw.sources] == ["long"] * 4
-    assert all(each.count is None and len(each.words) >= 4 for each in draw.sources)
-    assert draw.among["frequent"] == draw.among["rare"] == 0
+    sources, among = draw_sources(
+        write_table(tmp_path / "table", counts=False), 3, 0, TopSettings(4)
+    )
+    assert [each.group for each in sources] == ["long"] * 4
+    assert all(each.count is None and len(each.words) >= 4 for each in sources)
+    assert among["frequent"] == among["rare"] == 0
 
 
 def test_given_sources(tmp_path: Path) -> None:
@@ -84,11 +86,11 @@ def test_given_sources(tmp_path: Path) -> None:
     table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
     wanted = [b"nowhere", b"c\xff", b"a b|N"]
     for size in (1, 100):
-        draw = find_sources(table, 1, 0, wanted, size)
-        assert [each.source for each in draw.sources] == wanted
-        assert [[c.p for c in each.candidates] for each in draw.sources] == [[], [1, 0.25], [0.5]]
-        assert draw.sources[2].words == (b"a", b"b")
-        assert draw.among == {"given": 2}
+        sources, among = find_sources(table, 1, 0, wanted, size)
+        assert [each.source for each in sources] == wanted
+        assert [[c.p for c in each.candidates] for each in sources] == [[], [1, 0.25], [0.5]]
+        assert sources[2].words == (b"a", b"b")
+        assert among == {"given": 2}
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:
@@ -96,18 +98,18 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_bytes(b"a|N ||| A|M ||| 1\nb|N ||| B|M ||| 1\nb|N ||| C ||| 1\n")
     with pytest.raises(PhraseTableError, match="no factor 1") as caught:
-        draw_sources(table, 1, 1, DrawSettings(min_words=1, min_targets=1))
+        draw_sources(table, 1, 1, TopSettings(min_words=1, min_targets=1))
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
     with pytest.raises(PhraseTableError, match="must be neighbours"):
-        draw_sources(table, 1, 0, DrawSettings())
+        draw_sources(table, 1, 0, TopSettings())
 
 
 def test_phrases_of_a_file(tmp_path: Path) -> None:
     """One a line, each once; a line without one is an error."""
     (tmp_path / "phrases").write_bytes(b" a  b\r\nc\na b\n")
-    assert read_phrases(tmp_path / "phrases") == [b"a b", b"c"]
+    assert read_sources(tmp_path / "phrases") == [b"a b", b"c"]
     (tmp_path / "phrases").write_bytes(b"a\n \n")
     with pytest.raises(CorpusError, match="the source phrase is empty") as caught:
-        read_phrases(tmp_path / "phrases")
+        read_sources(tmp_path / "phrases")
     assert caught.value.line == 2

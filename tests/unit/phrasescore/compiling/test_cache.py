@@ -46,8 +46,8 @@ def program(tmp_path: Path) -> Path:
     """A program that compiles: what declares compiled functions here, and two modules with some."""
     package = tmp_path / "program" / "phrasescore"
     for name in (
-        *("__init__.py", "compiled.py", "compile_cache.py", "errors.py"),
-        *("compiling/__init__.py", "compiling/watch.py"),
+        *("__init__.py", "compiled.py", "errors.py"),
+        *("compiling/__init__.py", "compiling/cache.py", "compiling/watch.py"),
         *("runs/__init__.py", "runs/file_kinds.py"),
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)

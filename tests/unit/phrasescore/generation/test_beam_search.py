@@ -176,10 +176,10 @@ def test_length_bounds_hold() -> None:
     model = tiny_sentence_model()
     bounds = TargetSettings(length_bounds=True)
     assert bounds.limits(np.array([1, 4, 20])).tolist() == [5, 14, 62]
-    assert bounds.least(np.array([1, 4, 5])).tolist() == [1, 2, 3]
+    assert bounds.minimums(np.array([1, 4, 5])).tolist() == [1, 2, 3]
     # a shorter limit of the user's wins
     narrow = TargetSettings(2, length_bounds=True)
-    assert narrow.least(np.array([1, 9])).tolist() == [1, 2]
+    assert narrow.minimums(np.array([1, 9])).tolist() == [1, 2]
     size = len(all_targets(4))
     sources = [[2, 3, 4, 5, 6], [4]]
     free = searched(model, sources, BeamSettings(size, size), TargetSettings(4))

@@ -33,8 +33,8 @@ def test_each_pair_is_aligned_as_alone(area: int, monkeypatch: pytest.MonkeyPatc
     """In batches of any size, in the order of the pairs; several models give their mean."""
     monkeypatch.setattr(soft_alignments, "_AREA", area)
     sides = from_lists(SOURCES), from_lists(TARGETS)
-    one, both = SoftAlignments(models()[:1], "cpu").of(*sides), SoftAlignments(models(), "cpu")
-    for number, mean in enumerate(both.of(*sides)):
+    one, both = SoftAlignments(models()[:1], "cpu").align(*sides), SoftAlignments(models(), "cpu")
+    for number, mean in enumerate(both.align(*sides)):
         source, target = SOURCES[number], TARGETS[number]
         first, second = (alone(model, source, target) for model in models())
         assert one[number].shape == mean.shape == (len(target) + 1, len(source) + 1)

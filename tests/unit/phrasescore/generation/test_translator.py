@@ -9,7 +9,7 @@ from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels, load_sentence_models
 from phrasescore.generation.soft_alignments import SoftAlignments
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
-from phrasescore.generation.translator import Translated, Translator, UnknownWords
+from phrasescore.generation.translator import Translated, Translator
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists
@@ -75,7 +75,7 @@ def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes,
     known, expected = models.target_vocabulary.words, []
     for row in range(len(found)):
         target = found.words.select(np.array([row]))
-        alphas = [SoftAlignments([each], "cpu").of(ids, target)[0] for each in models.aligning]
+        alphas = [SoftAlignments([each], "cpu").align(ids, target)[0] for each in models.aligning]
         words = [known[word] for word in target.tokens]
         for at in np.flatnonzero(target.tokens == UNK_ID):
             seen = line.source[int(np.argmax(sum(alphas)[at, :-1]))]
@@ -88,7 +88,7 @@ def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes,
 def test_unknown_words_are_replaced(models: SentenceModels, lines: TokenSpans) -> None:
     """By the word that the members with attention look at most, on the mean; none comes twice."""
     lexicon = {b"zebra": b"A", b"a": b"ein"}
-    translator = Translator(models, BEAM, ALLOWED, replacement=UnknownWords(lexicon), device="cpu")
+    translator = Translator(models, BEAM, ALLOWED, lexicon=lexicon, device="cpu")
     translated = translator.translate(lines, 1)
     for line in translated:
         assert line.alignment is None
@@ -111,6 +111,6 @@ def test_alignments_of_the_first_translations(models: SentenceModels, lines: Tok
             from_lists([models.source_vocabulary.encode(line.source)]),
             from_lists([models.target_vocabulary.encode(words)]),
         )
-        (expected,) = SoftAlignments(models.aligning, "cpu").of(*pair)
+        (expected,) = SoftAlignments(models.aligning, "cpu").align(*pair)
         assert line.alignment is not None
         np.testing.assert_allclose(line.alignment, expected, rtol=0, atol=1e-6)

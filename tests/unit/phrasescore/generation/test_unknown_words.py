@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phrasescore.generation.translator import UnknownWords
+from phrasescore.generation.translator import lexicon_digest, without_unknown
 
 WORDS, IDS = [b"<unk>", b"le", b"<unk>"], np.array([1, 5, 1], np.int32)
 SOURCE = [b"the", b"zebra"]
@@ -16,13 +16,13 @@ ALIGNMENT = np.array(
 
 def test_the_word_that_is_looked_at_most_stands_for_an_unknown_one() -> None:
     """Never the end of the source, and known words stay."""
-    replaced = UnknownWords().replaced(WORDS, IDS, SOURCE, ALIGNMENT)
-    assert replaced == [b"zebra", b"le", b"the"]
+    assert without_unknown(WORDS, IDS, SOURCE, ALIGNMENT, {}) == [b"zebra", b"le", b"the"]
 
 
 def test_its_translation_where_the_lexicon_has_one() -> None:
     """Others are copied; what the lexicon says decides the digest."""
-    words = UnknownWords({b"zebra": "zèbre".encode()})
-    assert words.replaced(WORDS, IDS, SOURCE, ALIGNMENT) == ["zèbre".encode(), b"le", b"the"]
-    assert words.digest != UnknownWords().digest
-    assert words.digest == UnknownWords({b"zebra": "zèbre".encode()}).digest
+    lexicon = {b"zebra": "zèbre".encode()}
+    replaced = without_unknown(WORDS, IDS, SOURCE, ALIGNMENT, lexicon)
+    assert replaced == ["zèbre".encode(), b"le", b"the"]
+    assert lexicon_digest(lexicon) != lexicon_digest({})
+    assert lexicon_digest(lexicon) == lexicon_digest(dict(lexicon))

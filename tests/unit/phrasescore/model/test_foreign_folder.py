@@ -78,7 +78,7 @@ def header(content: bytes, length: int | None = None, body: bytes = b"") -> Chan
     return text("model.safetensors", size + content + body)
 
 
-def _filled(value: float) -> Callable[[dict[str, Any]], object]:
+def _build_network(value: float) -> Callable[[dict[str, Any]], object]:
     return lambda arrays: arrays["output_words"].__setitem__((0, 0), value)
 
 
@@ -107,7 +107,7 @@ DEEP = b"[" * 200_000
         *((config(factor=value), "factor is") for value in (-1, 10**12, 10**30)),
         (config(**{"x" * 10**6: 1}), "unknown setting"),
         *((weights(_all_as(kind)), "of the type") for kind in ("int64", "float64", "float16")),
-        *((weights(_filled(value)), "not finite") for value in (np.nan, np.inf, -np.inf)),
+        *((weights(_build_network(value)), "not finite") for value in (np.nan, np.inf, -np.inf)),
         (weights(lambda arrays: arrays.pop("output_words")), "output_words differs"),
         (weights(lambda arrays: arrays.update(more=np.zeros(3, "f"))), "more differs"),
         (weights(lambda arrays: arrays.update(output_words=np.zeros((0, 3), "f"))), "differs"),
@@ -147,7 +147,7 @@ def test_one_sentence(folder: Path, change: Change, problem: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [weights(_all_as("int64")), weights(_filled(np.nan)), text("model.safetensors", b"")],
+    [weights(_all_as("int64")), weights(_build_network(np.nan)), text("model.safetensors", b"")],
 )
 def test_arrays_without_torch(folder: Path, change: Change) -> None:
     """They are looked at as closely, but for what the network alone knows."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.folder import load_model, put_right, replaced, save_model
+from phrasescore.model.folder import backup_of, load_model, recover, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
@@ -49,12 +49,12 @@ def test_a_kill_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
             break
         found = digest(folder)
         if found is None:
-            assert digest(replaced(folder)) == old
+            assert digest(backup_of(folder)) == old
             with pytest.raises(ModelError, match="killed while it replaced this model, which is"):
                 load_model(folder)
             seen.append("moved")
             if len(seen) % 2:
-                put_right(folder)
+                recover(folder)
                 assert digest(folder) == old
         else:
             assert found in (old, new)
@@ -128,9 +128,9 @@ def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
     """Nothing of it is removed but the files of a model."""
     folder = tmp_path / "model"
     save(folder, 1)
-    replaced(folder).mkdir()
-    (replaced(folder) / "thesis.tex").write_text("do not lose me")
+    backup_of(folder).mkdir()
+    (backup_of(folder) / "thesis.tex").write_text("do not lose me")
     with pytest.raises(SettingsError, match=r"\.model\.replaced: something else is there"):
         save(folder, 2)
-    assert (replaced(folder) / "thesis.tex").exists()
+    assert (backup_of(folder) / "thesis.tex").exists()
     assert load_model(folder)

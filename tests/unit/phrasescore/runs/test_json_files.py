@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.runs.json_files import (
-    MOST_LEVELS,
+    MAX_LEVELS,
     JsonError,
     parse_json,
     parse_object,
@@ -23,7 +23,7 @@ def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "values.json"
     path.write_text(json.dumps(values, ensure_ascii=False), "utf-8")
     assert read_object(path) == values
-    deepest = "[" * MOST_LEVELS + "1" + "]" * MOST_LEVELS
+    deepest = "[" * MAX_LEVELS + "1" + "]" * MAX_LEVELS
     assert parse_json(deepest)
 
 

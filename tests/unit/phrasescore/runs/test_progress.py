@@ -7,8 +7,14 @@ import time
 
 import pytest
 
-from phrasescore.runs import progress
+from phrasescore.runs import progress, terminal
 from phrasescore.runs.progress import Progress
+
+
+@pytest.fixture(autouse=True)
+def _command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show progress as commands do; the packages alone are silent."""
+    monkeypatch.setattr(terminal, "serves_a_command", True)
 
 
 def test_a_log_gets_whole_lines_now_and_then(

@@ -12,14 +12,14 @@ import pytest
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError
+from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
-    ScoredBlock,
+    Scored,
     ScoringCounts,
     ScoringModel,
     ScoringSettings,
 )
-from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.words import Unknown
@@ -38,28 +38,28 @@ LN_P = [tiny_ln_p([2, 3], [2, 3]), tiny_ln_p([2, 3], [3]), tiny_ln_p([4, 1], [1]
 
 def score(
     models: list[ScoringModel], settings: ScoringSettings | None = None, lines: list[bytes] = LINES
-) -> ScoredBlock:
+) -> Scored:
     scorer = BlockScorer(models, settings or ScoringSettings())
     block = checked_block(b"\n".join(lines), len(lines), 1, "t", TableFormat(2, hierarchical=False))
     return scorer.score(block)
 
 
-def columns(scored: ScoredBlock) -> list[list[float]]:
-    return [parse_scores(parse_entry(line).scores) for line in scored.text.split(b"\n")]
+def columns(scored: Scored) -> list[list[float]]:
+    return [parse_scores(parse_entry(line).scores) for line in scored[0].split(b"\n")]
 
 
 def test_one_column_a_model_in_order() -> None:
     """Each model appends one column, in the order given, and nothing else changes."""
     scored = score([tiny_model(), tiny_model("half", TinyScorer(0.5))])
     for line, before, scores, ln_p in zip(
-        scored.text.split(b"\n"), LINES, columns(scored), LN_P, strict=True
+        scored[0].split(b"\n"), LINES, columns(scored), LN_P, strict=True
     ):
         assert scores[2:] == pytest.approx([math.exp(ln_p), math.exp(ln_p / 2)], rel=1e-8)
         added = line[len(before.split(b" |||")[0]) :]
         assert line.startswith(before.split(b" |||")[0]) and added
         assert parse_entry(line).alignment == parse_entry(before).alignment
     first = b" %.9g %.9g" % (math.exp(LN_P[0]), math.exp(LN_P[0] / 2))
-    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.25", b"0.25" + first)
+    assert scored[0].split(b"\n")[0] == LINES[0].replace(b"0.25", b"0.25" + first)
 
 
 def test_average_is_the_mean_of_the_logarithms() -> None:
@@ -101,9 +101,7 @@ def test_unknown_words_share_their_probability() -> None:
             ratios = np.array(after[2:ends]) / np.array(before[2:ends])
             assert np.log(ratios) == pytest.approx([ln_share] * len(ratios), abs=1e-8)
             assert (after[:2], after[ends:]) == (before[:2], before[ends:])
-        for before_sum, after_sum in zip(
-            whole.counts.ln_p_sums, shared.counts.ln_p_sums, strict=True
-        ):
+        for before_sum, after_sum in zip(whole[1].ln_p_sums, shared[1].ln_p_sums, strict=True):
             assert after_sum - before_sum == pytest.approx(sum(LN_SHARES))
 
 
@@ -127,7 +125,7 @@ def test_the_side_that_is_predicted_is_shared() -> None:
 def test_replace() -> None:
     """--replace-column writes over the scores from there on and leaves the others."""
     scored = score([tiny_model()], ScoringSettings(replace_column=1))
-    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.5", b"%.9g" % math.exp(LN_P[0]))
+    assert scored[0].split(b"\n")[0] == LINES[0].replace(b"0.5", b"%.9g" % math.exp(LN_P[0]))
     both = score([tiny_model()], ScoringSettings(replace_column=1, unknown_column=True))
     assert [len(scores) for scores in columns(both)] == [2, 2, 2]
 
@@ -150,14 +148,14 @@ def test_direction() -> None:
     scored = score([model], ScoringSettings(unknown_column=True))
     assert columns(scored)[0][2] == pytest.approx(math.exp(tiny_ln_p([2, 3], [2, 3])), rel=1e-8)
     assert columns(scored)[1][2] == pytest.approx(math.exp(tiny_ln_p([3], [2, 3])), rel=1e-8)
-    assert (scored.counts.source_unknown, scored.counts.target_unknown) == (1, 1)
+    assert (scored[1].source_unknown, scored[1].target_unknown) == (1, 1)
     assert math.log(columns(scored)[2][3]) == pytest.approx(2)
 
 
 def test_counts() -> None:
     """Lines, runs of sources, tokens, unknown words, floor hits and sums are counted."""
     scored = score([tiny_model(), tiny_model("steep", TinyScorer(60.0))])
-    assert scored.counts == ScoringCounts(
+    assert scored[1] == ScoringCounts(
         lines=3,
         source_runs=2,
         source_tokens=6,
@@ -166,17 +164,18 @@ def test_counts() -> None:
         target_unknown=1,
         ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
         floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
+        first_source="la maison",
         last_source="un chien",
         work=SharedWork(18, 18, 14, 14),
     )
-    assert scored.counts.floor_hits[1] > 0
+    assert scored[1].floor_hits[1] > 0
 
 
 def test_counts_of_blocks_add_up() -> None:
     """A run of sources that goes on over the border of blocks counts once."""
-    counts = ScoringCounts.none(1, 1)
+    counts = ScoringCounts()
     for lines in (LINES[:1], LINES[1:], LINES[2:]):
-        counts = counts.followed_by(score([tiny_model()], lines=lines))
+        counts += score([tiny_model()], lines=lines)[1]
     assert (counts.lines, counts.source_runs, counts.last_source) == (4, 2, "un chien")
     assert counts.ln_p_sums == (pytest.approx(sum(LN_P) + LN_P[2]),)
     assert counts.work == SharedWork(12, 12, 9, 9)
@@ -184,7 +183,7 @@ def test_counts_of_blocks_add_up() -> None:
 
 def test_counts_survive_json() -> None:
     """Counts go through the journal unchanged, odd bytes included."""
-    counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"]).counts
+    counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"])[1]
     values = json.loads(json.dumps(dataclasses.asdict(counts)))
     assert from_mapping(ScoringCounts, values, where="journal") == counts
     assert counts.last_source.encode("latin-1") == b"\xff\xe9"

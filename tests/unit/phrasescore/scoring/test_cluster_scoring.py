@@ -79,8 +79,8 @@ class _TwoKinds:
     def start(self, function: Any, *arguments: Any, size: int) -> Future[tuple[bytes, str]]:
         self._asked += 1
         worker = list(self.workers)[self._asked % 2]
-        counts = dataclasses.replace(ScoringCounts.none(1, 1), lines=1, processors=(worker[-3:],))
-        said = {"first_source": "", "counts": dataclasses.asdict(counts), "worker": worker}
+        counts = ScoringCounts(1, 1, processors=(worker[-3:],))
+        said = {"counts": dataclasses.asdict(counts), "worker": worker}
         made: Future[tuple[bytes, str]] = Future()
         made.set_result((b"", json.dumps(said)))
         return made
@@ -94,9 +94,9 @@ def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
     def scored(same_hardware: bool) -> ScoringCounts:
         fake: Any = _TwoKinds()
         scorer = ClusterScorer(fake, described, ScoringSettings(), same_hardware)
-        counts = ScoringCounts.none(1, 1)
-        for block in scorer.ahead(iter(blocks)):
-            counts = counts.followed_by(block)
+        counts = ScoringCounts()
+        for _, of_block in scorer.ahead(iter(blocks)):
+            counts += of_block
         assert scorer.note().startswith("2 workers, ")
         return counts
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.runs.results import ScoringRecord
+from phrasescore.runs.results import ScoringRecord, SharedWork
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
 from phrasescore.scoring.model_loading import ModelFacts, ReadyModels
-from phrasescore.scoring.pair_order import SharedWork
+from phrasescore.scoring.pair_order import steps_one_by_one
 from phrasescore.scoring.table_rescoring import Rescoring
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary
@@ -35,7 +35,7 @@ class TinyScorer:
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         self.calls += 1
-        self.work += SharedWork.unshared(sources, targets)
+        self.work += steps_one_by_one(sources, targets)
         if self.calls == self.killed_at_call:
             os.kill(os.getpid(), signal.SIGKILL)
         positions = np.arange(len(targets.tokens)) - np.repeat(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.table.block import LONGEST_PHRASE, TableBlock, checked_block, read_blocks
+from phrasescore.table.block import MAX_PHRASE, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import TableFormat, check_line, parse_entry, scored_tokens
 from tests.support.table_lines import with_appended_scores, with_replaced_score
 from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
@@ -150,7 +150,7 @@ def test_error(
 def test_phrases_that_no_model_reads(tmp_path: Path) -> None:
     """A phrase of many thousand words is no phrase: its line is named before it takes hours."""
     path = tmp_path / "table"
-    path.write_bytes(b"a ||| b ||| 1\na ||| " + b"b " * (LONGEST_PHRASE + 1) + b"||| 1\n")
+    path.write_bytes(b"a ||| b ||| 1\na ||| " + b"b " * (MAX_PHRASE + 1) + b"||| 1\n")
     (block,) = read_blocks(path)
     assert len(block.token_spans("source").begins) == 2
     with pytest.raises(PhraseTableError, match=r"table:2: the target phrase has 10,001 words, wh"):

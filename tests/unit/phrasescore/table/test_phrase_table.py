@@ -190,9 +190,9 @@ def test_missing_factor() -> None:
 def test_hierarchical_by_table_not_by_token() -> None:
     """A table is hierarchical if all its first lines have both left-hand sides, not by one line."""
     rule, plain = b"le [X] ||| the [X] ||| 1", b"la ||| the ||| 1"
-    assert TableFormat.of([rule, rule], "t").hierarchical
-    assert not TableFormat.of([rule, plain], "t").hierarchical
-    assert not TableFormat.of([b"le [X] ||| the ||| 1"], "t").hierarchical
+    assert TableFormat.from_lines([rule, rule], "t").hierarchical
+    assert not TableFormat.from_lines([rule, plain], "t").hierarchical
+    assert not TableFormat.from_lines([b"le [X] ||| the ||| 1"], "t").hierarchical
 
 
 def test_real_table(multi30k: Path) -> None:

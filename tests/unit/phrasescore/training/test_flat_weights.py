@@ -114,7 +114,7 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
     def updates_of(model: EncoderDecoder) -> Updates:
         settings = TrainingSettings(threads=threads, precision="bf16")
         recipe = dataclasses.replace(RECIPES["fast"], min_share=4)
-        return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")), len(pairs))
+        return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")))
 
     batches = batches_of(pairs)[:8]
     first, second = model_of(pairs), model_of(pairs)
@@ -127,7 +127,7 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
         through(rows, number, 0.01, 0.01)
     through.close()
     after = updates_of(second)
-    after.take_up(weights, moments)
+    after.restore(weights, moments)
     for number, rows in enumerate(batches[4:], 4):
         after(rows, number, 0.01, 0.01)
     after.close()

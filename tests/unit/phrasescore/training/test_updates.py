@@ -47,7 +47,7 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     model.initialise(torch.Generator().manual_seed(2), "scaled")
     settings = TrainingSettings(threads=threads, precision="fp32")
     before = torch.get_num_threads()
-    updates = Updates(model, pairs, settings, RECIPE, Processes(CPU), len(pairs))
+    updates = Updates(model, pairs, settings, RECIPE, Processes(CPU))
     rows = np.arange(len(pairs))
     loss = 0.0
     for number, batch in enumerate(
@@ -78,10 +78,10 @@ def test_as_many_processes_give_the_same_bits_again(pairs: EncodedPairs) -> None
 def test_a_lost_process_is_told() -> None:
     """One that the system has killed ends the work with a sentence, and the others end too."""
     before = _children()
-    crew = Crew(3, [lambda member: None, lambda member: _die() if member == 2 else None])
-    crew.do(0)
+    crew = Crew(3, [_sum, _die])
+    assert crew.do(_sum, 5) == [5, 6, 7]
     with pytest.raises(StorageError, match="which shared the training, has ended"):
-        crew.do(1)
+        crew.do(_die, 2)
     crew.close()
     assert _children() == before
 
@@ -91,14 +91,13 @@ def test_members_of_a_killed_process_end_in_silence() -> None:
     program = (
         "import os, signal, time\n"
         "from phrasescore.training.optimization.crew import Crew\n"
-        "def die(member):\n"
-        "    if member == 0:\n"
+        "def die(member, mortal):\n"
+        "    if member == 0 and mortal:\n"
         "        time.sleep(0.3)\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "crew = Crew(3, [lambda member: None, die])\n"
-        "crew.do(0)\n"
-        "crew._known.add(1)\n"
-        "crew.do(1)\n"
+        "crew = Crew(3, [die])\n"
+        "crew.do(die, False)\n"
+        "crew.do(die, True)\n"
     )
     # the pipe is at its end when the last of them has ended
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
@@ -111,5 +110,10 @@ def _children() -> set[str]:
     return {number for path in listed for number in path.read_text().split()}
 
 
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def _sum(member: int, number: int) -> int:
+    return member + number
+
+
+def _die(member: int, mortal: int) -> None:
+    if member == mortal:
+        os.kill(os.getpid(), signal.SIGKILL)

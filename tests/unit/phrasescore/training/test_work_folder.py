@@ -11,6 +11,7 @@ import torch
 
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.results import CurvePoint
 from phrasescore.training.evaluation import Curves
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import INPUT, TrainingSettings
@@ -219,8 +220,12 @@ def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
     path = tmp_path / "curves.jsonl"
     curves = Curves(path, 0)
     for updates in (1, 2, 3):
-        curves.add({"updates": updates, "training_nll": float("inf"), "learning_rate": 0.5})
-    point = b'{"updates": 1, "training_nll": null, "learning_rate": 0.5}\n'
+        curves.add(CurvePoint(updates, 0.5, 3.0, training_nll=float("inf"), learning_rate=0.5))
+    point = (
+        b'{"updates": 1, "epoch": 0.5, "seconds": 3.0, "words_per_second": null, "learning_rate": '
+        b'0.5, "training_nll": null, "held_out_sources_nll": null, "held_out_pairs_nll": null}\n'
+    )
+    assert path.read_bytes().startswith(point)
     for end in (b'{"upda', b"[]\n", b"NaN\n", b"[" * 200_000 + b"\n", b'{"updates": "1"}\n'):
         path.write_bytes(point + end + point)
         Curves(path, 5)

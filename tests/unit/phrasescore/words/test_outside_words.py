@@ -56,7 +56,8 @@ def test_the_shares_are_one_in_all() -> None:
 def test_what_is_kept() -> None:
     """Words of the shortlist or never seen are left out; the most frequent are first."""
     seen = [b"the", b"owl", b"dog", b"held", b"cat"]
-    outside = OutsideWords.of(seen, np.array([9, 1, 2, 0, 2]), np.array(KNOWN.encode(seen)))
+    counts, ids = np.array([9, 1, 2, 0, 2]), np.array(KNOWN.encode(seen))
+    outside = OutsideWords.from_counts(seen, counts, ids)
     assert (outside.words, outside.counts) == ((b"dog", b"cat", b"owl"), (2, 2, 1))
     assert len(outside) == 3
 

@@ -139,7 +139,7 @@ def test_sparse_features(tmp_path: Path) -> None:
         (line_of(0, "a") + line_of(1, "b").replace("LM0= -1", ""),
          "list:2: the line has no feature LM0"),
         (line_of(0, "a") + line_of(2, "b") + line_of(1, "c"),
-         "list:3: sentence 1 stands after sentence 2"),
+         "list:3: sentence 1 comes after sentence 2"),
         (line_of(0, "a") + line_of(0, "b", lm=-2) + line_of(2, "c"),
          "list:3: sentence 2 stands here, but sentence 1 has no candidate"),
         (line_of(1, "a"), "list:1: sentence 1 stands here, but sentence 0 has no candidate"),

@@ -90,7 +90,7 @@ def test_keys(words: list[int]) -> None:
 def test_key_index(keys: set[int]) -> None:
     """Keys that there are are found, others are not."""
     ordered = sorted(keys)
-    index = KeyIndex.of(np.array(ordered, np.uint64))
+    index = KeyIndex.build(np.array(ordered, np.uint64))
     assert [find_key(index, np.uint64(key)) for key in ordered] == list(range(len(ordered)))
     for key in ordered:
         assert (find_key(index, np.uint64(key ^ 1)) >= 0) == (key ^ 1 in keys)
@@ -184,7 +184,7 @@ def test_no_damage_is_a_crash(tmp_path: Path, kind: str, rng: np.random.Generato
 
 def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where finding the words again would take too long, that is said at once."""
-    monkeypatch.setattr(kenlm_probing, "MOST_PAIRS", 15)
+    monkeypatch.setattr(kenlm_probing, "MAX_PAIRS", 15)
     with pytest.raises(LanguageModelError) as caught:
         read_language_model(written(tmp_path, "probing"))
     assert "its 2-grams are among 16 that would have to be tried" in str(caught.value)

@@ -1,11 +1,11 @@
 """The folder for compiled functions, chosen before numba is imported.
 
-numba unpickles what lies in its cache folder, so whoever can write there can run code as this user.
-It also reads ``.numba_config.yaml`` of the current folder, which can name another cache folder.
+numba unpickles the files in its cache folder, so anybody who can write there can run code as this
+user. It also reads ``.numba_config.yaml`` in the current folder, which can name another folder.
 
 numba compiles a function again when its own file has changed, but not when a function or a constant
-in another file has. So the name of the folder holds a digest of all modules with compiled functions
-and of all that these import, directly or not.
+in another file has changed. So the name of the folder contains a digest of all modules with
+compiled functions and of all modules that these import, directly or not.
 """
 
 from __future__ import annotations
@@ -26,23 +26,19 @@ _VARIABLE = "NUMBA_CACHE_DIR"
 _PREFIX = "phrasescore-"
 _MAX_OLD = 3  # folders of other versions that are kept
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
-_MARK = b"phrasescore.compiled"  # what a module with compiled functions imports
-# what a module imports from, and what it imports, which may be modules, too
+_MARK = b"phrasescore.compiled"  # modules with compiled functions import it
+# the module or package of an import, and the imported names, which may be modules
 _IMPORT = re.compile(
     rb"^ *from ((?:phrasescore|moses_integration|tuning)[\w.]*) import (\([^)]*\)|.*)", re.M
 )
 _NAME = re.compile(rb"\w+")
 
 # readable by everybody, so that an image can be warmed up for users who cannot write it
-_BESIDE_THE_PROGRAM = Path(__file__).parent / "__pycache__" / "compiled"
+_BESIDE_THE_PROGRAM = _ROOT / "phrasescore" / "__pycache__" / "compiled"
 
-# the folder that was chosen
 chosen_folder = Path()
-
-# whether a command runs, whose user should hear that compiling takes a while
-serves_a_command = False
 
 
 def choose_folder() -> None:
@@ -58,27 +54,27 @@ def choose_folder() -> None:
             "whoever wrote it",
             remedy="run the command in another folder, or remove that file",
         )
-    # it colours thousands of messages about types that it tried, which nobody reads
+    # colouring thousands of messages about types that numba tries takes time, and nobody reads them
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"
     named, own, read_only = os.environ.get(_VARIABLE), _own_folders(), None
-    # a process that was started by another one finds the whole name
-    given = re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named) if named else None
-    if given and Path(given) in own:
+    # a parent process has put the whole name, with the version, into the variable
+    given = Path(re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named)) if named else None
+    if given in own:
         given = None
-    for folder in [Path(given), *own] if given else own:
+    for folder in [given, *own] if given else own:
         try:
             mode = 0o755 if folder == _BESIDE_THE_PROGRAM else 0o700
             private = private_folder(folder, _VARIABLE, mode)
             chosen = private_folder(private / version, _VARIABLE, mode)
         except SettingsError:
-            if given and folder == Path(given):
+            if folder == given:
                 raise
         except OSError:
             pass
         else:
             if os.access(chosen, os.W_OK | os.X_OK):
-                _begin_to_use(chosen, read_only)
+                _prepare(chosen, read_only)
                 chosen_folder, os.environ[_VARIABLE] = chosen, str(chosen)
                 return
             read_only = read_only or chosen
@@ -89,18 +85,18 @@ def choose_folder() -> None:
 
 
 def _own_folders() -> list[Path]:
-    """Return the folders that are tried where the user names none, the best first."""
-    import tempfile  # it costs a help text some milliseconds
+    """Return the folders to try if the user names none, the best first."""
+    import tempfile  # late, because it takes some milliseconds of --help
 
     folders = [_BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]
-    with contextlib.suppress(OSError):  # there is no temporary folder
+    with contextlib.suppress(OSError):  # without a temporary folder
         folders.append(Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}")
     return folders
 
 
-def _begin_to_use(folder: Path, read_only: Path | None) -> None:
-    """Fill a new folder from one that cannot be written; remove those of other versions."""
-    with contextlib.suppress(OSError):  # a full disk, or another process does the same
+def _prepare(folder: Path, read_only: Path | None) -> None:
+    """Fill a new folder from one that cannot be written; remove old versions and broken files."""
+    with contextlib.suppress(OSError):  # a full disk, or another process is doing the same
         if not any(folder.iterdir()):
             if read_only:
                 copy = folder.with_name(f".{folder.name}.{os.getpid()}")
@@ -116,14 +112,13 @@ def _begin_to_use(folder: Path, read_only: Path | None) -> None:
         for path in folder.glob("*/*.nb[ic]"):
             if not _is_whole(path):
                 path.unlink()
-        os.utime(folder)  # as in use
+        os.utime(folder)  # the folders in use are the newest
 
 
 def _is_whole(path: Path) -> bool:
-    """Tell whether a file of numba ends as one does; numba fails at one that was cut short.
+    """Tell whether a file of numba is complete; numba fails if one was cut short by a power loss.
 
-    A machine that loses power leaves empty or short files. All of them are pickles, whose last
-    byte is a stop.
+    The files are pickles, whose last byte is a full stop.
     """
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
@@ -132,8 +127,8 @@ def _is_whole(path: Path) -> bool:
 
 
 def _digest() -> str:
-    """Return a digest of all that compiled code depends on but the processor, which numba knows."""
-    from importlib import metadata  # it costs a help text a fifth of its time
+    """Return a digest of everything that compiled code depends on; numba handles the processor."""
+    from importlib import metadata  # late, because it takes a fifth of the time of --help
 
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     sources = {}

@@ -1,0 +1,290 @@
+"""Models from Python: ``phrasescore.load`` and what it returns.
+
+The numbers are those of the commands ``score-text`` and ``generate``, computed by the same code in
+float32. Nothing is printed, and no thread stays behind after a call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.generation.beam_search import BeamSearch
+from phrasescore.generation.phrase_output import phrase_texts
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
+from phrasescore.model.device import choose_device
+from phrasescore.model.folder import load_model
+from phrasescore.model.kinds import kind_named, must_read_a_source
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.scoring.text_scoring import TextCounts, encode_texts
+from phrasescore.table.block import TokenSpans
+from phrasescore.words.token_sequences import TokenSequences
+
+# (source, target), or the text alone for a language model
+Text: TypeAlias = "str | tuple[str, str]"
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A target that a model wrote.
+
+    Attributes:
+        text: Its words with a space between them.
+        ln_p: ln p(text and the end of the text | source), a natural logarithm.
+    """
+
+    text: str
+    ln_p: float
+
+
+def load(folder: str | Path, *, device: str = "auto") -> Model:
+    """Load a model that ``phrasescore train`` wrote, of any kind.
+
+    Args:
+        folder: The model's folder. Every file in it is checked against its digest.
+        device: ``auto`` (the first GPU, if there is one), ``cpu``, ``cuda`` or ``cuda:N``. On a CPU
+            as many threads compute as ``torch.get_num_threads()`` says when the model is first
+            used.
+
+    Raises:
+        ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
+        SettingsError: The device is not there.
+    """
+    if not isinstance(folder, str | Path):
+        raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
+    return Model(folder, device)
+
+
+class Model:
+    """A trained model, as :func:`load` returns it. Several threads may share one.
+
+    Texts are prepared like the text that the model was trained on (tokenised, lower-cased), their
+    words separated by spaces. A pair is ``(source, target)`` in the sense of the phrase table; a
+    model trained with ``--direction target-source`` reads the targets and predicts the sources.
+
+    Attributes:
+        folder: Where it is from.
+        kind: What ``train --kind`` calls it, e.g. ``phrase`` or ``feed-forward-lm``.
+        reads_source: Whether it scores pairs; a language model scores texts.
+        direction: ``source-target`` or ``target-source``.
+    """
+
+    def __init__(self, folder: str | Path, device: str = "auto") -> None:
+        choose_device(device)
+        self._loaded = load_model(folder)
+        self._device, self._lock = device, threading.Lock()
+        settings = self._loaded.model.settings
+        kind = kind_named(settings.kind)
+        self.folder = Path(folder)
+        self.kind, self.reads_source = kind.option, kind.reads_source
+        self.direction = self._loaded.direction
+
+    def __repr__(self) -> str:
+        return f"<phrasescore.Model {str(self.folder)!r}, kind {self.kind}>"
+
+    def score(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return ln p(target | source) of each pair, or ln p of each text for a language model.
+
+        The end of the predicted text counts. Pairs that share beginnings share work.
+
+        Args:
+            texts: N pairs of strings ``(source, target)``, or N strings for a language model.
+
+        Returns:
+            Natural logarithms, shape (N,).
+
+        Raises:
+            TypeError: Something else than a list of these.
+            InputError: A source is empty, or a text has a line feed.
+            ModelError: The model's parameters are not finite.
+        """
+        read, predicted = self._ids(texts)
+        with self._scorer_at_work() as scorer:
+            return self._finite(scorer.score(read, predicted))
+
+    def score_words(self, texts: Sequence[Text]) -> list[NDArray[np.float64]]:
+        """Return ln p of each predicted word and, last, of the end of the text.
+
+        Args:
+            texts: As for :meth:`score`, which gives the sums.
+
+        Returns:
+            One array for each pair or text, of one number more than the predicted text has words.
+
+        Raises:
+            As :meth:`score`.
+        """
+        read, predicted = self._ids(texts)
+        with self._scorer_at_work() as scorer:
+            ln_p = self._finite(scorer.score_words(read, predicted))
+        ends = np.cumsum(predicted.lengths + 1)
+        return np.split(ln_p, ends[:-1]) if len(predicted) else []
+
+    def perplexity(self, texts: Sequence[Text]) -> float:
+        """Return exp(-ln p / tokens) over all texts together, each end of a text a token.
+
+        Args:
+            texts: As for :meth:`score`.
+
+        Returns:
+            The perplexity; not a number (NaN) for an empty list.
+
+        Raises:
+            As :meth:`score`.
+        """
+        read, predicted = self._ids(texts)
+        with self._scorer_at_work() as scorer:
+            total = float(self._finite(scorer.score(read, predicted)).sum())
+        counts = TextCounts(tokens=len(predicted.tokens) + len(predicted), ln_p=total)
+        return float("nan") if counts.perplexity is None else counts.perplexity
+
+    def generate(
+        self,
+        sources: Sequence[str],
+        *,
+        beam: int = 10,
+        nbest: int | None = None,
+        max_length: int | None = None,
+        length_normalisation: bool = False,
+        unknown: bool = True,
+    ) -> list[list[Generated]]:
+        """Return the targets that a beam search finds most probable for each source.
+
+        Args:
+            sources: N strings of at least one word; what the model reads.
+            beam: Hypotheses of a source to search with.
+            nbest: How many targets of each source to return; ``None`` for as many as the beam.
+            max_length: Words at which a target must end; ``None`` for three times its source's, at
+                least 10.
+            length_normalisation: Rank by ln p divided by the number of words, the end counted.
+            unknown: Whether ``<unk>`` may be among the words.
+
+        Returns:
+            N lists, the best target first.
+
+        Raises:
+            TypeError: Something else than a list of strings.
+            InputError: A source is empty, or has a line feed.
+            ModelError: It is a language model, or its parameters are not finite.
+            SettingsError: The numbers make no sense together.
+        """
+        must_read_a_source(self._loaded.model.settings, self.folder)
+        best = beam if nbest is None else nbest
+        lengths = () if max_length is None else (max_length,)
+        for number in (beam, best, *lengths):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"expected a whole number, got {_kind_of(number)}")
+            if number < 1:
+                raise SettingsError("beam, nbest and max_length are at least 1")
+        if best > beam:
+            raise SettingsError(
+                f"a beam of {beam} cannot give the {best} best targets",
+                remedy=f"give a beam of at least {best}, or a smaller nbest",
+            )
+        texts = [_checked(text, f"sources[{at}]") for at, text in enumerate(_listed(sources))]
+        spans = self._spans(texts, "sources")
+        if not texts:
+            return []
+        method = BeamSearch(
+            BeamSettings(beam, best, length_normalisation), TargetSettings(max_length, unknown)
+        )
+        generator = TargetGenerator(self._loaded.model, method, self._device)
+        try:
+            found = generator.targets(self._loaded.source_vocabulary.encode_spans(spans))
+        finally:
+            generator.cores.rest()
+        written = phrase_texts(found.words, self._loaded.target_vocabulary)
+        targets = [
+            Generated(text.decode("utf-8", "backslashreplace"), ln_p)
+            for text, ln_p in zip(written, found.ln_p.tolist(), strict=True)
+        ]
+        ends = found.offsets.tolist()
+        return [targets[begin:end] for begin, end in itertools.pairwise(ends)]
+
+    @cached_property
+    def _scorer(self) -> SharedScorer:
+        return SharedScorer(self._loaded.model, self._device)
+
+    @contextmanager
+    def _scorer_at_work(self) -> Iterator[SharedScorer]:
+        """Let one thread at a time use the scorer; its own threads end with the block."""
+        with self._lock:
+            try:
+                yield self._scorer
+            finally:
+                self._scorer.cores.rest()
+
+    def _ids(self, texts: Sequence[Text]) -> tuple[TokenSequences, TokenSequences]:
+        """Return the ids of what the model reads and of what it predicts."""
+        if not self.reads_source:
+            alone = [_checked(text, f"texts[{at}]") for at, text in enumerate(_listed(texts))]
+            return encode_texts(self._loaded, [self._spans(alone, "texts")], len(alone))
+        pairs = [_checked_pair(pair, f"pairs[{at}]") for at, pair in enumerate(_listed(texts))]
+        sides = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
+        sources = self._spans(sides[0], "sources")
+        return encode_texts(self._loaded, [sources, self._spans(sides[1], "targets")], len(pairs))
+
+    def _spans(self, texts: list[bytes], name: str) -> TokenSpans:
+        """Return the tokens of texts; sources must have some."""
+        factor = self._loaded.model.settings.factor
+        spans, lacking = TokenSpans.find_in_texts(texts, factor)
+        if lacking.any():
+            raise InputError(
+                f"{name}[{int(np.argmax(lacking))}]: a word has no factor {factor}, which the "
+                "model was trained on",
+                remedy="write each word as surface|tag",
+            )
+        empty = np.diff(spans.offsets) == 0
+        if name == "sources" and empty.any():
+            raise InputError(f"{name}[{int(np.argmax(empty))}]: an empty source cannot be scored")
+        return spans
+
+    def _finite(self, ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not np.isfinite(ln_p).all():
+            raise ModelError(
+                "the model gives no number for a text",
+                path=self.folder,
+                remedy="train it again; its parameters are not finite",
+            )
+        return ln_p
+
+
+def _listed(texts: object) -> Sequence[object]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
+        raise TypeError(f"expected a list, got {_kind_of(texts)}")
+    return texts
+
+
+def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise TypeError(f"{name}: expected (source, target), two strings, got {_kind_of(pair)}")
+    return _checked(pair[0], f"{name}[0]"), _checked(pair[1], f"{name}[1]")
+
+
+def _checked(text: object, name: str) -> bytes:
+    """Return the bytes of a text that could stand in one line of a file."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
+    if "\n" in text or "\0" in text:
+        raise InputError(f"{name}: a text has no line feed and no zero byte")
+    try:
+        return text.encode("utf-8", "surrogateescape").strip(b" \t")
+    except UnicodeEncodeError:
+        raise InputError(f"{name}: a surrogate code point, which is not a character") from None
+
+
+def _kind_of(value: object) -> str:
+    """Name what was given instead, e.g. ``a tuple of 3`` or ``int``."""
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return type(value).__name__

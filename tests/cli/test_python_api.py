@@ -1,0 +1,315 @@
+"""The Python API: the numbers of the commands, quiet, and clear about wrong input."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import moses_integration
+import phrasescore as package
+import tuning
+from phrasescore import InputError, Model, ModelError, PhrasescoreError, SettingsError
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.random_models import save_random_model
+from tests.support.toy_system import write_toy_system
+
+ENGLISH, FRENCH = [b"the", b"house", b"small"], [b"la", b"maison", b"petite"]
+PAIRS = [("the house", "la maison"), ("house", ""), ("unheard of", "la petite petite maison")]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with models of three kinds, one of them in the other direction."""
+    folder = tmp_path_factory.mktemp("models")
+    save_random_model(folder / "phrase", ENGLISH, FRENCH)
+    save_random_model(folder / "backwards", ENGLISH, FRENCH, "target-source")
+    save_random_model(folder / "search", ENGLISH, FRENCH, kind="search")
+    save_random_model(folder / "lm", [], FRENCH, kind="feed-forward-lm")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(models: Path) -> Model:
+    """A phrase model."""
+    return package.load(models / "phrase")
+
+
+@pytest.fixture
+def system(bundled_golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a moses.ini, its tables, and texts."""
+    for part in ("system", "decode"):
+        shutil.copytree(bundled_golden / part, tmp_path / part)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+@pytest.mark.parametrize("kind", ["phrase", "search", "lm", "backwards"])
+def test_scores_are_those_of_score_text(
+    kind: str, models: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """Of pairs and of words, and the perplexity of all together."""
+    pairs = [pair for pair in PAIRS if kind != "backwards" or pair[1]]
+    texts: list[Any] = [target for _, target in pairs] if kind == "lm" else pairs
+    lines = texts if kind == "lm" else ["\t".join(pair) for pair in pairs]
+    (tmp_path / "texts").write_text("".join(f"{line}\n" for line in lines))
+    done = phrasescore(
+        *("score-text", "--model", models / kind, "texts", "--words", "-o", "scored", "--json")
+    )
+    assert done.returncode == 0, done.stderr
+    columns = [line.split("\t")[-2:] for line in lines_of(tmp_path / "scored")]
+    loaded = package.load(models / kind)
+    assert loaded.score(texts) == pytest.approx([float(total) for total, _ in columns], abs=1e-6)
+    for found, (total, words) in zip(loaded.score_words(texts), columns, strict=True):
+        assert found == pytest.approx([float(word) for word in words.split(" ")], abs=1e-6)
+        assert found.sum() == pytest.approx(float(total), abs=1e-5)
+    assert loaded.perplexity(texts) == pytest.approx(json.loads(done.stdout)["perplexity"])
+
+
+def test_targets_are_those_of_generate(
+    models: Path, model: Model, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """The texts, and their ln p, which `score` gives too."""
+    sources = ["the house", "small", "unheard of"]
+    (tmp_path / "sources").write_text("".join(f"{source}\n" for source in sources))
+    done = phrasescore(
+        *("generate", "--model", models / "phrase", "-i", "sources"),
+        *("--beam", "5", "--nbest-size", "3", "--format", "json"),
+    )
+    expected = [json.loads(line)["targets"] for line in done.stdout.splitlines()]
+    found = model.generate(sources, beam=5, nbest=3)
+    assert [[one.text for one in targets] for targets in found] == [
+        [one["target"] for one in targets] for targets in expected
+    ]
+    for source, targets, wanted in zip(sources, found, expected, strict=True):
+        ln_p = [target.ln_p for target in targets]
+        assert ln_p == pytest.approx([one["ln_p"] for one in wanted], abs=1e-5)
+        assert model.score([(source, target.text) for target in targets]) == pytest.approx(ln_p)
+
+
+@pytest.mark.parametrize("nbest", [1, 10])
+def test_translations_are_those_of_decode(
+    nbest: int, system: Path, phrasescore: Phrasescore
+) -> None:
+    """Whether sentences come together or one by one, after the tables were read once."""
+    done = phrasescore(
+        *("decode", "system/moses.ini", "-i", "decode/input.en", "-o", "out"),
+        *(("--nbest", "list", "--nbest-size", str(nbest)) if nbest > 1 else ()),
+    )
+    assert done.returncode == 0, done.stderr
+    decoder = moses_integration.Decoder("system/moses.ini")
+    sentences = lines_of(system / "decode" / "input.en")
+    together = decoder.translate(sentences, nbest=nbest, threads=2)
+    # whatever is read again would be missed
+    for table in ("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz"):
+        (system / "system" / table).write_bytes(b"damaged")
+    assert [decoder.translate([each], nbest=nbest)[0] for each in sentences] == together
+    texts = [best[0].text for best in together]
+    assert texts == [line.rstrip() for line in lines_of(system / "out")]
+    if nbest == 1:
+        return
+    listed = [
+        (line.split(" ||| ")[1].strip(), float(line.split(" ||| ")[3]))
+        for line in lines_of(system / "list")
+    ]
+    assert [one.text for best in together for one in best] == [text for text, _ in listed]
+    assert [one.score for best in together for one in best] == pytest.approx(
+        [score for _, score in listed], rel=1e-4
+    )
+    first = together[0][0]
+    assert set(first.features) >= {"TranslationModel0", "LM0", "WordPenalty0", "Distortion0"}
+    assert first.features["WordPenalty0"] == (-float(len(first.text.split(" "))),)
+
+
+def test_scores_of_translations_are_those_of_evaluate_and_compare(
+    system: Path, phrasescore: Phrasescore
+) -> None:
+    """From lines in memory and from files."""
+    reference = lines_of(system / "decode" / "input.fr")
+    names = ("default", "monotone")
+    default, monotone = (lines_of(system / "decode" / f"{name}.1best") for name in names)
+    done = phrasescore(
+        *("evaluate", "decode/default.1best", "--reference", "decode/input.fr", "--json")
+    )
+    expected = json.loads(done.stdout)["results"][0]
+    for translation in (default, system / "decode" / "default.1best"):
+        found = tuning.evaluate(translation, reference)
+        assert {name: expected[name] for name in found.scores} == dict(found.scores)
+        assert found.brevity_penalty == expected["brevity_penalty"]
+    done = phrasescore(
+        *("compare", "--baseline", "decode/default.1best", "--system", "decode/monotone.1best"),
+        *("--reference", "decode/input.fr", "--json"),
+    )
+    systems = json.loads(done.stdout)["metrics"]["bleu"]
+    compared = tuning.compare(default, {"system": [monotone]}, [reference])
+    baseline, other = compared.scores["bleu"]
+    assert baseline.mean == systems[0]["mean"]
+    assert other.difference is not None
+    for name in ("gain", "low", "high", "p_bootstrap", "p_randomization"):
+        assert getattr(other.difference, name) == systems[1][name]
+    assert "p (AR)" in compared.to_text()
+
+
+def test_weights_are_those_of_tune(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phrasescore: Phrasescore
+) -> None:
+    """The same folder, with the same weights; the same call continues, here with nothing to do."""
+    toy = write_toy_system(tmp_path / "toy")
+    done = phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    expected = json.loads((tmp_path / "tuned" / "weights.json").read_text())
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    for _ in range(2):
+        report = tuning.tune(
+            toy.ini, toy.source, toy.reference, "own", rounds=2, threads=1, say=said.append
+        )
+        assert {n: list(w) for n, w in report.best_run.weights.items()} == expected["weights"]
+    assert report.best_run.best.bleu == expected["bleu"]
+    assert report.ini == Path("own/moses.ini")
+    assert said
+
+
+_QUIET = """
+import signal, sys, threading
+before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+import phrasescore
+from moses_integration import Decoder
+from tuning import compare, evaluate
+model = phrasescore.load(sys.argv[1])
+for _ in range(2):
+    model.score([("the house", "la maison")] * 3000)
+    model.generate(["the house"])
+    decoder = Decoder("system/moses.ini")
+    lines = open("decode/input.en", encoding="utf-8").read().split("\\n")[:-1]
+    out = [best[0].text for best in decoder.translate(lines, threads=2)]
+    evaluate(out, out)
+    compare(out, {"same": out}, out, trials=100)
+assert threading.active_count() == 1, threading.enumerate()
+assert before == {number: signal.getsignal(number) for number in signal.valid_signals()}
+import multiprocessing
+assert not multiprocessing.active_children()
+"""
+
+
+def test_nothing_is_printed_and_nothing_stays_behind(models: Path, system: Path) -> None:
+    """In a process of its own, twice: no output, no thread, no child, no signal handler."""
+    done = subprocess.run(
+        [sys.executable, "-c", _QUIET, str(models / "phrase")],
+        cwd=system,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT), "HOME": str(system)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == done.stderr == b""
+
+
+def test_threads_may_share_a_model(model: Model) -> None:
+    """Each gets its own numbers."""
+    expected = model.score(PAIRS)
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(model.score(PAIRS))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(np.array_equal(each, expected) for each in found)
+
+
+def test_nothing_in_is_nothing_out(model: Model, system: Path) -> None:
+    """An empty list is no error."""
+    assert model.score([]).shape == (0,)
+    assert model.score_words([]) == model.generate([]) == []
+    assert math.isnan(model.perplexity([]))
+    assert moses_integration.Decoder("system/moses.ini").translate([]) == []
+
+
+WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] = {
+    "no folder": (lambda _, f: package.load(f / "none"), ModelError, "no such model folder"),
+    "not a folder": (lambda _, __: package.load(7), TypeError, "expected a path"),  # type: ignore[arg-type]
+    "device": (lambda _, f: package.load(f / "phrase", device="tpu"), SettingsError, "cpu"),
+    "a string": (lambda m, _: m.score("the house"), TypeError, "expected a list, got str"),
+    "strings": (lambda m, _: m.score(["the house"]), TypeError, r"pairs\[0\]"),
+    "numbers": (lambda m, _: m.score([("a", 1)]), TypeError, r"pairs\[0\]\[1\]"),  # type: ignore[list-item]
+    "empty source": (lambda m, _: m.score([("a", "b"), ("", "b")]), InputError, r"sources\[1\]"),
+    "line feed": (lambda m, _: m.score([("a\n", "b")]), InputError, "line feed"),
+    "surrogate": (lambda m, _: m.score([("\ud800", "b")]), InputError, "surrogate"),
+    "pairs for a language model": (
+        lambda _, f: package.load(f / "lm").score(PAIRS),
+        TypeError,
+        r"texts\[0\]: expected a string",
+    ),
+    "a language model writes": (
+        lambda _, f: package.load(f / "lm").generate(["a"]),
+        ModelError,
+        "language model",
+    ),
+    "beam": (lambda m, _: m.generate(["a"], beam=2, nbest=3), SettingsError, "at least 3"),
+    "no whole number": (lambda m, _: m.generate(["a"], beam=2.0), TypeError, "whole number"),  # type: ignore[arg-type]
+    "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
+    "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
+    "lengths": (lambda _, __: tuning.evaluate(["a"], ["a", "b"]), InputError, "1 line, where"),
+    "metric": (
+        lambda _, __: tuning.evaluate(["a"], ["a"], metrics=["comet"]),  # type: ignore[list-item]
+        SettingsError,
+        "bleu, chrf, ter",
+    ),
+    "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path) -> None:
+    """A PhrasescoreError, or a TypeError, that names what is wrong."""
+    call, error, said = WRONG[case]
+    with pytest.raises(error, match=said):
+        call(model, models)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"), [("a|b", "bar"), ("a\nb", "line feed"), (7, "expected a string")]
+)
+def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> None:
+    """The error names the sentence by its place in the list."""
+    decoder = moses_integration.Decoder("system/moses.ini")
+    with pytest.raises((InputError, TypeError), match=said) as caught:
+        decoder.translate(["fine", sentence])
+    assert "sentences[1]" in str(caught.value)
+
+
+def test_the_documented_names_are_those_that_are_exported() -> None:
+    """docs/api.md lists them; nothing else is stable."""
+    page = (PROJECT / "docs" / "api.md").read_text("utf-8")
+    for exported in (package, moses_integration, tuning):
+        for name in exported.__all__:
+            assert f"`{name}`" in page, name
+            assert getattr(exported, name) is not None
+
+
+def test_importing_is_light() -> None:
+    """The packages load neither torch nor numpy before something is asked of them."""
+    code = (
+        "import phrasescore, moses_integration, tuning, sys; "
+        "print([m for m in ('torch', 'numpy', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "[]\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
