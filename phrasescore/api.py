@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +92,7 @@ class Model:
     def __repr__(self) -> str:
         return f"<phrasescore.Model {str(self.folder)!r}, kind {self.kind}>"
 
-    def score(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+    def score(self, texts: Iterable[Text]) -> NDArray[np.float64]:
         """Return ln p(target | source) of each pair, or ln p of each text for a language model.
 
         The end of the predicted text counts. Pairs that share beginnings share work.
@@ -112,7 +112,7 @@ class Model:
         with self._scorer_at_work() as scorer:
             return self._finite(scorer.score(read, predicted))
 
-    def score_words(self, texts: Sequence[Text]) -> list[NDArray[np.float64]]:
+    def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
         """Return ln p of each predicted word and, last, of the end of the text.
 
         Args:
@@ -130,7 +130,7 @@ class Model:
         ends = np.cumsum(predicted.lengths + 1)
         return np.split(ln_p, ends[:-1]) if len(predicted) else []
 
-    def perplexity(self, texts: Sequence[Text]) -> float:
+    def perplexity(self, texts: Iterable[Text]) -> float:
         """Return exp(-ln p / tokens) over all texts together, each end of a text a token.
 
         Args:
@@ -150,7 +150,7 @@ class Model:
 
     def generate(
         self,
-        sources: Sequence[str],
+        sources: Iterable[str],
         *,
         beam: int = 10,
         nbest: int | None = None,
@@ -224,7 +224,7 @@ class Model:
             finally:
                 self._scorer.cores.rest()
 
-    def _ids(self, texts: Sequence[Text]) -> tuple[TokenSequences, TokenSequences]:
+    def _ids(self, texts: Iterable[Text]) -> tuple[TokenSequences, TokenSequences]:
         """Return the ids of what the model reads and of what it predicts."""
         if not self.reads_source:
             alone = [_checked(text, f"texts[{at}]") for at, text in enumerate(_listed(texts))]
@@ -259,10 +259,10 @@ class Model:
         return ln_p
 
 
-def _listed(texts: object) -> Sequence[object]:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
+def _listed(texts: object) -> list[object]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"expected a list, got {_kind_of(texts)}")
-    return texts
+    return list(texts)
 
 
 def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:

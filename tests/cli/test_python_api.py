@@ -233,7 +233,10 @@ def test_threads_may_share_a_model(model: Model) -> None:
 
 
 def test_nothing_in_is_nothing_out(model: Model, system: Path) -> None:
-    """An empty list is no error."""
+    """An empty list is no error, and a list need not be one."""
+    assert np.array_equal(
+        model.score(zip(*zip(*PAIRS, strict=True), strict=True)), model.score(PAIRS)
+    )
     assert model.score([]).shape == (0,)
     assert model.score_words([]) == model.generate([]) == []
     assert math.isnan(model.perplexity([]))
