@@ -24,7 +24,7 @@ from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
 
 # bounds of |difference of ln p| per word, </s> counted: on average, and for any pair
-_MAX_MEAN, _MAX_DIFFERENCE = 0.01, 0.05
+MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
 _STRETCH, _STRETCHES = 16, 40  # lines of a stretch of the sample, and how many stretches
 
 
@@ -83,7 +83,7 @@ class PrecisionCheck:
     @property
     def is_within_bounds(self) -> bool:
         """Whether bfloat16 may replace float32; not if a difference is not a number."""
-        return self.mean_per_word <= _MAX_MEAN and self.largest_per_word <= _MAX_DIFFERENCE
+        return self.mean_per_word <= MAX_MEAN and self.largest_per_word <= MAX_DIFFERENCE
 
     def __str__(self) -> str:
         return (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -315,4 +314,3 @@ def test_importing_is_light() -> None:
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, check=True, text=True
     )
     assert done.stdout == "[]\n"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -11,7 +11,7 @@ import torch
 
 from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.model_loading import LARGEST, LARGEST_MEAN
+from phrasescore.scoring.model_loading import MAX_DIFFERENCE, MAX_MEAN
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer, UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from tests.support.random_models import save_random_model
@@ -46,8 +46,8 @@ def test_scores_are_those_of_the_cpu(
     expected = SharedScorer(model, "cpu").score(sources, targets)
     found = SharedScorer(model, "cuda", precision).score(sources, targets)
     per_word = np.abs(found - expected) / (targets.lengths + 1)
-    assert per_word.mean() <= (LARGEST_MEAN if precision == "bf16" else BOUND / 5)
-    assert per_word.max() <= (LARGEST if precision == "bf16" else BOUND)
+    assert per_word.mean() <= (MAX_MEAN if precision == "bf16" else BOUND / 5)
+    assert per_word.max() <= (MAX_DIFFERENCE if precision == "bf16" else BOUND)
     alone = UnsharedScorer(model, "cuda").score(sources, targets)
     assert np.abs(alone - expected).max() <= BOUND * 8
 
