@@ -272,7 +272,7 @@ def _corpus(path: Path, large: bool) -> Result:
         corpus = ngram_counting.read_corpus(path, 3)
     by_words = ngram_counting.sort_positions(corpus, 3)
     types = ngram_counting.count_types(corpus, by_words, 3)
-    return (corpus.words, corpus.ids.tolist(), corpus.sentences, types)
+    return (corpus.words, corpus.ids.tolist(), types)
 
 
 READINGS = {

@@ -19,12 +19,11 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.tables.pruning import ColumnRanking, PruningConditions
+from moses_integration.tables.pruning import ColumnRanking, PruningConditions, judge
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import PairSettings
-from tests.crashes.test_children import judge
 from tests.fuzz.originals import head
 from tests.fuzz.readings import Reading, Result
 
