@@ -23,17 +23,20 @@ from phrasescore.pictures.figure_files import (
     plain_label,
     svg_text,
 )
+from phrasescore.runs.results import CurvePoint, ScoringRecord
 from tuning.metrics.score_tables import points
 from tuning.metrics.sentence_groups import draw_lengths
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import (
     ScoredTable,
     ScoreSet,
+    Spent,
     TrainedModel,
     TranslatedText,
     TunedSystem,
     TuningRun,
 )
+from tuning.report.plain_words import shown_p
 from tuning.report.sentences import scores_by_length, sentence_scores
 
 if TYPE_CHECKING:
@@ -85,19 +88,68 @@ class Figure:
     key: str
 
 
-def named(text: str) -> Cell:
-    """Return the cell that says what a row is."""
-    return Cell(text)
+def score_cells(*scores: float | None, sign: bool = False) -> list[Cell]:
+    """Return fractions times 100; a dash for ``None``."""
+    return [
+        Cell("–") if score is None else Cell(points(score, sign=sign), score) for score in scores
+    ]
 
 
-def score_cell(score: float | None, *, sign: bool = False) -> Cell:
-    """Return a fraction times 100; a dash for none."""
-    return Cell("–") if score is None else Cell(points(score, sign=sign), score)
+def number_cells(digits: int, *values: float | None) -> list[Cell]:
+    """Return numbers as they are, rounded to some digits; a dash for ``None``."""
+    return [Cell("–") if value is None else Cell(f"{value:,.{digits}f}", value) for value in values]
 
 
-def number_cell(value: float | None, digits: int) -> Cell:
-    """Return a number as it is; a dash for none."""
-    return Cell("–") if value is None else Cell(f"{value:,.{digits}f}", value)
+def score_table(scores: ScoreSet) -> DataTable:
+    """Return the systems with their scores, gains and p-values."""
+    several = any(len(system.runs) > 1 for system in scores.systems)
+    runs, deviation = (["runs"], ["±"]) if several else ([], [])
+    header = ["system", *runs, LABELS[scores.metric], *deviation]
+    rows = []
+    for system in scores.systems:
+        row = [Cell(system.name), *(number_cells(0, len(system.runs)) if several else [])]
+        row += score_cells(system.mean, *([system.deviation] if several else []))
+        if (gain := system.difference) is None:
+            row += [Cell("–")] * 5
+        else:
+            row += score_cells(gain.gain, gain.low, gain.high, sign=True)
+            chances = gain.p_bootstrap, gain.p_randomization
+            row += [Cell(shown_p(each, scores.trials), each) for each in chances]
+        rows.append(tuple(row))
+    return DataTable((*header, "gain", "95 % from", "to", "p", "p (AR)"), tuple(rows))
+
+
+def work_table(record: ScoringRecord) -> DataTable:
+    """Return the steps of the models that pairs shared, and the share of unknown words."""
+    work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
+    steps = (
+        ("source", work.source_asked, work.source_done),
+        ("target", work.target_asked, work.target_done),
+    )
+    rows = tuple(
+        (
+            Cell(side),
+            *number_cells(0, asked, done),
+            *number_cells(2, record.savings.get(side)),
+            Cell(f"{100 * rate:.2f} %", rate),
+        )
+        for (side, asked, done), rate in zip(steps, unknown, strict=True)
+    )
+    header = ("side", "steps asked for", "steps done", "times fewer", "words outside the lists")
+    return DataTable(header, rows)
+
+
+def time_table(spent: Sequence[Spent]) -> DataTable:
+    """Return the seconds of each piece of work, and of the processor if any are known."""
+    with_processor = any(each.cpu_seconds is not None for each in spent)
+    rows = tuple(
+        (
+            Cell(each.what),
+            *number_cells(1, each.seconds, *([each.cpu_seconds] if with_processor else [])),
+        )
+        for each in spent
+    )
+    return DataTable(("work", "seconds", *(["of the processor"] if with_processor else [])), rows)
 
 
 def drawn(
@@ -186,10 +238,8 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure | None:
 
     rows = tuple(
         (
-            named(system.name),
-            score_cell(gain.gain, sign=True),
-            score_cell(gain.low, sign=True),
-            score_cell(gain.high, sign=True),
+            Cell(system.name),
+            *score_cells(gain.gain, gain.low, gain.high, sign=True),
         )
         for system, gain in shown
     )
@@ -219,8 +269,8 @@ def length_figure(text: TranslatedText, key: str) -> Figure:
 
     rows = tuple(
         (
-            named(str(group)),
-            number_cell(len(group.rows), 0),
+            Cell(str(group)),
+            *number_cells(0, len(group.rows)),
             *(
                 Cell(f"{points[place].score:.2f}", points[place].score / 100)
                 for points in found.lines.values()
@@ -261,9 +311,8 @@ def spread_figure(text: TranslatedText, key: str) -> Figure:
     quartiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     rows = tuple(
         (
-            named(name),
-            score_cell(float(scores.mean())),
-            *(score_cell(float(value)) for value in np.quantile(scores, quartiles)),
+            Cell(name),
+            *score_cells(float(scores.mean()), *np.quantile(scores, quartiles).tolist()),
         )
         for name, scores in spread.items()
     )
@@ -311,12 +360,10 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
 
     rows = tuple(
         (
-            named(f"{run.run} round {each.number}".strip()),
-            score_cell(each.score),
-            score_cell(each.optimized.score),
-            number_cell(each.length_ratio, 3),
-            number_cell(each.new, 0),
-            number_cell(each.candidates, 0),
+            Cell(f"{run.run} round {each.number}".strip()),
+            *score_cells(each.score, each.optimized.score),
+            *number_cells(3, each.length_ratio),
+            *number_cells(0, each.new, each.candidates),
         )
         for run in system.runs
         for each in run.rounds
@@ -377,10 +424,8 @@ def weights_figure(system: TunedSystem, new: Mapping[str, str], key: str) -> Fig
     several = tuple(run.run for run in runs) if len(runs) > 1 else ()
     rows = tuple(
         (
-            named(shown[name]),
-            number_cell(before[place], 4),
-            number_cell(means[place], 4),
-            *(number_cell(value, 4) for value in after[place] if several),
+            Cell(shown[name]),
+            *number_cells(4, before[place], means[place], *(after[place] if several else [])),
         )
         for place, name in enumerate(names)
     )
@@ -401,8 +446,11 @@ def _about_weights(runs: Sequence[TuningRun]) -> str:
     return said + (" Bars are means over runs, dots the runs." if len(runs) > 1 else "")
 
 
-def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Figure:
-    """Draw the loss of models over the seconds of their training."""
+def learning_figure(group: Sequence[TrainedModel], title: str, key: str) -> Figure | None:
+    """Draw the loss of models over the seconds of their training; none without an evaluation."""
+    models = [model for model in group if model.points]
+    if not models:
+        return None
     several = len(models) > 1
     names = [
         "training",
@@ -431,12 +479,10 @@ def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Fig
 
     rows = tuple(
         (
-            named(f"{model.name}, update {each.updates:,}" if several else f"{each.updates:,}"),
-            number_cell(each.epoch, 3),
-            number_cell(each.seconds, 1),
-            number_cell(each.training_nll, 4),
-            number_cell(each.held_out_sources_nll, 4),
-            number_cell(each.held_out_pairs_nll, 4),
+            Cell(f"{model.name}, update {each.updates:,}" if several else f"{each.updates:,}"),
+            *number_cells(3, each.epoch),
+            *number_cells(1, each.seconds),
+            *number_cells(4, *_losses_of_point(each)),
         )
         for model in models
         for each in model.points
@@ -456,16 +502,21 @@ def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Fig
     )
 
 
-def _losses(model: TrainedModel) -> tuple[list[tuple[float, float]], ...]:
-    """Return training, sources and pairs: the points of each, as seconds and loss."""
-    rows = [
-        (point.seconds, (point.training_nll, point.held_out_sources_nll, point.held_out_pairs_nll))
-        for point in model.points
+def _losses_of_point(point: CurvePoint) -> tuple[float | None, float | None, float | None]:
+    return point.training_nll, point.held_out_sources_nll, point.held_out_pairs_nll
+
+
+def _losses(model: TrainedModel) -> list[list[tuple[float, float]]]:
+    """Return the curves of training, sources and pairs, each as points (seconds, loss)."""
+    curves = zip(*map(_losses_of_point, model.points), strict=True) if model.points else [()] * 3
+    return [
+        [
+            (point.seconds, loss)
+            for point, loss in zip(model.points, losses, strict=True)
+            if loss is not None
+        ]
+        for losses in curves
     ]
-    return tuple(
-        [(seconds, loss) for seconds, each in rows if (loss := each[which]) is not None]
-        for which in range(3)
-    )
 
 
 def columns_figure(table: ScoredTable, key: str) -> Figure | None:
@@ -491,9 +542,8 @@ def columns_figure(table: ScoredTable, key: str) -> Figure | None:
     quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
     rows = tuple(
         (
-            named(name),
-            number_cell(float(values.mean()), 3),
-            *(number_cell(float(value), 3) for value in np.quantile(values, quantiles)),
+            Cell(name),
+            *number_cells(3, float(values.mean()), *np.quantile(values, quantiles).tolist()),
         )
         for name, values in table.columns.items()
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -27,35 +26,29 @@ from phrasescore.runs.results import (
 )
 from tuning.metrics.text_scores import LABELS
 from tuning.report.comparisons import read_comparison, read_experiment
-from tuning.report.contents import (
-    Provenance,
-    Results,
-    ScoredTable,
-    ScoreSet,
-    TrainedModel,
-    TranslatedText,
-    TunedSystem,
-    TuningRun,
-)
+from tuning.report.contents import Provenance, Results, ScoredTable, TrainedModel, TuningRun
 from tuning.report.figures import (
-    Cell,
-    DataTable,
-    Figure,
     columns_figure,
     interval_figure,
     learning_figure,
     length_figure,
-    named,
-    number_cell,
-    score_cell,
+    score_table,
     spread_figure,
+    time_table,
     tuning_figure,
     weights_figure,
+    work_table,
 )
-from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p, verdict
+from tuning.report.plain_words import about_tests, about_tuning, in_words, verdict
 from tuning.report.records import read_record
-from tuning.report.result_files import FoundResult, ResultFiles, find_results, is_at_work
-from tuning.report.sentences import Differences, differences, first_systems, most_rows
+from tuning.report.result_files import (
+    FoundResult,
+    ResultFiles,
+    entries_of,
+    find_results,
+    is_at_work,
+)
+from tuning.report.sentences import compare_outputs
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -129,57 +122,6 @@ def _holds(found: Sequence[FoundResult]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class ScoreView:
-    """A table of systems with what it means."""
-
-    title: str
-    scores: ScoreSet
-    table: DataTable
-    figure: Figure | None
-    sentences: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TuningView:
-    """The tuning of a system."""
-
-    system: TunedSystem
-    sentences: tuple[str, ...]
-    figures: tuple[Figure, ...]
-
-
-@dataclass(frozen=True)
-class ModelView:
-    """Models that are drawn together: of one name, or one alone."""
-
-    title: str
-    facts: Mapping[str, str]
-    figure: Figure | None
-    finished: bool
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A scored table."""
-
-    table: ScoredTable
-    work: DataTable
-    figure: Figure | None
-
-
-@dataclass(frozen=True)
-class TextView:
-    """A text, sentence by sentence."""
-
-    text: TranslatedText
-    label: str
-    lengths: Figure
-    spread: Figure
-    pairs: tuple[Differences, ...]
-
-
 def check_page() -> None:
     """Find out before the work whether a page could be written at its end.
 
@@ -206,72 +148,39 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
 
 
 def page_values(results: Results, live: bool) -> dict[str, Any]:
-    """Return what the templates name."""
-    most = most_rows(first_systems(results.texts))
-    tunings = (_tuning_view(each, results, place) for place, each in enumerate(results.tunings))
+    """Return the values and functions that the templates use."""
+    # all pairs of systems together get room for a thousand gains and losses
+    pairs = max(sum(len(text.outputs) - 1 for text in results.texts), 1)
+    max_rows = min(100, max(5, 500 // pairs))
     return {
         "results": results,
         "verdict": verdict(results),
         "live": live,
         "written": time.strftime("%H:%M:%S") if live else "",
-        "scores": [_score_view(each, place) for place, each in enumerate(results.scores)],
-        "texts": [_text_view(each, place, most) for place, each in enumerate(results.texts)],
-        "tunings": [*tunings],
-        "models": [*_model_views(results.models)],
-        "tables": [_table_view(each, place) for place, each in enumerate(results.tables)],
-        "spent": _spent(results) if results.spent else None,
+        "labels": LABELS,
+        "texts": [(text, compare_outputs(text, max_rows)) for text in results.texts],
+        "max_rows": max_rows,
+        "models": _groups_of_seeds(results.models),
         "versions": _versions(results.provenances),
         "commands": _commands(results.provenances),
-        "most": most,
+        "score_table": score_table,
+        "interval_figure": interval_figure,
+        "in_words": in_words,
+        "about_tests": about_tests,
+        "length_figure": length_figure,
+        "spread_figure": spread_figure,
+        "about_tuning": about_tuning,
+        "tuning_figure": tuning_figure,
+        "weights_figure": weights_figure,
+        "new_scores": partial(_new_scores, tables=results.tables),
+        "learning_figure": learning_figure,
+        "work_table": work_table,
+        "columns_figure": columns_figure,
+        "time_table": time_table,
     }
 
 
-def _score_view(scores: ScoreSet, place: int) -> ScoreView:
-    several = any(len(system.runs) > 1 for system in scores.systems)
-    header = ["system", *(["runs"] if several else []), LABELS[scores.metric]]
-    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p", "p (AR)"]
-    rows = []
-    for system in scores.systems:
-        row = [named(system.name), *([number_cell(len(system.runs), 0)] if several else [])]
-        row += [score_cell(system.mean), *([score_cell(system.deviation)] if several else [])]
-        if (gain := system.difference) is None:
-            row += [Cell("–")] * 5
-        else:
-            row += [score_cell(value, sign=True) for value in (gain.gain, gain.low, gain.high)]
-            chances = gain.p_bootstrap, gain.p_randomization
-            row += [Cell(shown_p(each, scores.trials), each) for each in chances]
-        rows.append(tuple(row))
-    said = ((system.name, in_words(scores, system)) for system in scores.systems)
-    return ScoreView(
-        f"{LABELS[scores.metric]} on {scores.text}",
-        scores,
-        DataTable(tuple(header), tuple(rows)),
-        interval_figure(scores, f"interval{place}"),
-        tuple(said),
-        tuple(about_tests(scores)),
-    )
-
-
-def _text_view(text: TranslatedText, place: int, most: int) -> TextView:
-    pairs = (differences(text, output, most) for output in text.outputs[1:])
-    return TextView(
-        text,
-        LABELS[text.metric],
-        length_figure(text, f"length{place}"),
-        spread_figure(text, f"spread{place}"),
-        tuple(pair for pair in pairs if pair is not None),
-    )
-
-
-def _tuning_view(system: TunedSystem, results: Results, place: int) -> TuningView:
-    new = _new_scores(system.runs[0], results.tables)
-    weights = weights_figure(system, new, f"weights{place}")
-    figures = tuning_figure(system, f"tuning{place}"), weights
-    shown = tuple(figure for figure in figures if figure is not None)
-    return TuningView(system, tuple(map(about_tuning, system.runs)), shown)
-
-
-def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]:
+def _new_scores(run: TuningRun, *, tables: Sequence[ScoredTable]) -> dict[str, str]:
     """Return the components of a run's phrase tables that are a model's, with its name."""
     found: dict[str, str] = {}
     for feature, path in run.record.tables.items():
@@ -289,52 +198,14 @@ def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]
     return found
 
 
-def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
-    """Yield models; those of one name with a seed each together."""
+def _groups_of_seeds(models: Sequence[TrainedModel]) -> dict[str, list[TrainedModel]]:
+    """Return models by title; those in folders ``NAME/seedN`` of one name form a group."""
     groups: dict[str, list[TrainedModel]] = {}
     for model in models:
         name, slash, seed = model.name.rpartition("/")
         several = bool(slash) and seed.startswith("seed")
         groups.setdefault(name if several else model.name, []).append(model)
-    for place, (title, group) in enumerate(groups.items()):
-        drawn = [model for model in group if model.points]
-        figure = learning_figure(drawn, title, f"learning{place}") if drawn else None
-        yield ModelView(title, group[0].facts, figure, all(model.finished for model in group))
-
-
-def _table_view(table: ScoredTable, place: int) -> TableView:
-    record = table.record
-    work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
-    sides = (
-        ("source", work.source_asked, work.source_done, record.savings["source"], unknown[0]),
-        ("target", work.target_asked, work.target_done, record.savings["target"], unknown[1]),
-    )
-    rows = tuple(
-        (
-            named(side),
-            number_cell(asked, 0),
-            number_cell(done, 0),
-            number_cell(saving, 2),
-            Cell(f"{100 * unknown:.2f} %", unknown),
-        )
-        for side, asked, done, saving, unknown in sides
-    )
-    header = ("side", "steps asked for", "steps done", "times fewer", "words outside the lists")
-    return TableView(table, DataTable(header, rows), columns_figure(table, f"column{place}"))
-
-
-def _spent(results: Results) -> DataTable:
-    with_processor = any(each.cpu_seconds is not None for each in results.spent)
-    rows = tuple(
-        (
-            named(each.what),
-            number_cell(each.seconds, 1),
-            *([number_cell(each.cpu_seconds, 1)] if with_processor else []),
-        )
-        for each in results.spent
-    )
-    processor = ("of the processor",) if with_processor else ()
-    return DataTable(("work", "seconds", *processor), rows)
+    return groups
 
 
 def _versions(provenances: Mapping[str, Provenance]) -> list[tuple[str, list[str]]]:
@@ -388,13 +259,14 @@ def watch(
     """
     seen: dict[str, tuple[int, int]] | None = None
     quiet_since = time.monotonic()
+    suppress_moving = contextlib.suppress(InputError)
     with interruptible(path):
         try:
             while True:
                 now = _state(settings.folder)
                 if now != seen:
-                    # a model that is finished leaves its work folder for its own
-                    with contextlib.nullcontext() if seen is None else _between_two_names():
+                    # a finished model moves to another folder: in between nothing is there
+                    with contextlib.nullcontext() if seen is None else suppress_moving:
                         write_report(path, read_results(settings), live=True)
                         say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
                     seen = now
@@ -407,29 +279,22 @@ def watch(
         finally:
             # the last page asks for no newer one
             if seen is not None:
-                with _between_two_names():
+                with suppress_moving:
                     write_report(path, read_results(settings))
 
 
-def _between_two_names() -> contextlib.AbstractContextManager[None]:
-    """Pass over a moment in which nothing is there."""
-    return contextlib.suppress(InputError)
-
-
-def _state(folder: Path) -> dict[str, tuple[int, int]]:
-    return dict(_files(str(folder), _LEVELS))
-
-
-def _files(folder: str, levels: int) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the files that a report reads, with what changes when they do."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            # what is hidden is not whole
-            if entry.name.startswith("."):
-                continue
+def _state(folder: str | Path, levels: int = _LEVELS) -> dict[str, tuple[int, int]]:
+    """Return the size and time of change of each file that a report reads."""
+    found: dict[str, tuple[int, int]] = {}
+    for entry in entries_of(folder):
+        # hidden files are being written
+        if entry.name.startswith("."):
+            continue
+        # a file may be gone since the folder was listed
+        with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                if levels:
-                    yield from _files(entry.path, levels - 1)
+                found |= _state(entry.path, levels - 1) if levels else {}
             elif entry.name.endswith(_READ):
-                found = entry.stat()
-                yield entry.path, (found.st_size, found.st_mtime_ns)
+                state = entry.stat()
+                found[entry.path] = state.st_size, state.st_mtime_ns
+    return found

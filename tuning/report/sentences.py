@@ -29,7 +29,7 @@ from tuning.report.contents import SystemOutput, TranslatedText
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 # a longer line is cut: comparing words takes the square of their number
-_MOST_WORDS = 300
+_MAX_WORDS = 300
 _NO_SHARE = 1e-12
 
 
@@ -109,16 +109,16 @@ def share_of_each(
     return (there + back) / 2
 
 
-def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differences | None:
+def differences(text: TranslatedText, system: SystemOutput, max_rows: int) -> Differences | None:
     """Compare a system with the first one, by the first run of each.
 
     Args:
-        text: Of both.
-        system: Which of its systems.
-        most: How many gains to show, and how many losses.
+        text: The text that both translate.
+        system: One of its systems.
+        max_rows: The maximum number of gains to show, and of losses.
 
     Returns:
-        None if the translations of one are gone.
+        The comparison, or ``None`` if the translations of either system are gone.
     """
     first = text.outputs[0]
     if first.lines is None or system.lines is None:
@@ -127,7 +127,7 @@ def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differ
     gains = -shares if text.metric == "ter" else shares
     order = np.argsort(-gains, kind="stable")
     better, worse = order[gains[order] > _NO_SHARE], order[gains[order] < -_NO_SHARE]
-    chosen = [*better[:most].tolist(), *worse[max(0, len(worse) - most) :].tolist()]
+    chosen = [*better[:max_rows].tolist(), *worse[max(0, len(worse) - max_rows) :].tolist()]
     scores = [metric_scores(text.metric, each.statistics[0].sum(0)) for each in (first, system)]
     return Differences(
         first.name,
@@ -150,6 +150,12 @@ def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differ
             for row in chosen
         ),
     )
+
+
+def compare_outputs(text: TranslatedText, max_rows: int) -> list[Differences]:
+    """Compare each system with the first one, where the translations of both are still there."""
+    found = (differences(text, output, max_rows) for output in text.outputs[1:])
+    return [each for each in found if each is not None]
 
 
 def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[WordRun, ...]]:
@@ -212,7 +218,7 @@ def words_in(line: str) -> list[str]:
 
 def _cut(line: str) -> list[str]:
     words = words_in(line)
-    return words if len(words) <= _MOST_WORDS else [*words[:_MOST_WORDS], "…"]
+    return words if len(words) <= _MAX_WORDS else [*words[:_MAX_WORDS], "…"]
 
 
 @dataclass(frozen=True)
@@ -255,17 +261,3 @@ def sentence_scores(metric: MetricName, statistics: Counts) -> Floats:
     if metric == "bleu":
         return bleu_of_sums(statistics, added=1.0)
     return metric_scores(metric, statistics)
-
-
-def most_rows(pairs: int, budget: int = 1000) -> int:
-    """Return how many gains, and losses, of each pair of systems a page of some size has room for.
-
-    >>> most_rows(1), most_rows(7), most_rows(1000)
-    (100, 71, 5)
-    """
-    return min(100, max(5, budget // (2 * max(pairs, 1))))
-
-
-def first_systems(texts: Sequence[TranslatedText]) -> int:
-    """Return how many pairs of systems some texts have."""
-    return sum(len(text.outputs) - 1 for text in texts)
