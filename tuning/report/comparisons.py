@@ -1,4 +1,4 @@
-"""The readers of ``experiment`` and ``compare``: scores, tests, and the texts behind them."""
+"""Reads the results of ``experiment`` and ``compare``: scores, tests, and translations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from tuning.report.result_files import (
 )
 from tuning.report.sentences import words_in
 
-# what a step's name says it does
+# the kind of work of a step, by a part of its name
 _WORK = {".tune": "tuning", ".score": "scoring", ".rescore": "rescoring", ".optimize": "optimising"}
 
 
@@ -130,7 +130,7 @@ def _of_record(record: ExperimentRecord, path: Path) -> Results:
 def _of_runs(
     record: ExperimentRecord, kept: KeptResults, folder: Path, files: ResultFiles
 ) -> Results:
-    """Return texts and times of the runs that are kept.
+    """Return the texts and times of the runs whose results are kept.
 
     Raises:
         InputError: A run has a provenance of another kind.
@@ -174,7 +174,7 @@ def _system(name: str, scores: TextBleu) -> SystemScores:
 def _text(
     folder: Path, table: ExperimentRecord, kept: KeptResults, name: str, files: ResultFiles
 ) -> TranslatedText | None:
-    """Return what the systems made of a text; none if no run is kept."""
+    """Return a text with its translations, or ``None`` if no run of it is kept."""
     outputs, notes = [], []
     for system in (row.name for row in table.systems):
         row = kept.rows.get(system)
@@ -283,7 +283,7 @@ def _unfinished(table: ExperimentRecord) -> Iterator[str]:
 
 
 Lines = tuple[str, ...]
-# scores of the texts of today that differ by more are of other texts
+# if scoring a text again gives a score that differs by more, the text has changed
 _SAME_SCORE = 1e-9
 
 
@@ -344,21 +344,17 @@ def _check(record: ComparisonRecord, path: Path) -> None:
 
 
 def _compared_system(system: ComparedSystem) -> SystemScores:
-    if system.gain is None:
-        return SystemScores(system.system, system.runs)
-    difference = SystemDifference(
-        system.gain,
-        system.low or 0.0,
-        system.high or 0.0,
-        _chance(system.p_randomization),
-        _chance(system.p_replicas),
-        _chance(system.p_bootstrap),
-    )
+    difference = None
+    if system.gain is not None:
+        # a record from elsewhere may lack p-values; 1 claims nothing
+        p_values = system.p_randomization, system.p_replicas, system.p_bootstrap
+        difference = SystemDifference(
+            system.gain,
+            system.low or 0.0,
+            system.high or 0.0,
+            *(1.0 if p_value is None else p_value for p_value in p_values),
+        )
     return SystemScores(system.system, system.runs, difference)
-
-
-def _chance(p_value: float | None) -> float:
-    return 1.0 if p_value is None else p_value
 
 
 def _compared_text(

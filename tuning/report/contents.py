@@ -1,6 +1,6 @@
-"""What a report is about, whichever command left it: scores, texts, tunings, models, columns.
+"""The contents of a report: scores, texts, tunings, models and columns, as any command left them.
 
-Scores are fractions, as in the files; only what shows them multiplies by 100.
+Scores are fractions, as in the files; figures and tables multiply them by 100.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class ScoreSet:
     """Systems compared with the first of them.
 
     Args:
-        text: What was translated.
-        metric: Which metric.
-        systems: At least one.
-        trials: Of the tests.
-        signature: What sacrebleu calls the metric, if it is known.
+        text: The name of the text that was translated.
+        metric: The metric of the scores.
+        systems: At least one system.
+        trials: The number of trials of each test.
+        signature: The signature of sacrebleu, if it is known.
         is_dev: Whether weights were tuned on this text.
-        file: Which of the results says so, if there may be several.
+        file: The name of the result that the scores come from, if there may be several.
     """
 
     text: str
@@ -48,13 +48,13 @@ class ScoreSet:
 
 @dataclass(frozen=True, eq=False)
 class SystemOutput:
-    """What a system made of a text.
+    """The translations of a text by one system.
 
     Args:
-        name: Of the system.
-        statistics: (R, S, K) of R runs and S sentences.
-        run: Which run ``lines`` are of, e.g. ``seed 1``; empty where there is one.
-        lines: S translations of the first run; none if the file is gone.
+        name: The name of the system.
+        statistics: (R, S, K) counts of R runs and S sentences.
+        run: The run that made ``lines``, e.g. ``seed 1``; empty for a single run.
+        lines: S translations of the first run; ``None`` if the file is gone.
     """
 
     name: str
@@ -65,16 +65,16 @@ class SystemOutput:
 
 @dataclass(frozen=True, eq=False)
 class TranslatedText:
-    """A text and what systems made of it.
+    """A text and its translations.
 
     Args:
-        name: Of the text.
-        metric: What its statistics are of.
-        outputs: Of each system, the first one first.
-        reference_lengths: (S,) words.
+        name: The name of the text.
+        metric: The metric that the statistics belong to.
+        outputs: The translations of each system, beginning with the baseline.
+        reference_lengths: (S,) the words of each reference.
         source: S lines, if they are known.
-        reference: S lines, likewise.
-        notes: What could not be found.
+        reference: S lines, if they are known.
+        notes: Sentences on files that could not be used.
     """
 
     name: str
@@ -91,8 +91,8 @@ class TuningRun:
     """One run of tuning, with at least one round.
 
     Args:
-        run: Which of its system's, e.g. ``seed 1``; empty for the only one.
-        record: Its record.
+        run: The name of the run, e.g. ``seed 1``; empty for the only one of a system.
+        record: The record of the run.
     """
 
     run: str
@@ -100,7 +100,7 @@ class TuningRun:
 
     @property
     def rounds(self) -> tuple[TunedRound, ...]:
-        """Those that are done."""
+        """The rounds that are done."""
         return self.record.curve
 
     @property
@@ -133,10 +133,10 @@ class TrainedModel:
     """A model and how it was trained.
 
     Args:
-        name: Of its folder.
-        facts: What it is, by what that is called.
-        points: The curve.
-        of_text: Whether it learned from sentences.
+        name: The name of its folder.
+        facts: Kind, sizes, direction and losses, as words.
+        points: The points of the learning curve.
+        of_text: Whether the model learned from sentences.
         finished: Whether the model is written.
     """
 
@@ -152,10 +152,10 @@ class ScoredTable:
     """The record of ``score``, and the new columns.
 
     Args:
-        name: Of the record.
-        record: What it says.
-        columns: By name, ln p of the pairs that were looked at; empty if the table is gone.
-        notes: What could not be found.
+        name: The name of the record.
+        record: The record.
+        columns: By name, ln p of the first pairs of the table; empty if the table is gone.
+        notes: Sentences on files that could not be used.
     """
 
     name: str
@@ -175,7 +175,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a result comes from, as far as a page shows it: see ``phrasescore.runs.identity``."""
+    """The part of a result's provenance that a page shows; see ``phrasescore.runs.identity``."""
 
     phrasescore: str = ""
     python: str = ""
@@ -188,20 +188,20 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Results:
-    """All that a folder holds.
+    """All results in a folder.
 
     Args:
-        name: What it is called.
-        facts: What was run, by what that is called.
-        scores: Test sets first.
-        texts: Those whose sentences can be shown.
-        tunings: By system.
-        models: In the order of their names.
-        tables: Scored ones.
-        spent: In the order of the work.
-        provenances: By what they are of: versions, machines and commands.
-        unfinished: Sentences on what is still to come.
-        notes: Sentences on what could not be read.
+        name: The name of the folder or experiment.
+        facts: The settings that the page shows first, as words.
+        scores: The scores on each text, test sets first.
+        texts: The texts whose sentences can be shown.
+        tunings: The tunings of each system.
+        models: The models, in the order of their names.
+        tables: The scored phrase tables.
+        spent: Seconds of each piece of work, in the order of the work.
+        provenances: Versions, machines and commands, by the name of the result.
+        unfinished: Sentences on work that is not done yet.
+        notes: Sentences on files that could not be read.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What figures mean, in sentences for those who do not read p-values every day."""
+"""Explains scores and p-values in sentences, for readers who do not see them every day."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import Results, ScoreSet, TunedSystem, TuningRun
 
 _LEVEL = 0.05
-# among so many comparisons one that is below the level by chance is no surprise
+# with this many comparisons, one below the level by chance alone is no surprise
 _MANY = 5
 
 
 def shown_p(p_value: float, trials: int) -> str:
-    """Write a p-value; the least that so many trials can give is an upper bound.
+    """Write a p-value; the smallest that this number of trials can give is an upper bound.
 
     >>> shown_p(0.5298, 10_000), shown_p(1 / 10_001, 10_000)
     ('0.53', '<0.0001')
@@ -31,16 +31,16 @@ def shown_p(p_value: float, trials: int) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a report shows first: one number and what it means.
+    """The head of a report: one number and its meaning.
 
     Args:
-        title: What the report is about.
-        number: The number, as it is shown; empty where there is none.
-        unit: What it counts.
-        value: The number itself.
-        sentence: What was compared, and what came of it.
-        details: The interval, and what to be careful about.
-        outcome: How the number is coloured.
+        title: The title of the page.
+        number: The number as text; empty if there is none.
+        unit: The unit, e.g. BLEU.
+        value: The number that the text rounds.
+        sentence: The systems that were compared, and the outcome.
+        details: The interval, and a caution.
+        outcome: The colour of the number.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def verdict(results: Results) -> Verdict:
-    """Return what a folder of results comes down to."""
+    """Return the most important result of a folder."""
     compared = next((each for each in results.scores if _gains(each) and not each.is_dev), None)
     if compared is not None:
         return _of_comparison(compared)
@@ -126,7 +126,7 @@ def _of_tuning(tunings: Sequence[TunedSystem]) -> Verdict:
 
 
 def in_words(scores: ScoreSet, system: SystemScores) -> str:
-    """Say what a system's gain shows, and what it does not."""
+    """Explain a system's gain; empty for a system that is not compared."""
     gain = system.difference
     if gain is None:
         return ""
@@ -153,7 +153,7 @@ def _how_often(gain: SystemDifference, scores: ScoreSet) -> str:
 
 
 def about_tests(scores: ScoreSet) -> Iterator[str]:
-    """Yield what one must know to read the table."""
+    """Yield the sentences that explain the table of scores."""
     first, label = scores.systems[0], LABELS[scores.metric]
     if scores.is_dev:
         yield "Weights were tuned on this text, which flatters every system."
