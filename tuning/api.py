@@ -65,7 +65,7 @@ def evaluate(
     """
     found = evaluate_files(
         [_text(translation, "translation")],
-        _references(references),
+        _texts(references, "references"),
         TextScoring(_known(metrics), tokenize, lowercase),
     )
     return found.texts[0]
@@ -107,7 +107,7 @@ def compare(
         raise SettingsError("two systems are called baseline", remedy="give the other another name")
     named = {"baseline": baseline, **systems}
     return compare_systems(
-        _references(references),
+        _texts(references, "references"),
         {name: _texts(runs, name) for name, runs in named.items()},
         scoring=TextScoring(_known(metrics), tokenize, lowercase),
         trials=trials,
@@ -178,10 +178,6 @@ def _known(metrics: Sequence[MetricName]) -> tuple[MetricName, ...]:
             f"unknown metrics {metrics!r}", remedy=f"give a list of {', '.join(METRICS)}"
         )
     return tuple(name for name in METRICS if name in metrics)
-
-
-def _references(references: Text | Sequence[Text]) -> list[TextFile]:
-    return _texts(references, "references")
 
 
 def _texts(texts: Text | Sequence[Text], name: str) -> list[TextFile]:

@@ -1,4 +1,4 @@
-"""Files of results, which a stranger may have made: the records that a folder holds, and texts."""
+"""Reads the records and texts in a folder of results, which a stranger may have made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tuning.report.contents import Provenance
 T = TypeVar("T")
 _LONGEST_NAME = 4096
 _LEVELS = 2
-# a result of ours is far smaller, and other JSON may be anything
+# results of phrasescore are far smaller; larger JSON comes from another program
 _LARGEST_JSON = 1 << 24
 _SEED = re.compile(r"seed[0-9]+")
 
@@ -30,11 +30,10 @@ _SEED = re.compile(r"seed[0-9]+")
 class ResultFiles:
     """The files that a report may read: those in its folder, and those that the user named.
 
-    Links are resolved first. So a folder from a stranger shows nothing of the reader's own files,
-    whatever it names.
+    Links are resolved first, so that a folder from a stranger cannot show the user's other files.
 
     Args:
-        folder: What is reported.
+        folder: The folder of the report.
         named: Further folders and files that the user named.
     """
 
@@ -57,7 +56,7 @@ class ResultFiles:
         return _object(self.bytes(path), path)
 
     def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
-        """Return the objects in a file, one a line; a last line that is not whole is left out.
+        """Return the objects in a file, one a line, without an incomplete last line.
 
         Raises:
             InputError: The file cannot be read, lies elsewhere, or has a line of another kind.
@@ -89,13 +88,13 @@ class ResultFiles:
         return tuple(read_text(path))
 
     def located(self, name: str, near: Path) -> Path:
-        """Return where a file is that a command named, which may have run in another folder.
+        """Find a file that a command named, perhaps while it ran in another folder.
 
-        A folder of results may have moved: what lies beside it as it lay then is preferred.
+        A folder of results may have moved together with its texts, so nearby files come first.
 
         Args:
-            name: As the command named the file.
-            near: The folder of the file that says so.
+            name: The name that the command used.
+            near: The folder of the record that has the name.
 
         Raises:
             InputError: No such file may be read.
@@ -141,7 +140,7 @@ def typed(kind: type[T], content: Mapping[str, Any], path: Path) -> T:
 
 
 def provenances(what: str, content: Mapping[str, Any], path: Path) -> dict[str, Provenance]:
-    """Return the provenance of a record, by what it is of; nothing if the record has none.
+    """Return the provenance of a record under the name ``what``; nothing if the record has none.
 
     Raises:
         InputError: A value is of another type.
@@ -163,7 +162,7 @@ def _object(text: bytes, path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FoundResult:
-    """A record, or a file that is a damaged one.
+    """A record, or a damaged file that should hold one.
 
     Args:
         path: Its file.
@@ -188,7 +187,7 @@ def find_results(
 ) -> tuple[FoundResult, ...]:
     """Return the records in a folder and some levels below it.
 
-    A ``result.json`` speaks for its whole folder: what lies below is its own and not searched.
+    A ``result.json`` stands for its whole folder, so the folders below it are not searched.
     """
     return tuple(_within(root, root, levels, files))
 
@@ -221,7 +220,7 @@ def _found(path: Path, name: str, files: ResultFiles) -> FoundResult | None:
     except OSError:
         return None
     except InputError as error:
-        # other files of JSON are none of ours
+        # JSON under any other name may come from another program
         return FoundResult(path, name, None, left_out(error)) if path.name == RESULT else None
     try:
         record = parse_record(content)
@@ -244,7 +243,7 @@ def is_at_work(folder: str | Path, levels: int = _LEVELS + 1) -> bool:
 
 
 def entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, by name; nothing of one that cannot be read or is gone by now."""
+    """Return the entries of a folder, sorted by name; none if it is gone or cannot be read."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)
     return []
