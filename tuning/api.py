@@ -172,11 +172,11 @@ def tune(
 
 def _known(metrics: Sequence[MetricName]) -> tuple[MetricName, ...]:
     """Return metrics in their usual order."""
-    unknown = sorted(set(metrics) - set(METRICS))
-    if unknown or isinstance(metrics, str) or not metrics:
-        raise SettingsError(
-            f"unknown metrics {metrics!r}", remedy=f"give a list of {', '.join(METRICS)}"
-        )
+    remedy = f"give a list of {', '.join(METRICS)}"
+    if isinstance(metrics, str):
+        raise SettingsError(f"metrics is the text {metrics!r}, not a list", remedy=remedy)
+    if not metrics or set(metrics) - set(METRICS):
+        raise SettingsError(f"unknown metrics {metrics!r}", remedy=remedy)
     return tuple(name for name in METRICS if name in metrics)
 
 

@@ -52,6 +52,7 @@ from moses_integration.decoder.search.stack_decoding import (
 from moses_integration.decoder.search.stacks import Limits, Stacks
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
@@ -136,6 +137,7 @@ class Decoder:
 
     Raises:
         IniError: Something in the ini is unknown or invalid.
+        InputError: There is no such phrase table.
         SettingsError: A setting is invalid.
     """
 
@@ -152,6 +154,8 @@ class Decoder:
         if not isinstance(ini, MosesIni):
             ini = MosesIni.read(ini)
         features = FeatureSet.from_ini(ini)
+        for table in features.tables:  # a wrong path is told here, not with the first sentence
+            find_model_file(table.path, ini=ini.path)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)

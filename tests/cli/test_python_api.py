@@ -272,6 +272,11 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         SettingsError,
         "bleu, chrf, ter",
     ),
+    "metric as text": (
+        lambda _, __: tuning.evaluate(["a"], ["a"], metrics="bleu"),  # type: ignore[arg-type]
+        SettingsError,
+        "not a list. Give a list of bleu",
+    ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
 
@@ -293,6 +298,14 @@ def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> No
     with pytest.raises((InputError, TypeError), match=said) as caught:
         decoder.translate(["fine", sentence])
     assert "sentences[1]" in str(caught.value)
+
+
+def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None:
+    """A decoder that could never translate is not made."""
+    table = next(Path("system").glob("phrase-table*"))
+    table.rename("elsewhere")
+    with pytest.raises(InputError, match=table.name.removesuffix(".gz")):
+        moses_integration.Decoder("system/moses.ini")
 
 
 def test_the_documented_names_are_those_that_are_exported() -> None:
