@@ -47,7 +47,7 @@ class NewIniOptions(Options):
             click.echo(line, err=True)
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
-        for warning in (*warnings, *problems(after)):
+        for warning in (*warnings, *(problem for _, problem in problems(after))):
             click.echo(f"warning: {warning}", err=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -17,6 +17,7 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, counted, did_you_mean
 
+Severity = Literal["error", "warning", "note"]
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
@@ -55,7 +56,7 @@ def listing(ini: MosesIni) -> dict[str, Any]:
             for section in ini.sections
             if section not in _LISTED_ELSEWHERE
         },
-        "problems": list(map(str, problems(ini))),
+        "problems": [str(problem) for _, problem in problems(ini)],
     }
 
 
@@ -101,52 +102,44 @@ def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
         yield {"path": path, "feature": line.name, "state": state}
 
 
-def problems(ini: MosesIni) -> Iterator[IniError]:
+def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     """Yield everything that Moses would refuse or silently ignore, with line numbers."""
     for section, number in ini.unknown_sections:
-        yield section_problem(ini, section, number)
+        if section in SHORT_NAMES:
+            yield (
+                "warning",
+                ini.error(
+                    f"Moses ignores [{section}], which is the short name of a switch",
+                    line=number,
+                    remedy=f"write [{SHORT_NAMES[section]}]",
+                ),
+            )
+        else:
+            guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
+            problem = f"Moses refuses the unknown section [{section}]{guess}"
+            yield "error", ini.error(problem, line=number, remedy="correct or delete it")
     try:
         FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
-        yield error
+        yield "error", error
     for line in own_features(ini):
-        yield ini.error(
-            f"real Moses has no {line.kind} and refuses the file",
-            line=line.line,
-            remedy=f"take {line.name} out with phrasescore ini remove-feature",
-        )
+        problem = f"real Moses has no {line.kind} and refuses the file"
+        remedy = f"take {line.name} out with phrasescore ini remove-feature"
+        yield "note", ini.error(problem, line=line.line, remedy=remedy)
     for line in ini.features:
-        yield from name_problems(ini, line)
+        if not TUNABLE_NAME.fullmatch(line.name):
+            problem = f"mert-moses.pl does not tune a feature called {line.name}"
+            remedy = "name it with letters and digits only, a letter first: name=..."
+            yield "error", ini.error(problem, line=line.line, remedy=remedy)
     for line, _, path in named_paths(ini):
-        yield from file_problems(ini, line, path)
+        if missing := _missing_file(ini, line, path):
+            yield "error", missing
 
 
-def section_problem(ini: MosesIni, section: str, number: int) -> IniError:
-    """Describe why Moses refuses or ignores a section."""
-    if section in SHORT_NAMES:
-        problem = f"Moses ignores [{section}], which is the short name of a switch"
-        remedy = f"write [{SHORT_NAMES[section]}]"
-    else:
-        guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
-        problem = f"Moses refuses the unknown section [{section}]{guess}"
-        remedy = "correct or delete it"
-    return ini.error(problem, line=number, remedy=remedy)
-
-
-def name_problems(ini: MosesIni, line: FeatureLine) -> Iterator[IniError]:
-    """Yield an error if Moses's tuning script would not tune a feature of this name."""
-    if not TUNABLE_NAME.fullmatch(line.name):
-        yield ini.error(
-            f"mert-moses.pl does not tune a feature called {line.name}",
-            line=line.line,
-            remedy="name it with letters and digits only, a letter first: name=...",
-        )
-
-
-def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniError]:
-    """Yield an error if Moses would not find a file that a feature names."""
+def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | None:
+    """Return an error if Moses would not find a file that a feature names."""
     if find_binary_file(path, line.kind) is not None:
-        return
+        return None
     try:
         file = find_model_file(path, ini=ini.path)
     except InputError as error:
@@ -154,10 +147,10 @@ def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniEr
     else:
         # Moses looks for .gz itself for reordering tables only
         if not file.note or line.kind == "LexicalReordering":
-            return
+            return None
         problem = f"{path} does not exist; {file.path} does, but Moses would not look for it"
         remedy = f"write path={file.path}, or unzip it"
-    yield ini.error(problem, line=line.line, remedy=remedy)
+    return ini.error(problem, line=line.line, remedy=remedy)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -62,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(data: bytes) -> list[str]:
     """Return the problems of an ini called x.ini."""
-    return list(map(str, problems(MosesIni.parse(data, "x.ini"))))
+    return [str(problem) for _, problem in problems(MosesIni.parse(data, "x.ini"))]
 
 
 def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
