@@ -8,6 +8,7 @@ punctuation at its end (in lower case as well, because raw text often needs both
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 from collections import Counter
@@ -28,6 +29,7 @@ Knows: TypeAlias = Callable[[bytes], bool]
 # severity, fault, remedy, and the test of a line
 _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
+_BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _MARKUP = re.compile(rb"<(seg|dlt)[ >]")
 _LONG = 100
@@ -84,7 +86,7 @@ class Text:
 
 def words_of(line: bytes) -> list[bytes]:
     """Split a line where Moses does: at spaces, tabs, and a final carriage return."""
-    return phrase_tokens(line.strip(b" \t\r"))
+    return phrase_tokens(line.strip(_BLANKS))
 
 
 def find_references(named: Iterable[str]) -> list[str]:
@@ -119,46 +121,68 @@ def _is_not_utf8(line: bytes) -> bool:
     return False
 
 
-def _has_label(line: bytes) -> bool:
-    return any(_LABEL.fullmatch(word) for word in words_of(line))
+def _is_empty(line: bytes) -> bool:
+    return not line.strip(_BLANKS)
 
 
 _ESCAPE = "escape the text: phrasescore preprocess"
-_FOREIGN: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
+_EVERY_TEXT: tuple[_Check, ...] = (
+    (
+        "error",
+        "a byte order mark, which becomes part of the first word",
+        "remove the first three bytes",
+        lambda line: line.startswith(codecs.BOM_UTF8),
+    ),
+    ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8),
+)
+_SOURCE: tuple[_Check, ...] = (
+    (
+        "error",
+        "an empty line, which tuning scripts cannot handle",
+        "delete it here and in the references",
+        _is_empty,
+    ),
+    *_EVERY_TEXT,
+    (
+        "error",
+        "a word in brackets, at which Moses stops or crashes",
+        _ESCAPE,
+        lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
+    ),
+    (
+        "warning",
+        "markup such as <seg id=...>, which Moses does not translate",
+        _ESCAPE,
+        _MARKUP.search,
+    ),
+    (
+        "warning",
+        f"more than {_LONG} words, which take long to decode",
+        "leave such sentences out",
+        lambda line: len(words_of(line)) > _LONG,
+    ),
+)
 _BAR: _Check = (
     "error",
     "a '|', which Moses takes for the separator of factors",
     _ESCAPE,
     lambda line: b"|" in line,
 )
-_LABELLED: _Check = (
-    "error",
-    "a word in brackets, at which Moses stops or crashes",
-    _ESCAPE,
-    _has_label,
-)
-_MARKED_UP: _Check = (
-    "warning",
-    "markup such as <seg id=...>, which Moses does not translate",
-    _ESCAPE,
-    _MARKUP.search,
-)
-_TOO_LONG: _Check = (
-    "warning",
-    f"more than {_LONG} words, which take long to decode",
-    "leave such sentences out",
-    lambda line: len(words_of(line)) > _LONG,
-)
-_RETURN: _Check = (
-    "error",
-    "a carriage return at the end, which becomes part of the last word",
-    "remove it: tr -d '\\r'",
-    lambda line: line.endswith(b"\r"),
+_REFERENCE: tuple[_Check, ...] = (
+    *_EVERY_TEXT,
+    (
+        "error",
+        "a carriage return at the end, which becomes part of the last word",
+        "remove it: tr -d '\\r'",
+        lambda line: line.endswith(b"\r"),
+    ),
 )
 
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
     """Report the number of lines that fail each check, and the first of them."""
+    if not text.lines:
+        found.error(text.path, "the file is empty", "name another")
     for severity, what, remedy, fails in checks:
         rows = [number for number, line in enumerate(text.lines, 1) if fails(line)]
         if rows:
@@ -166,52 +190,27 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
             found.add(severity, place_of(text.path, rows[0]), f"{what} ({share})", remedy)
 
 
-def _check_text(
-    found: Diagnosis, text: Text, severity_of_empty: Severity, effect_of_empty: str, remedy: str
-) -> None:
-    """Check what source and references have in common."""
-    if not text.lines:
-        found.error(text.path, "the file is empty", "name another")
-        return
-    empty = f"an empty line, which {effect_of_empty}"
-    _check_lines(
-        found, text, (severity_of_empty, empty, remedy, lambda line: not line.strip(b" \t\r"))
-    )
-    if text.lines[0].startswith(b"\xef\xbb\xbf"):
-        found.error(
-            place_of(text.path, 1),
-            "a byte order mark, which becomes part of the first word",
-            "remove the first three bytes",
-        )
-    _check_lines(found, text, _FOREIGN)
-
-
 def check_source(found: Diagnosis, text: Text, *, factored: bool = False) -> None:
     """Check the text to translate."""
-    _check_text(
-        found, text, "error", "tuning scripts cannot handle", "delete it here and in the references"
-    )
+    _check_lines(found, text, *_SOURCE, *(() if factored else (_BAR,)))
     if text.lines and not text.ends_in_line_feed:
         found.error(
             place_of(text.path, len(text.lines)),
             "the last line has no line feed, and Moses does not translate it",
             "end it with a line feed",
         )
-    bars = () if factored else (_BAR,)
-    _check_lines(found, text, *bars, _LABELLED, _MARKED_UP, _TOO_LONG)
 
 
 def check_references(found: Diagnosis, source: Text, references: Sequence[Text]) -> None:
     """Check the references, and whether they match the source line by line."""
+    empty: _Check = (
+        "warning" if len(references) > 1 else "error",
+        "an empty line, which no translation can match",
+        "delete it here, in the source and in other references",
+        _is_empty,
+    )
     for text in references:
-        _check_text(
-            found,
-            text,
-            "warning" if len(references) > 1 else "error",
-            "no translation can match",
-            "delete it here, in the source and in other references",
-        )
-        _check_lines(found, text, _RETURN)
+        _check_lines(found, text, empty, *_REFERENCE)
         if source.lines and text.lines:
             _check_pairing(found, source, text)
     for one, other in itertools.combinations(references, 2):
@@ -253,34 +252,29 @@ def _check_pairing(found: Diagnosis, source: Text, reference: Text) -> None:
         found.note(source.path, f"{lines:,} sentences are few to tune on; 1,000 or more are usual")
 
 
-def _without_punctuation(word: str) -> str:
-    return word.rstrip(_PUNCTUATION)
-
-
+_PREPROCESS = "phrasescore preprocess"
 _UNSPLIT = "without the punctuation at the end"
 _BOTH = f"{_UNSPLIT}, in lower case"
 # name of a spelling -> its function, and the advice where this spelling is known
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
-    "in lower case": (str.lower, "lower-case this text: phrasescore preprocess --lowercase"),
+    "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
     "with a capital letter": (
         lambda word: word[:1].upper() + word[1:],
-        "the two differ in case: prepare both in the same way (phrasescore preprocess)",
+        f"the two differ in case: prepare both in the same way ({_PREPROCESS})",
     ),
-    "escaped": (escape, "escape this text as Moses does: phrasescore preprocess"),
+    "escaped": (escape, f"escape this text as Moses does: {_PREPROCESS}"),
     "unescaped": (
         unescape,
         "the other was made from text that is not escaped: prepare both in the same way "
-        "(phrasescore preprocess, or train it again on escaped text)",
+        f"({_PREPROCESS}, or train it again on escaped text)",
     ),
     _UNSPLIT: (
-        _without_punctuation,
-        "tokenise this text: phrasescore preprocess --language CODE",
+        lambda word: word.rstrip(_PUNCTUATION),
+        f"tokenise this text: {_PREPROCESS} --language CODE",
     ),
     _BOTH: (
-        lambda word: (
-            word if _without_punctuation(word) == word else _without_punctuation(word).lower()
-        ),
-        "tokenise and lower-case this text: phrasescore preprocess --language CODE --lowercase",
+        lambda word: word.rstrip(_PUNCTUATION).lower() if word[-1:] in _PUNCTUATION else word,
+        f"tokenise and lower-case this text: {_PREPROCESS} --language CODE --lowercase",
     ),
 }
 

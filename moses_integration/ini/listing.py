@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -21,85 +22,129 @@ Severity = Literal["error", "warning", "note"]
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
-def listing(ini: MosesIni) -> dict[str, Any]:
-    """Return features, files, other settings and problems as JSON values.
+@dataclass(frozen=True)
+class ListedFeature:
+    """One feature of an ini.
 
-    Features are in the order of n-best lists. If that order is unknown, they are in the order of
-    the file, and ``tuned`` is null. ``given`` tells whether the ini has weights of the feature.
-
-    Raises:
-        IniError: The file is old-style or has no features.
+    Args:
+        name: Its name.
+        kind: Its class.
+        weights: Its weights; Moses takes 1 for each that the ini lacks.
+        tuned: One flag for each weight; ``None`` if the features of the ini are faulty.
+        given: Whether the ini has weights of the feature.
     """
-    ini.refuse_old_style()
-    try:
-        features = FeatureLayout.from_ini(ini).features
-    except IniError:
-        features = ()
-    kinds = {line.name: line.kind for line in ini.features}
-    sizes = {feature.name: feature.components for feature in features}
-    tuned = {feature.name: list(feature.tuneable) for feature in features}
-    return {
-        "path": ini.path,
-        "features": [
-            {
-                "name": name,
-                "class": kinds[name],
-                "weights": list(ini.weights.get(name, (1.0,) * sizes.get(name, 0))),
-                "tuned": tuned.get(name),
-                "given": name in ini.weights,
-            }
-            for name in sizes or kinds
-        ],
-        "files": list(_files(ini)),
-        "settings": {
-            section: list(ini.values(section))
-            for section in ini.sections
-            if section not in _LISTED_ELSEWHERE
-        },
-        "problems": [str(problem) for _, problem in problems(ini)],
-    }
+
+    name: str
+    kind: str
+    weights: tuple[float, ...]
+    tuned: tuple[bool, ...] | None
+    given: bool
+
+    def weights_text(self) -> str:
+        """Format the weights, with brackets around weights that are not tuned."""
+        texts = list(map(format_weight, self.weights))
+        # a wrong number of weights is among the problems
+        if self.tuned is None or len(self.tuned) != len(texts):
+            return " ".join(texts)
+        flagged = zip(texts, self.tuned, strict=True)
+        shown = " ".join(text if flag else f"({text})" for text, flag in flagged)
+        return shown + ("" if self.given or not texts else "  (not given: Moses takes 1)")
 
 
-def listing_text(found: dict[str, Any]) -> str:
-    """Return the result of `listing` as text."""
-    features, is_known = found["features"], found["features"][0]["tuned"] is not None
-    title = f"{found['path']}: {counted(len(features), 'feature')}, "
-    if is_known:
-        flags = [flag for feature in features for flag in feature["tuned"]]
-        title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-    title += f"in the order of {'n-best lists' if is_known else 'the file'}"
-    rows = [(feature["name"], feature["class"], _weights(**feature)) for feature in features]
-    files = [tuple(file.values()) for file in found["files"]]
-    settings = [(section, " | ".join(values)) for section, values in found["settings"].items()]
-    parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
-    if files:
-        parts.append(_aligned([("file", "of", ""), *files]))
-    if settings:
-        parts.append(_aligned([("setting", "value"), *settings]))
-    if found["problems"]:
-        parts.append(["problems", *(f"  {problem}" for problem in found["problems"])])
-    return "\n\n".join("\n".join(lines) for lines in parts)
+@dataclass(frozen=True)
+class Listing:
+    """The content of an ini.
 
+    Args:
+        path: Its path.
+        features: In the order of n-best lists; if that is unknown, in the order of the file.
+        files: The path, the feature and the state of each file that a feature names.
+        settings: The values of all other sections.
+        problems: Everything that Moses would refuse or ignore.
+    """
 
-def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: str) -> str:
-    """Format the weights of a feature, with brackets around weights that are not tuned."""
-    # a wrong number of weights is among the problems
-    if tuned is None or len(tuned) != len(weights):
-        return " ".join(map(format_weight, weights))
-    texts = [
-        format_weight(weight) if flag else f"({format_weight(weight)})"
-        for weight, flag in zip(weights, tuned, strict=True)
-    ]
-    return " ".join(texts) + ("" if given or not texts else "  (not given: Moses takes 1)")
+    path: str
+    features: tuple[ListedFeature, ...]
+    files: tuple[tuple[str, str, str], ...]
+    settings: Mapping[str, tuple[str, ...]]
+    problems: tuple[str, ...]
 
+    @classmethod
+    def from_ini(cls, ini: MosesIni) -> Listing:
+        """List an ini.
 
-def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
-    for line, _, path in named_paths(ini):
+        Raises:
+            IniError: The file is old-style or has no features.
+        """
+        ini.refuse_old_style()
         try:
-            state = find_any_file(path, line.kind).note or "found"
-        except InputError:
-            state = "MISSING"
-        yield {"path": path, "feature": line.name, "state": state}
+            tuned = {each.name: each.tuneable for each in FeatureLayout.from_ini(ini).features}
+        except IniError:
+            tuned = {}
+        lines = {line.name: line for line in ini.features}
+        return cls(
+            ini.path,
+            tuple(
+                ListedFeature(
+                    name,
+                    lines[name].kind,
+                    ini.weights.get(name, (1.0,) * len(tuned.get(name, ()))),
+                    tuned.get(name),
+                    name in ini.weights,
+                )
+                for name in tuned or lines
+            ),
+            tuple((path, line.name, _state(line, path)) for line, _, path in named_paths(ini)),
+            {name: ini.values(name) for name in ini.sections if name not in _LISTED_ELSEWHERE},
+            tuple(str(problem) for _, problem in problems(ini)),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the listing as JSON values."""
+        return {
+            "path": self.path,
+            "features": [
+                {
+                    "name": each.name,
+                    "class": each.kind,
+                    "weights": each.weights,
+                    "tuned": each.tuned,
+                    "given": each.given,
+                }
+                for each in self.features
+            ],
+            "files": [
+                {"path": path, "feature": feature, "state": state}
+                for path, feature, state in self.files
+            ],
+            "settings": self.settings,
+            "problems": self.problems,
+        }
+
+    def __str__(self) -> str:
+        is_known = self.features[0].tuned is not None
+        title = f"{self.path}: {counted(len(self.features), 'feature')}, "
+        if is_known:
+            flags = [flag for feature in self.features for flag in feature.tuned or ()]
+            title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
+        title += f"in the order of {'n-best lists' if is_known else 'the file'}"
+        rows = [(each.name, each.kind, each.weights_text()) for each in self.features]
+        settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
+        parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
+        if self.files:
+            parts.append(_aligned([("file", "of", ""), *self.files]))
+        if settings:
+            parts.append(_aligned([("setting", "value"), *settings]))
+        if self.problems:
+            parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
+        return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _state(line: FeatureLine, path: str) -> str:
+    try:
+        return find_any_file(path, line.kind).note or "found"
+    except InputError:
+        return "MISSING"
 
 
 def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:

@@ -20,7 +20,7 @@ from moses_integration.decoder.loading.table_loading import (
     load_phrase_table,
     load_reordering_table,
 )
-from moses_integration.doctor.tables import survey_table
+from moses_integration.doctor.table_survey import survey_table
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa
 from moses_integration.language_model.automaton import score_words

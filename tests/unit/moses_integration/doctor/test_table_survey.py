@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moses_integration.doctor.findings import Diagnosis
-from moses_integration.doctor.tables import PairSample, TableWords, survey_table
+from moses_integration.doctor.table_survey import PairSample, TableWords, survey_table
 from moses_integration.doctor.texts import TextWords
 from phrasescore.table.phrase_table import phrase_tokens
 from tests.support.table_lines import read_entries
