@@ -47,7 +47,7 @@ class NewIniOptions(Options):
             click.echo(line, err=True)
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
-        for warning in (*warnings, *problems(after)):
+        for warning in (*warnings, *(problem for _, problem in problems(after))):
             click.echo(f"warning: {warning}", err=True)
 
 
@@ -142,13 +142,13 @@ def ini() -> None:
 @command("show", ShowOptions, short_help="List features, weights, files and problems.")
 def show(options: ShowOptions) -> None:
     """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
-    from moses_integration.ini.listing import listing, listing_text
+    from moses_integration.ini.listing import Listing
     from moses_integration.ini.moses_ini import MosesIni
 
-    found = listing(MosesIni.read(options.ini))
+    found = Listing.from_ini(MosesIni.read(options.ini))
     if not options.as_json:
-        click.echo(listing_text(found))
-    options.show(found)
+        click.echo(str(found))
+    options.show(found.to_json())
 
 
 @command("add-column", AddColumnOptions, short_help="Make it use a table with more scores.")

@@ -1,11 +1,14 @@
-"""Faults of a moses.ini itself: sections, features, weights, paths."""
+"""Checks of a moses.ini itself, and of the language models and phrase models beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
-from moses_integration.doctor.findings import Finding, Place, Severity
-from moses_integration.ini.edits import START_WEIGHT
+from moses_integration.doctor.findings import Diagnosis, place_of
+from moses_integration.doctor.texts import Knows, TextWords
+from moses_integration.ini.edits import START_WEIGHT, neural_options, own_features
 from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
     OWN_KINDS,
@@ -13,176 +16,278 @@ from moses_integration.ini.feature_kinds import (
     TEXT_TABLE_KINDS,
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
-from moses_integration.ini.listing import file_problems, name_problems, section_problem
+from moses_integration.ini.listing import Severity, problems
 from moses_integration.ini.model_files import (
     find_binary_file,
     find_model_file,
-    path_keys,
+    named_paths,
     relative_paths,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
-from moses_integration.ini.parameters import SHORT_NAMES
+from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
+from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import whole_number
 
 # a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
-_LANGUAGE_MODELS = LANGUAGE_MODEL_KINDS | OWN_KINDS
+# the highest order that Moses supports unless it is compiled with --max-kenlm-order
+_USUAL_MAX_ORDER = 6
+# classes of features that a system wants, severity without them, their name, the effect
+_WANTED: tuple[tuple[Collection[str], Severity, str, str], ...] = (
+    (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
+    (
+        LANGUAGE_MODEL_KINDS | OWN_KINDS,
+        "warning",
+        "language model",
+        "word order is left to chance",
+    ),
+    ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
+    ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
+)
 
 
-def ini_findings(ini: MosesIni) -> Iterator[Finding]:
+def check_ini(found: Diagnosis, ini: MosesIni) -> None:
     """Check everything in the ini, but not the content of the files that it names."""
-    yield from _section_findings(ini)
-    try:
-        layout = FeatureLayout.from_ini(ini)
-    except IniError as error:
-        yield Finding.from_error(error, ini.path)
-    else:
-        yield from _weight_findings(ini, layout)
+    for severity, problem in problems(ini):
+        found.add_error(problem, ini.path, severity)
+    with contextlib.suppress(IniError):  # a problem, and reported as such
+        _check_weights(found, ini)
+    limit = ini.values("distortion-limit")
+    if not limit or limit[0].startswith("-"):
+        found.warning(
+            ini.path,
+            "no distortion limit, so phrases may move any distance: slow, and usually worse",
+            "write a section [distortion-limit] with the value 6",
+        )
+    tables = [line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
+    for value in ini.values("mapping"):
+        words = value.split(" ")
+        known = words[-1] in tables or whole_number(words[-1], len(tables) - 1) is not None
+        if "T" in words and not known:
+            found.error(
+                ini.path,
+                f"[mapping] uses the phrase table {words[-1]}, but there are {len(tables)} "
+                "(from 0)",
+                "correct [mapping], or delete it where there is one table",
+            )
     if relative := [path for _, path in relative_paths(ini)]:
-        yield Place(ini.path).warning(
+        found.warning(
+            ini.path,
             "relative paths, which only work in the current directory, and mert-moses.pl changes "
             f"to another one: {', '.join(relative)}",
             f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
         )
-    for line in ini.features:
-        yield from _feature_findings(ini, line)
-    yield from _missing_features(ini)
-
-
-def _section_findings(ini: MosesIni) -> Iterator[Finding]:
-    for name, number in ini.unknown_sections:
-        severity: Severity = "warning" if name in SHORT_NAMES else "error"
-        yield Finding.from_error(section_problem(ini, name, number), ini.path, severity)
-    limit = ini.values("distortion-limit")
-    if not limit or limit[0].startswith("-"):
-        yield Place(ini.path).warning(
-            "no distortion limit, so phrases may move any distance: slow, and usually worse",
-            "write a section [distortion-limit] with the value 6",
-        )
-    yield from _mapping_findings(ini)
-
-
-def _mapping_findings(ini: MosesIni) -> Iterator[Finding]:
-    names = [line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
-    for value in ini.values("mapping"):
-        words = value.split(" ")
-        number = words[-1]
-        named = number in names or whole_number(number, len(names) - 1) is not None
-        if "T" in words and not named:
-            yield Place(ini.path).error(
-                f"[mapping] uses the phrase table {number}, but there are {len(names)} (from 0)",
-                "correct [mapping], or delete it where there is one table",
+    _check_files(found, ini)
+    kinds = {line.kind for line in ini.features}
+    for wanted, severity, name, effect in _WANTED:
+        if kinds.isdisjoint(wanted):
+            found.add(
+                severity,
+                ini.path,
+                f"no {name}: {effect}",
+                "add its line to [feature], and its weight to [weight]",
             )
 
 
-def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
-    try:
-        weights = layout.read_weights(ini)
-    except IniError as error:
-        yield Finding.from_error(error, ini.path)
-        return
-    tuneable = [feature.name for feature in layout.features if any(feature.tuneable)]
-    tuned = {name: values for name in tuneable if (values := weights[name])}
+def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
+    layout = FeatureLayout.from_ini(ini)
+    weights = layout.read_weights(ini)
+    tuned = {each.name: weights[each.name] for each in layout.features if any(each.tuneable)}
     sizes = sorted(abs(value) for values in tuned.values() for value in values)
     if not any(sizes):
-        yield Place(ini.path).error(
+        found.error(
+            ini.path,
             "all weights are zero, so all translations score the same",
             "an earlier tuning failed, perhaps with BLEU 0; start from the weights of training",
         )
         return
     for name, values in tuned.items():
-        place = Place(ini.path, ini.weight_line(name))
+        place = place_of(ini.path, ini.weight_line(name))
         if name not in ini.weights:
-            yield place.warning(
+            found.warning(
+                place,
                 f"no weights for {name}, so Moses takes 1 for each",
                 f"write a line '{name}= ...' into [weight]",
             )
         elif not any(values):
-            yield place.warning(
+            found.warning(
+                place,
                 f"the weights of {name} are all zero, so the feature has no effect",
                 "tune them, or give a start weight such as 0.2",
             )
-    yield from _start_weight_findings(ini, tuned)
+        if has_tuned_weights(ini) and _has_start_weight(ini.feature(name).kind, values):
+            found.warning(
+                place,
+                f"the last weight of {name} is {format_weight(values[-1])}, a start weight, while "
+                "other weights are tuned",
+                "tune all weights together: phrasescore tune",
+            )
     if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
-        yield Place(ini.path).error(
+        found.error(
+            ini.path,
             f"one weight is {format_weight(sizes[-1])} and no other more than "
             f"{format_weight(sizes[-2])}: MERT has diverged, as it may with a constant feature",
             "start from the weights of training, and freeze or leave out constant features",
         )
 
 
-def _start_weight_findings(
-    ini: MosesIni, weights: Mapping[str, tuple[float, ...]]
-) -> Iterator[Finding]:
-    """Report a new last score or neural language model whose weight was never tuned."""
-    if not has_tuned_weights(ini):
-        return
-    kinds = {line.name: line.kind for line in ini.features}
-    for name, values in weights.items():
-        added = kinds.get(name) in OWN_KINDS or (
-            kinds.get(name) in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1
-        )
-        if added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1):
-            yield Place(ini.path, ini.weight_line(name)).warning(
-                f"the last weight of {name} is {format_weight(values[-1])}, a start weight, while "
-                "other weights are tuned",
-                "tune all weights together: phrasescore tune",
-            )
+def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
+    """Return whether a new last score or neural language model was probably never tuned."""
+    added = kind in OWN_KINDS or (kind in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1)
+    # a single weight of 0 is reported as a feature without effect
+    return added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1)
 
 
-def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
-    for problem in name_problems(ini, line):
-        yield Finding.from_error(problem, ini.path)
-    # model folders and binary tables are checked by `models` and `tables`
-    if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
-        return
-    for key in path_keys(line):
-        if find_binary_file(line.options[key], line.kind) is None:
-            yield from _file_findings(ini, line, line.options[key])
-
-
-def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Finding]:
-    place = Place(ini.path, line.line)
-    for problem in file_problems(ini, line, path):
-        yield Finding.from_error(problem, ini.path)
-    try:
-        file = find_model_file(path)
-    except InputError:
-        return
-    if is_stream(file.path):
-        yield place.error(
-            f"{path} is a pipe or a device, where {line.kind} needs a file",
-            "write the data to a file, and name that file",
-        )
-    if file.path.is_dir():
-        yield place.error(
-            f"{path} is a folder, where {line.kind} needs a file",
-            "probing and on-disk tables are for the classes ProbingPT and PhraseDictionaryOnDisk",
-        )
-
-
-def _missing_features(ini: MosesIni) -> Iterator[Finding]:
-    kinds = {line.kind for line in ini.features}
-    wanted: tuple[tuple[Collection[str], Severity, str, str], ...] = (
-        (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
-        (_LANGUAGE_MODELS, "warning", "language model", "word order is left to chance"),
-        ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
-        ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
-    )
-    for kind, severity, name, effect in wanted:
-        if kinds.isdisjoint(kind):
-            yield Place(ini.path).finding(
-                severity,
-                f"no {name}: {effect}",
-                "add its line to [feature], and its weight to [weight]",
-            )
+def _check_files(found: Diagnosis, ini: MosesIni) -> None:
+    """Check that features which read a file do not name a folder, a pipe, or the same file."""
     owners: dict[str, str] = {}
+    for line, key, path in named_paths(ini):
+        place = place_of(ini.path, line.line)
+        if key == "path" and owners.setdefault(path, line.name) != line.name:
+            found.warning(
+                ini.path, f"{owners[path]} and {line.name} read the same file {path}", "name two"
+            )
+        # other checks open model folders and binary tables
+        folder = line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS
+        if folder or find_binary_file(path, line.kind) is not None:
+            continue
+        with contextlib.suppress(InputError):  # reported with the ini
+            file = find_model_file(path).path
+            if is_stream(file):
+                found.error(
+                    place,
+                    f"{path} is a pipe or a device, where {line.kind} needs a file",
+                    "write the data to a file, and name that file",
+                )
+            if file.is_dir():
+                found.error(
+                    place,
+                    f"{path} is a folder, where {line.kind} needs a file",
+                    "probing and on-disk tables are for the classes ProbingPT and "
+                    "PhraseDictionaryOnDisk",
+                )
+
+
+def check_language_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
+    """Read every n-gram model of an ini whose format is known, and look the words up in it."""
     for line in ini.features:
         path = line.options.get("path", "")
-        owner = owners.setdefault(path, line.name)
-        if path and owner != line.name:
-            yield Place(ini.path).warning(
-                f"{owner} and {line.name} read the same file {path}", "name two"
+        if line.kind == "KENLM" and Path(path).is_file():
+            with found.collecting(path):
+                _check_ngrams(found, ini, line, path, references)
+
+
+def _check_ngrams(
+    found: Diagnosis, ini: MosesIni, line: FeatureLine, path: str, references: list[TextWords]
+) -> None:
+    what = f"reading {Path(path).name}"
+    with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
+        # opening a binary checks it already, and decoding its n-grams may take minutes
+        for block in () if is_kenlm_binary(path) else model.blocks():
+            progress.advance(len(block.log10))
+    order, stated = len(model.counts), line.options.get("order")
+    if stated is not None and stated != str(order):
+        found.warning(
+            place_of(ini.path, line.line),
+            f"order={stated}, but the model has order {order}; Moses uses the model's",
+            "check that this is the right model",
+        )
+    if order > _USUAL_MAX_ORDER:
+        found.warning(
+            path,
+            f"a model of order {order}; a usual build of Moses reads up to order "
+            f"{_USUAL_MAX_ORDER}",
+            f"build Moses with --max-kenlm-order={order}",
+        )
+    if not model.has_unknown:
+        found.warning(
+            path,
+            "the model has no <unk>, so an unknown word costs ln p = -230",
+            "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
+        )
+
+    def knows(word: bytes) -> bool:
+        return model.words.id_of(word) is not None
+
+    for word in (b"<s>", b"</s>"):
+        if not knows(word):
+            found.error(
+                path,
+                f"the model has no {word.decode()}, so it was not estimated from sentences",
+                "estimate it from text with one sentence per line",
             )
+    _check_words(found, references, knows, f"the language model {line.name}")
+
+
+def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, owner: str) -> None:
+    for words in texts:
+        words.check(found, knows, owner)
+
+
+def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
+    """Open every neural language model of an ini, and look the words up in it."""
+    for line in own_features(ini):
+        place = place_of(ini.path, line.line)
+        if "path" not in line.options:
+            found.error(place, f"{line.name} names no model", "write path=FOLDER into its line")
+            continue
+        normalised = True
+        with found.collecting(place):
+            normalised, _ = neural_options(line)
+        with found.collecting(place):
+            _check_neural_model(found, ini, line, normalised, references)
+
+
+def _check_neural_model(
+    found: Diagnosis, ini: MosesIni, line: FeatureLine, normalised: bool, texts: list[TextWords]
+) -> None:
+    # imported here, because it loads the compiled code of the decoder
+    from moses_integration.language_model.neural import (
+        is_self_normalised,
+        read_feed_forward_lm,
+        table_words,
+    )
+
+    place = place_of(ini.path, line.line)
+    stored = read_feed_forward_lm(line.options["path"])
+    if not normalised and not is_self_normalised(stored):
+        found.error(
+            place,
+            f"normalised=false, but the model of {line.name} was not trained with "
+            "--self-normalise, so its scores without ln Z are not probabilities",
+            "delete normalised=false, or train the model again with --self-normalise",
+        )
+    if normalised and is_self_normalised(stored):
+        found.note(
+            place,
+            f"{line.name} computes ln Z, though its model was trained with --self-normalise and "
+            "does not need it; decoding is several times faster without",
+            "write normalised=false into its line",
+        )
+    for words in table_words(ini, stored):
+        if words.problem:
+            severity: Severity = "error" if words.is_of_the_source else "warning"
+            found.add(severity, stored.path, words.problem, words.remedy)
+    known = set(stored.target_vocabulary.words[2:])
+    _check_words(found, texts, known.__contains__, f"the language model {line.name}")
+
+
+def check_phrase_models(
+    found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
+) -> None:
+    """Open and check every model folder, and look the words up in its shortlists."""
+    from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import kind_named
+
+    for folder in folders:
+        with found.collecting(folder):
+            model = load_model(folder)
+            read, predicted = model.source_vocabulary, model.target_vocabulary
+            if model.direction == "target-source":
+                read, predicted = predicted, read
+            owner = f"the model {folder}"
+            if kind_named(model.model.settings.kind).reads_source:
+                _check_words(found, [source], set(read.words[2:]).__contains__, owner)
+            _check_words(found, references, set(predicted.words[2:]).__contains__, owner)

@@ -1,17 +1,18 @@
-"""Findings of the check: severity, fault, place and remedy; reports as text and as JSON."""
+"""Findings about a system, collected while the checks go on, and printed as text or JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partialmethod
-from typing import Literal
+from typing import get_args
 
-from phrasescore.errors import PhrasescoreError, counted
+from moses_integration.ini.listing import Severity
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, counted
 
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 _WIDTH = 100
 _INDENT = "    "
 
@@ -33,54 +34,55 @@ class Finding:
     where: str
     remedy: str = ""
 
-    @classmethod
-    def from_error(
-        cls, error: PhrasescoreError, where: object, severity: Severity = "error"
-    ) -> Finding:
-        """Turn an error into a finding at the error's own place, or else at ``where``."""
-        if error.path is not None:
-            where = Place(error.path, error.line)
-        return cls(severity, error.problem, str(where), error.remedy or "")
-
-
-@dataclass(frozen=True)
-class Place:
-    """The subject of findings: a file, or one of its lines."""
-
-    path: object
-    line: int | None = None
-
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}" if self.line is not None else str(self.path)
-
-    def finding(self, severity: Severity, what: str, remedy: str = "") -> Finding:
-        """Return a finding about this place."""
-        return Finding(severity, what, str(self), remedy)
-
-    error = partialmethod(finding, "error")
-    warning = partialmethod(finding, "warning")
-    note = partialmethod(finding, "note")
+        lines = _wrapped(f"{self.where}: {self.what}", "  ")
+        if self.remedy:
+            lines += _wrapped(f"-> {self.remedy}", _INDENT)
+        return "\n".join(lines)
 
 
-@dataclass(frozen=True)
 class Diagnosis:
-    """All findings about a system, the worst first.
+    """All findings about a system.
 
-    Args:
-        findings: In the order of their severity, otherwise as they were found.
+    Checks report here and go on, where a command would stop at the first error.
     """
 
-    findings: tuple[Finding, ...]
+    def __init__(self) -> None:
+        self._found: dict[Finding, None] = {}  # like a set, but in the order of discovery
 
-    @classmethod
-    def from_findings(cls, findings: Iterable[Finding]) -> Diagnosis:
-        """Sort findings by severity; the same finding appears once."""
-        distinct = list(dict.fromkeys(findings))
-        return cls(tuple(sorted(distinct, key=lambda each: SEVERITIES.index(each.severity))))
+    def add(self, severity: Severity, where: object, what: str, remedy: str = "") -> None:
+        """Add a finding; the same finding counts once."""
+        self._found[Finding(severity, what, str(where), remedy)] = None
+
+    error = partialmethod(add, "error")
+    warning = partialmethod(add, "warning")
+    note = partialmethod(add, "note")
+
+    def add_error(
+        self, error: PhrasescoreError, where: object, severity: Severity = "error"
+    ) -> None:
+        """Add the error of a reader, at its own place or else at ``where``."""
+        place = where if error.path is None else place_of(error.path, error.line)
+        self.add(severity, place, error.problem, error.remedy or "")
+
+    @contextlib.contextmanager
+    def collecting(self, where: object) -> Iterator[None]:
+        """Turn an error that ends the block into a finding."""
+        try:
+            yield
+        except InterruptedWorkError:
+            raise
+        except PhrasescoreError as error:
+            self.add_error(error, where)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings, worst first, otherwise in the order of discovery."""
+        return tuple(sorted(self._found, key=lambda each: SEVERITIES.index(each.severity)))
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of this severity."""
-        return sum(finding.severity == severity for finding in self.findings)
+        return sum(finding.severity == severity for finding in self._found)
 
     def is_healthy(self, *, strict: bool = False) -> bool:
         """Return whether there is no error (and no warning either, if strict)."""
@@ -89,19 +91,16 @@ class Diagnosis:
     def __str__(self) -> str:
         parts = []
         for severity in SEVERITIES:
-            found = [each for each in self.findings if each.severity == severity]
+            found = [str(each) for each in self._found if each.severity == severity]
             if found:
-                parts.append("\n".join([f"{severity}s", *map(_shown, found)]))
-        return "\n\n".join([*parts, self._closing_line()])
-
-    def _closing_line(self) -> str:
-        counts = [counted(self.count(severity), severity) for severity in SEVERITIES]
-        total = f"{', '.join(counts[:2])} and {counts[2]}"
+                parts.append("\n".join([f"{severity}s", *found]))
+        errors, warnings, notes = (counted(self.count(each), each) for each in SEVERITIES)
+        advice = "this system can be tuned"
         if self.count("error"):
-            return f"{total}: repair the errors before tuning."
-        if self.count("warning"):
-            return f"{total}: this system can be tuned; read the warnings first."
-        return f"{total}: this system can be tuned."
+            advice = "repair the errors before tuning"
+        elif self.count("warning"):
+            advice += "; read the warnings first"
+        return "\n\n".join([*parts, f"{errors}, {warnings} and {notes}: {advice}."])
 
     def to_json(self) -> dict[str, object]:
         """Return counts and findings as JSON values."""
@@ -113,11 +112,9 @@ class Diagnosis:
         }
 
 
-def _shown(finding: Finding) -> str:
-    lines = _wrapped(f"{finding.where}: {finding.what}", "  ")
-    if finding.remedy:
-        lines += _wrapped(f"-> {finding.remedy}", _INDENT)
-    return "\n".join(lines)
+def place_of(path: object, line: int | None = None) -> str:
+    """Name a file, or one of its lines."""
+    return str(path) if line is None else f"{path}:{line}"
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -1,66 +1,100 @@
-"""A survey of a whole phrase table or reordering table, which goes on after bad lines."""
+"""A survey of a whole phrase table or reordering table, which goes on after bad lines.
+
+Lines are read and checked as every command does it (`read_blocks`); the errors of bad lines are
+counted. The survey also looks for good lines that Moses misreads or uses badly.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.doctor.words import TableWords
+from moses_integration.doctor.findings import Diagnosis
+from moses_integration.doctor.texts import TextWords, check_language
 from moses_integration.tables.score_survey import ScoreSurvey
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, TokenSpans, read_blocks
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
+    CLOSE,
     DASH,
     LINE_FEED,
+    OPEN,
     Bytes,
     column_after,
     find_byte,
-    is_bracketed,
     parse_integer,
     token_begin,
     token_end,
 )
 from phrasescore.table.phrase_table import GAP, PIPES, TableFormat, phrase_tokens
-from phrasescore.table.scanning import (
-    SCORES_END,
-    SOURCE,
-    SOURCE_END,
-    TARGET,
-    TARGET_END,
-    compare_phrases,
-)
+from phrasescore.table.scanning import SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
+from phrasescore.words.word_table import WordTable
 
-# flags of a line
-SOURCE_BAR, SOURCE_LABEL, TARGET_BAR, TARGET_LABEL = 1, 2, 4, 8
-NO_ALIGNMENT, BAD_ALIGNMENT = 16, 32
-UNSORTED, REPEATED = 64, 128
 _MAX_SAMPLED_PAIRS = 1 << 22
+_NO_ALIGNMENT, _BAD_ALIGNMENT = 1, 2
 # parts of an error that differ between lines with the same fault
 _PARTICULARS = re.compile(r"\(.*?\)|'.*?'|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
-@dataclass
-class Fault:
-    """Lines that Moses refuses or misreads in the same way.
+class TableWords:
+    """The words of the development set that a phrase table has, collected while it is read.
 
     Args:
-        error: The error of the first line.
-        count: The number of lines.
+        source: Words of the text to translate.
+        target: Words of its references.
     """
 
-    error: PhraseTableError
-    count: int = 0
+    def __init__(self, source: TextWords, target: TextWords) -> None:
+        self._texts = source, target
+        self._tables = [WordTable(text.with_spellings()) for text in self._texts]
+        self._found = [np.zeros(len(table), np.bool_) for table in self._tables]
+
+    def add(self, source: TokenSpans, target: TokenSpans) -> None:
+        """Look up the tokens of both sides of some lines."""
+        # only a phrase of a single word can translate this word in any context
+        alone = source.offsets[:-1][np.diff(source.offsets) == 1]
+        for tokens, rows, table, found in zip(
+            (source, target), (alone, slice(None)), self._tables, self._found, strict=True
+        ):
+            numbers = table.find_spans(tokens.data, tokens.begins[rows], tokens.ends[rows])
+            found[numbers[numbers >= 0]] = True
+
+    @property
+    def known(self) -> tuple[set[bytes], set[bytes]]:
+        """The source words with a phrase pair of their own, and the words of target phrases."""
+        source, target = (
+            {table.word(number) for number in np.flatnonzero(found).tolist()}
+            for table, found in zip(self._tables, self._found, strict=True)
+        )
+        return source, target
+
+    def check(self, found: Diagnosis, table: str) -> None:
+        """Report how many words of both texts the table knows."""
+        (source, target), (sources, targets) = self._texts, self.known
+        check_language(found, source, sources.__contains__, table)
+        source.check(
+            found,
+            sources.__contains__,
+            "the phrase table",
+            "Moses copies such words as they are",
+        )
+        target.check(
+            found,
+            targets.__contains__,
+            "the target side of the phrase table",
+            "no translation has them",
+        )
 
 
 class PairSample:
@@ -74,15 +108,14 @@ class PairSample:
 
     def __init__(self, max_pairs: int = _MAX_SAMPLED_PAIRS) -> None:
         self._max_pairs = max_pairs
-        self._parts: list[NDArray[np.uint64]] = []
+        self._parts = [np.zeros(0, np.uint64)]
         self._kept = 0
         self.shift = 0
 
     def add(self, digests: NDArray[np.uint64]) -> None:
         """Add the digests of some pairs."""
-        part = _divisible(digests, self.shift)
-        self._parts.append(part)
-        self._kept += len(part)
+        self._parts.append(_divisible(digests, self.shift))
+        self._kept += len(self._parts[-1])
         while self._kept > self._max_pairs:
             self.shift += 1
             self._parts = [_divisible(np.concatenate(self._parts), self.shift)]
@@ -92,102 +125,123 @@ class PairSample:
         """Return the number of pairs compared, and how many of them the other table lacks."""
         # the coarser sample is contained in the finer one
         shift = max(self.shift, other.shift)
-        mine, theirs = self._digests(shift), other._digests(shift)
+        mine, theirs = (
+            np.unique(_divisible(np.concatenate(each._parts), shift)) for each in (self, other)
+        )
         return len(mine), int((~np.isin(mine, theirs)).sum())
-
-    def _digests(self, shift: int) -> NDArray[np.uint64]:
-        parts = self._parts or [np.zeros(0, np.uint64)]
-        return np.unique(_divisible(np.concatenate(parts), shift))
 
 
 def _divisible(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
     return digests[digests & np.uint64((1 << shift) - 1) == 0]
 
 
-@dataclass
 class TableSurvey:
     """The facts about a whole table.
 
-    Attributes:
+    Args:
         path: The file.
+        words: Looks up the words of the development set in the good lines.
+
+    Attributes:
         format: The format of its first lines; ``None`` if it is not a table.
         lines: The number of lines.
-        faults: Bad lines by kind.
-        odd: For each flag, the number of lines that have it, and the number of the first one.
+        faults: For each kind of bad line, the error of the first one and the number of lines.
+        odd: For each kind of odd line, the number of lines and the number of the first one.
         scores: Counts of odd scores.
-        constant: For each score that is the same in every line, its text; ``None`` for others.
         pairs: A sample of the phrase pairs.
         ends_in_line_feed: Whether the last line is terminated.
         broken: The error that stopped the reading before the end, if any.
     """
 
-    path: str
-    format: TableFormat | None = None
-    lines: int = 0
-    faults: dict[str, Fault] = field(default_factory=dict)
-    odd: dict[int, tuple[int, int]] = field(default_factory=dict)
-    scores: ScoreSurvey = field(default_factory=lambda: ScoreSurvey(0))
-    constant: tuple[bytes | None, ...] = ()
-    pairs: PairSample = field(default_factory=PairSample)
-    ends_in_line_feed: bool = True
-    broken: InputError | None = None
-    _first_scores: NDArray[np.float64] | None = None
-    _last_line: bytes = b""
-    _last_pair: tuple[bytes, bytes] = (b"", b"")
+    def __init__(self, path: str | Path, words: TableWords | None = None) -> None:
+        self.path = str(path)
+        self.format: TableFormat | None = None
+        self.lines = 0
+        self.faults: dict[str, tuple[PhraseTableError, int]] = {}
+        self.odd: dict[str, tuple[int, int]] = {}
+        self.scores = ScoreSurvey(0)
+        self.pairs = PairSample()
+        self.ends_in_line_feed = True
+        self.broken: InputError | None = None
+        self._words = words
+        # of the last line so far: its text; if it was good, its number and the digest of its pair
+        self._last_line = b""
+        self._last_good = np.array([-1], np.int64)
+        self._last_digest = np.zeros(1, np.uint64)
 
     def add_fault(self, error: PhraseTableError) -> None:
         """Count a bad line with the others of its kind."""
         kind = _PARTICULARS.sub("#", error.problem)
-        self.faults.setdefault(kind, Fault(error)).count += 1
+        first, count = self.faults.get(kind, (error, 0))
+        self.faults[kind] = first, count + 1
 
-    def add(self, block: TableBlock, words: TableWords | None = None) -> None:
-        """Survey the next lines; the spans of bad lines are all 0.
-
-        Args:
-            block: The lines.
-            words: Receives the good lines, too.
-        """
+    def add(self, block: TableBlock) -> None:
+        """Survey the next lines; the spans of bad lines are all 0."""
         if self.format is None:
             self.format = block.format
             self.scores = ScoreSurvey(block.format.scores)
-        good = block.spans[:, SOURCE_END] > block.spans[:, SOURCE]
-        self._add_lines(block, good)
-        pairs = block if good.all() else dataclasses.replace(block, spans=block.spans[good])
-        if len(pairs):
-            self.scores.add(pairs)
-            self._find_constants(pairs)
-            if words is not None:
-                words.add(pairs)
+        lines = block.text.removesuffix(b"\n").split(b"\n")
+        unsorted = list(map(operator.gt, [self._last_line, *lines[:-1]], lines))
+        self._count_odd("unsorted", block.first_line + np.flatnonzero(unsorted))
+        self._last_line = lines[-1]
+        self.ends_in_line_feed = block.text.endswith(b"\n")
         self.lines += len(block)
+        rows = np.flatnonzero(block.spans[:, SOURCE_END] > block.spans[:, SOURCE])
+        if len(rows):
+            good = block
+            if len(rows) < len(block):
+                good = dataclasses.replace(block, spans=block.spans[rows])
+            self._add_pairs(good, block.first_line + rows)
 
-    def _add_lines(self, block: TableBlock, good: NDArray[np.bool_]) -> None:
-        text = block.text
-        flags, digests = np.zeros(len(block), np.uint8), np.empty(len(block), np.uint64)
-        scan_lines(block.data, block.spans, block.format.hierarchical, flags, digests)
-        # scan_lines compares lines within a block; compare the first with the block before here
-        if self._last_line > text.partition(b"\n")[0]:
-            flags[0] |= UNSORTED
-        if _pair(block, 0) == self._last_pair != (b"", b""):
-            flags[0] |= REPEATED
-        self._last_line = text[text.rfind(b"\n", 0, -1) + 1 :].removesuffix(b"\n")
-        self._last_pair = _pair(block, -1)
-        for flag in (1 << bit for bit in range(8)):
-            rows = np.flatnonzero(flags & flag)
-            if len(rows):
-                count, first = self.odd.get(flag, (0, block.first_line + int(rows[0])))
-                self.odd[flag] = (count + len(rows), first)
-        self.pairs.add(digests[good])
-        self.ends_in_line_feed = text.endswith(b"\n")
+    def _add_pairs(self, pairs: TableBlock, numbers: NDArray[np.int64]) -> None:
+        """Survey good lines, given with their numbers."""
+        self.scores.add(pairs)
+        rules = pairs.format.hierarchical
+        sides = [
+            TokenSpans.find(
+                pairs.data, pairs.spans[:, side], pairs.spans[:, side + 1], hierarchical=rules
+            )[0]
+            for side in (SOURCE, TARGET)
+        ]
+        if self._words is not None:
+            self._words.add(*sides)
+        digests = np.empty(len(pairs), np.uint64)
+        alignments = np.empty(len(pairs), np.int8)
+        lengths = np.stack([np.diff(side.offsets) for side in sides], 1)
+        scan_pairs(pairs.data, pairs.spans, lengths, digests, alignments)
+        if not rules:  # in rules, brackets and links are something else
+            self._find_odd_tokens(pairs, sides, numbers)
+            self._count_odd("no alignment", numbers[alignments == _NO_ALIGNMENT])
+            self._count_odd("bad alignment", numbers[alignments == _BAD_ALIGNMENT])
+        before = np.concatenate([self._last_digest, digests[:-1]])
+        follows = np.diff(numbers, prepend=self._last_good) == 1
+        self._count_odd("repeated", numbers[(digests == before) & follows])
+        self._last_good, self._last_digest = numbers[-1:], digests[-1:]
+        self.pairs.add(digests)
 
-    def _find_constants(self, pairs: TableBlock) -> None:
-        values = pairs.score_values
-        if self._first_scores is None:
-            self._first_scores = values[0]
-            self.constant = tuple(re.findall(rb"[^ \t\r]+", pairs.entry(0).scores))
-        same = (values == self._first_scores).all(axis=0)
-        self.constant = tuple(
-            text if is_same else None for text, is_same in zip(self.constant, same, strict=True)
-        )
+    def _find_odd_tokens(
+        self, pairs: TableBlock, sides: Sequence[TokenSpans], numbers: NDArray[np.int64]
+    ) -> None:
+        """Find bars and bracketed tokens, in which Moses sees factors and labels of rules."""
+        data = pairs.data
+        bars = np.flatnonzero(data == BAR)
+        for name, column, tokens in zip(("source", "target"), (SOURCE, TARGET), sides, strict=True):
+            begins, ends = (np.searchsorted(bars, pairs.spans[:, column + i]) for i in (0, 1))
+            self._count_odd(f"{name} bar", numbers[ends > begins])
+            # a bar behind a token is part of the word, whose first factor the token is
+            bracketed = (
+                (data[tokens.begins] == OPEN)
+                & (data[tokens.ends - 1] == CLOSE)
+                & (tokens.ends - tokens.begins > 1)
+                & (data[tokens.ends] != BAR)
+            )
+            per_line = np.diff(np.searchsorted(np.flatnonzero(bracketed), tokens.offsets))
+            self._count_odd(f"{name} label", numbers[per_line > 0])
+
+    def _count_odd(self, kind: str, numbers: NDArray[np.int64]) -> None:
+        if len(numbers):
+            count, first = self.odd.get(kind, (0, int(numbers[0])))
+            self.odd[kind] = (count + len(numbers), first)
 
 
 def survey_table(
@@ -200,7 +254,7 @@ def survey_table(
 
     Args:
         path: Plain or gzip.
-        words: Receives the good lines, to collect the words of the development set.
+        words: Looks up the words of the development set.
         scores: The number of scores of a reordering table; ``None`` reads a phrase table, whose
             first lines tell.
         lines_per_block: The number of lines to hold at a time.
@@ -211,13 +265,13 @@ def survey_table(
             raise PhraseTableError("the file is empty", path=path)
         return _format(head, path) if scores is None else TableFormat(scores, hierarchical=False)
 
-    survey = TableSurvey(str(path))
+    survey = TableSurvey(path, words)
     with Progress(f"reading {Path(path).name}", unit="lines") as progress:
         try:
             for block in read_blocks(
                 path, lines_per_block, format_of=format_of, on_fault=survey.add_fault
             ):
-                survey.add(block, words)
+                survey.add(block)
                 progress.advance(len(block))
         except InputError as error:
             survey.broken = error
@@ -237,95 +291,43 @@ def _format(head: Sequence[bytes], path: str | Path) -> TableFormat:
     raise PhraseTableError("no line has scores, so this is not a phrase table", path=path)
 
 
-def _pair(block: TableBlock, row: int) -> tuple[bytes, bytes]:
-    span = block.spans[row]
-    return block.text[span[SOURCE] : span[SOURCE_END]], block.text[span[TARGET] : span[TARGET_END]]
-
-
 @compiled
-def scan_lines(
+def scan_pairs(
     data: Bytes,
     spans: NDArray[np.int64],
-    hierarchical: bool,
-    flags: NDArray[np.uint8],
+    lengths: NDArray[np.int64],
     digests: NDArray[np.uint64],
+    alignments: NDArray[np.int8],
 ) -> None:
-    """Set the flags of each line, and digest its pair.
+    """Digest the phrase pairs of good lines, and check their alignment columns.
 
     Args:
         data: uint8, whole lines and then the gap token.
-        spans: (lines, 6) from ``find_columns``; all 0 for a bad line.
-        hierarchical: Whether the lines are rules, in which brackets and links are normal.
-        flags: (lines,) filled with the sums of the flags above.
-        digests: (lines,) filled for good lines.
+        spans: (lines, 6) from ``find_columns``.
+        lengths: (lines, 2), the tokens of source and target.
+        digests: (lines,) filled.
+        alignments: (lines,) filled with 0, ``_NO_ALIGNMENT`` or ``_BAD_ALIGNMENT``.
     """
-    data, spans, flags, digests = borrowed((data, spans, flags, digests))
+    data, spans, lengths, digests, alignments = borrowed(
+        (data, spans, lengths, digests, alignments)
+    )
     text_end = len(data) - len(GAP)
-    begin, before, before_end = 0, -1, -1
     for line in range(len(spans)):
-        end = find_byte(data, begin, text_end, LINE_FEED)
-        row, found = spans[line], 0
-        if before >= 0 and _compare(data, before, before_end, begin, end) > 0:
-            found |= UNSORTED
-        if row[SOURCE_END] > row[SOURCE]:
-            if not hierarchical:
-                sources, source_flags = _phrase(data, row[SOURCE], row[SOURCE_END])
-                targets, target_flags = _phrase(data, row[TARGET], row[TARGET_END])
-                found |= source_flags * SOURCE_BAR | target_flags * TARGET_BAR
-                first, last = column_after(data, row[SCORES_END], end, 1)
-                found |= _links(data, first, last, sources, targets)
-            last = spans[line - 1]
-            if line and (
-                compare_phrases(data, last, data, row, SOURCE) == 0
-                and compare_phrases(data, last, data, row, TARGET) == 0
-            ):
-                found |= REPEATED
-            # a line feed ends each phrase, so that different pairs digest different bytes
-            digest = hash_bytes(data, row[SOURCE], row[SOURCE_END], HASH_START)
-            digest = hash_byte(digest, LINE_FEED)
-            digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
-            digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
-        flags[line] = found
-        before, before_end, begin = begin, end, end + 1
-
-
-@compiled
-def _phrase(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Count the tokens of a trimmed phrase, and flag bars (1) and bracketed tokens (2) in it."""
-    count = flags = 0
-    if find_byte(data, at, end, BAR) < end:
-        flags = 1
-    while at < end:
-        stop = token_end(data, at, end, BLANKS)
-        if is_bracketed(data, at, stop):
-            flags |= 2
-        count += 1
-        at = token_begin(data, stop, end, BLANKS)
-    return count, flags
-
-
-@compiled
-def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
-    """Return the flag of an alignment column: missing, outside the phrases, or 0 if it is good."""
-    at = token_begin(data, at, end, BLANKS)
-    if at == end:
-        return NO_ALIGNMENT
-    while at < end:
-        stop = token_end(data, at, end, BLANKS)
-        middle = find_byte(data, at, stop, DASH)
-        if middle == stop:
-            return BAD_ALIGNMENT
-        source, target = parse_integer(data, at, middle), parse_integer(data, middle + 1, stop)
-        if not (0 <= source < sources and 0 <= target < targets):
-            return BAD_ALIGNMENT
-        at = token_begin(data, stop, end, BLANKS)
-    return 0
-
-
-@compiled
-def _compare(data: Bytes, first: int, first_end: int, second: int, second_end: int) -> int:
-    """Compare two runs of bytes as ``memcmp`` does: negative if the first is smaller."""
-    for k in range(min(first_end - first, second_end - second)):
-        if data[first + k] != data[second + k]:
-            return np.int64(data[first + k]) - np.int64(data[second + k])
-    return (first_end - first) - (second_end - second)
+        row = spans[line]
+        # a line feed ends each phrase, so that different pairs digest different bytes
+        digest = hash_bytes(data, row[SOURCE], row[SOURCE_END], HASH_START)
+        digest = hash_byte(digest, LINE_FEED)
+        digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
+        digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
+        line_end = find_byte(data, row[SCORES_END], text_end, LINE_FEED)
+        at, end = column_after(data, row[SCORES_END], line_end, 1)
+        at = token_begin(data, at, end, BLANKS)
+        alignments[line] = _NO_ALIGNMENT if at == end else 0
+        while at < end:
+            stop = token_end(data, at, end, BLANKS)
+            middle = find_byte(data, at, stop, DASH)
+            source = parse_integer(data, at, middle)
+            target = parse_integer(data, min(middle + 1, stop), stop)
+            if not (0 <= source < lengths[line, 0] and 0 <= target < lengths[line, 1]):
+                alignments[line] = _BAD_ALIGNMENT
+            at = token_begin(data, stop, end, BLANKS)

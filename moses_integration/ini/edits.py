@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 from moses_integration.ini.feature_kinds import (
+    BINARISERS,
     FEED_FORWARD_LM,
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
@@ -39,12 +40,6 @@ START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LANGUAGE_MODEL_NAME = "NeuralLM"
-# the commands that make binary tables; N is the number of scores
-_BINARISERS = {
-    "PhraseDictionaryCompact": "processPhraseTableMin -nscores N -in TABLE -out NAME",
-    "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 N 20 2 TABLE FOLDER",
-    "ProbingPT": "CreateProbingPT --num-scores N --input-pt TABLE --output-dir FOLDER",
-}
 # without this feature Moses dies at the first unknown word
 _NEEDED = frozenset(["UnknownWordPenalty"])
 _MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
@@ -100,10 +95,10 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
     line = find_phrase_table(ini, name)
     if line.kind not in TEXT_TABLE_KINDS:
         remedy = "point the feature to a text table first (PhraseDictionaryMemory)"
-        if line.kind in _BINARISERS:
+        if line.kind in BINARISERS:
             remedy = (
                 "add the column to the ini of the text table (PhraseDictionaryMemory), and make "
-                f"the binary table from the new text table: {_BINARISERS[line.kind]}"
+                f"the binary table from the new text table: {BINARISERS[line.kind].format('N')}"
             )
         raise ini.error(
             f"{line.name} is a {line.kind}, which does not read text tables",

@@ -45,6 +45,12 @@ ProbingPT RuleTable
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
 # the phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
+# the commands that make binary tables from text tables; the blank is the number of scores
+BINARISERS = {
+    "PhraseDictionaryCompact": "processPhraseTableMin -nscores {} -in TABLE -out NAME",
+    "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 {} 20 2 TABLE FOLDER",
+    "ProbingPT": "CreateProbingPT --num-scores {} --input-pt TABLE --output-dir FOLDER",
+}
 _LANGUAGE_MODEL_KINDS = """
 KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
 OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel

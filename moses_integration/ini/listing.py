@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -17,136 +18,173 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, counted, did_you_mean
 
+Severity = Literal["error", "warning", "note"]
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
-def listing(ini: MosesIni) -> dict[str, Any]:
-    """Return features, files, other settings and problems as JSON values.
+@dataclass(frozen=True)
+class ListedFeature:
+    """One feature of an ini.
 
-    Features are in the order of n-best lists. If that order is unknown, they are in the order of
-    the file, and ``tuned`` is null. ``given`` tells whether the ini has weights of the feature.
-
-    Raises:
-        IniError: The file is old-style or has no features.
+    Args:
+        name: Its name.
+        kind: Its class.
+        weights: Its weights; Moses takes 1 for each that the ini lacks.
+        tuned: One flag for each weight; ``None`` if the features of the ini are faulty.
+        given: Whether the ini has weights of the feature.
     """
-    ini.refuse_old_style()
-    try:
-        features = FeatureLayout.from_ini(ini).features
-    except IniError:
-        features = ()
-    kinds = {line.name: line.kind for line in ini.features}
-    sizes = {feature.name: feature.components for feature in features}
-    tuned = {feature.name: list(feature.tuneable) for feature in features}
-    return {
-        "path": ini.path,
-        "features": [
-            {
-                "name": name,
-                "class": kinds[name],
-                "weights": list(ini.weights.get(name, (1.0,) * sizes.get(name, 0))),
-                "tuned": tuned.get(name),
-                "given": name in ini.weights,
-            }
-            for name in sizes or kinds
-        ],
-        "files": list(_files(ini)),
-        "settings": {
-            section: list(ini.values(section))
-            for section in ini.sections
-            if section not in _LISTED_ELSEWHERE
-        },
-        "problems": list(map(str, problems(ini))),
-    }
+
+    name: str
+    kind: str
+    weights: tuple[float, ...]
+    tuned: tuple[bool, ...] | None
+    given: bool
+
+    def weights_text(self) -> str:
+        """Format the weights, with brackets around weights that are not tuned."""
+        texts = list(map(format_weight, self.weights))
+        # a wrong number of weights is among the problems
+        if self.tuned is None or len(self.tuned) != len(texts):
+            return " ".join(texts)
+        flagged = zip(texts, self.tuned, strict=True)
+        shown = " ".join(text if flag else f"({text})" for text, flag in flagged)
+        return shown + ("" if self.given or not texts else "  (not given: Moses takes 1)")
 
 
-def listing_text(found: dict[str, Any]) -> str:
-    """Return the result of `listing` as text."""
-    features, is_known = found["features"], found["features"][0]["tuned"] is not None
-    title = f"{found['path']}: {counted(len(features), 'feature')}, "
-    if is_known:
-        flags = [flag for feature in features for flag in feature["tuned"]]
-        title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-    title += f"in the order of {'n-best lists' if is_known else 'the file'}"
-    rows = [(feature["name"], feature["class"], _weights(**feature)) for feature in features]
-    files = [tuple(file.values()) for file in found["files"]]
-    settings = [(section, " | ".join(values)) for section, values in found["settings"].items()]
-    parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
-    if files:
-        parts.append(_aligned([("file", "of", ""), *files]))
-    if settings:
-        parts.append(_aligned([("setting", "value"), *settings]))
-    if found["problems"]:
-        parts.append(["problems", *(f"  {problem}" for problem in found["problems"])])
-    return "\n\n".join("\n".join(lines) for lines in parts)
+@dataclass(frozen=True)
+class Listing:
+    """The content of an ini.
 
+    Args:
+        path: Its path.
+        features: In the order of n-best lists; if that is unknown, in the order of the file.
+        files: The path, the feature and the state of each file that a feature names.
+        settings: The values of all other sections.
+        problems: Everything that Moses would refuse or ignore.
+    """
 
-def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: str) -> str:
-    """Format the weights of a feature, with brackets around weights that are not tuned."""
-    # a wrong number of weights is among the problems
-    if tuned is None or len(tuned) != len(weights):
-        return " ".join(map(format_weight, weights))
-    texts = [
-        format_weight(weight) if flag else f"({format_weight(weight)})"
-        for weight, flag in zip(weights, tuned, strict=True)
-    ]
-    return " ".join(texts) + ("" if given or not texts else "  (not given: Moses takes 1)")
+    path: str
+    features: tuple[ListedFeature, ...]
+    files: tuple[tuple[str, str, str], ...]
+    settings: Mapping[str, tuple[str, ...]]
+    problems: tuple[str, ...]
 
+    @classmethod
+    def from_ini(cls, ini: MosesIni) -> Listing:
+        """List an ini.
 
-def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
-    for line, _, path in named_paths(ini):
+        Raises:
+            IniError: The file is old-style or has no features.
+        """
+        ini.refuse_old_style()
         try:
-            state = find_any_file(path, line.kind).note or "found"
-        except InputError:
-            state = "MISSING"
-        yield {"path": path, "feature": line.name, "state": state}
+            tuned = {each.name: each.tuneable for each in FeatureLayout.from_ini(ini).features}
+        except IniError:
+            tuned = {}
+        lines = {line.name: line for line in ini.features}
+        return cls(
+            ini.path,
+            tuple(
+                ListedFeature(
+                    name,
+                    lines[name].kind,
+                    ini.weights.get(name, (1.0,) * len(tuned.get(name, ()))),
+                    tuned.get(name),
+                    name in ini.weights,
+                )
+                for name in tuned or lines
+            ),
+            tuple((path, line.name, _state(line, path)) for line, _, path in named_paths(ini)),
+            {name: ini.values(name) for name in ini.sections if name not in _LISTED_ELSEWHERE},
+            tuple(str(problem) for _, problem in problems(ini)),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the listing as JSON values."""
+        return {
+            "path": self.path,
+            "features": [
+                {
+                    "name": each.name,
+                    "class": each.kind,
+                    "weights": each.weights,
+                    "tuned": each.tuned,
+                    "given": each.given,
+                }
+                for each in self.features
+            ],
+            "files": [
+                {"path": path, "feature": feature, "state": state}
+                for path, feature, state in self.files
+            ],
+            "settings": self.settings,
+            "problems": self.problems,
+        }
+
+    def __str__(self) -> str:
+        is_known = self.features[0].tuned is not None
+        title = f"{self.path}: {counted(len(self.features), 'feature')}, "
+        if is_known:
+            flags = [flag for feature in self.features for flag in feature.tuned or ()]
+            title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
+        title += f"in the order of {'n-best lists' if is_known else 'the file'}"
+        rows = [(each.name, each.kind, each.weights_text()) for each in self.features]
+        settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
+        parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
+        if self.files:
+            parts.append(_aligned([("file", "of", ""), *self.files]))
+        if settings:
+            parts.append(_aligned([("setting", "value"), *settings]))
+        if self.problems:
+            parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
+        return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def problems(ini: MosesIni) -> Iterator[IniError]:
+def _state(line: FeatureLine, path: str) -> str:
+    try:
+        return find_any_file(path, line.kind).note or "found"
+    except InputError:
+        return "MISSING"
+
+
+def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     """Yield everything that Moses would refuse or silently ignore, with line numbers."""
     for section, number in ini.unknown_sections:
-        yield section_problem(ini, section, number)
+        if section in SHORT_NAMES:
+            yield (
+                "warning",
+                ini.error(
+                    f"Moses ignores [{section}], which is the short name of a switch",
+                    line=number,
+                    remedy=f"write [{SHORT_NAMES[section]}]",
+                ),
+            )
+        else:
+            guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
+            problem = f"Moses refuses the unknown section [{section}]{guess}"
+            yield "error", ini.error(problem, line=number, remedy="correct or delete it")
     try:
         FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
-        yield error
+        yield "error", error
     for line in own_features(ini):
-        yield ini.error(
-            f"real Moses has no {line.kind} and refuses the file",
-            line=line.line,
-            remedy=f"take {line.name} out with phrasescore ini remove-feature",
-        )
+        problem = f"real Moses has no {line.kind} and refuses the file"
+        remedy = f"take {line.name} out with phrasescore ini remove-feature"
+        yield "note", ini.error(problem, line=line.line, remedy=remedy)
     for line in ini.features:
-        yield from name_problems(ini, line)
+        if not TUNABLE_NAME.fullmatch(line.name):
+            problem = f"mert-moses.pl does not tune a feature called {line.name}"
+            remedy = "name it with letters and digits only, a letter first: name=..."
+            yield "error", ini.error(problem, line=line.line, remedy=remedy)
     for line, _, path in named_paths(ini):
-        yield from file_problems(ini, line, path)
+        if missing := _missing_file(ini, line, path):
+            yield "error", missing
 
 
-def section_problem(ini: MosesIni, section: str, number: int) -> IniError:
-    """Describe why Moses refuses or ignores a section."""
-    if section in SHORT_NAMES:
-        problem = f"Moses ignores [{section}], which is the short name of a switch"
-        remedy = f"write [{SHORT_NAMES[section]}]"
-    else:
-        guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
-        problem = f"Moses refuses the unknown section [{section}]{guess}"
-        remedy = "correct or delete it"
-    return ini.error(problem, line=number, remedy=remedy)
-
-
-def name_problems(ini: MosesIni, line: FeatureLine) -> Iterator[IniError]:
-    """Yield an error if Moses's tuning script would not tune a feature of this name."""
-    if not TUNABLE_NAME.fullmatch(line.name):
-        yield ini.error(
-            f"mert-moses.pl does not tune a feature called {line.name}",
-            line=line.line,
-            remedy="name it with letters and digits only, a letter first: name=...",
-        )
-
-
-def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniError]:
-    """Yield an error if Moses would not find a file that a feature names."""
+def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | None:
+    """Return an error if Moses would not find a file that a feature names."""
     if find_binary_file(path, line.kind) is not None:
-        return
+        return None
     try:
         file = find_model_file(path, ini=ini.path)
     except InputError as error:
@@ -154,10 +192,10 @@ def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniEr
     else:
         # Moses looks for .gz itself for reordering tables only
         if not file.note or line.kind == "LexicalReordering":
-            return
+            return None
         problem = f"{path} does not exist; {file.path} does, but Moses would not look for it"
         remedy = f"write path={file.path}, or unzip it"
-    yield ini.error(problem, line=line.line, remedy=remedy)
+    return ini.error(problem, line=line.line, remedy=remedy)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

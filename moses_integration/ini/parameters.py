@@ -62,31 +62,13 @@ REWRITING_SECTIONS = frozenset(
 )
 
 # short names of switches, which have no effect as sections of a file
-SHORT_NAMES = {
-    "i": "input-file",
-    "v": "verbose",
-    "fd": "factor-delimiter",
-    "b": "beam-threshold",
-    "edt": "early-discarding-threshold",
-    "s": "stack",
-    "sd": "stack-diversity",
-    "wf": "weight-file",
-    "tot": "translation-option-threshold",
-    "dd": "disable-discarding",
-    "da": "phrase-drop-allowed",
-    "th": "threads",
-    "dl": "distortion-limit",
-    "mp": "monotone-at-punctuation",
-    "edc": "early-distortion-cost",
-    "cbp": "cube-pruning-pop-limit",
-    "cbd": "cube-pruning-diversity",
-    "mbr": "minimum-bayes-risk",
-    "lmbr": "lminimum-bayes-risk",
-    "con": "consensus-decoding",
-    "du": "drop-unknown",
-    "mu": "mark-unknown",
-    "xi": "xml-input",
-    "T": "translation-details",
-    "t": "report-segmentation",
-    "dpb": "decoding-graph-backoff",
-}
+_SHORT_NAMES = """
+i input-file, v verbose, fd factor-delimiter, b beam-threshold,
+edt early-discarding-threshold, s stack, sd stack-diversity, wf weight-file,
+tot translation-option-threshold, dd disable-discarding, da phrase-drop-allowed,
+th threads, dl distortion-limit, mp monotone-at-punctuation, edc early-distortion-cost,
+cbp cube-pruning-pop-limit, cbd cube-pruning-diversity, mbr minimum-bayes-risk,
+lmbr lminimum-bayes-risk, con consensus-decoding, du drop-unknown, mu mark-unknown,
+xi xml-input, T translation-details, t report-segmentation, dpb decoding-graph-backoff
+"""
+SHORT_NAMES = dict(pair.split() for pair in _SHORT_NAMES.split(","))

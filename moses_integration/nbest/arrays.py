@@ -50,17 +50,14 @@ class NBestBlock(NamedTuple):
         sentences: (L,) the number of the sentence that each candidate translates.
         features: (L, F) the feature values.
         totals: (L,) the model scores.
-        tokens: Word ids, -1 for words outside the vocabulary.
-        offsets: (L + 1,) the first token of each candidate, then the number of tokens.
         words: (L, 2) begin and end of the words column in the block.
-        doubtful: (L,) whether a line must be read the slow way; its other values are not set.
+        doubtful: (L,) whether a line must be read the slow way; only its words are set, if it has
+            enough columns.
     """
 
     sentences: NDArray[np.int32]
     features: NDArray[np.float64]
     totals: NDArray[np.float64]
-    tokens: NDArray[np.int32]
-    offsets: NDArray[np.int64]
     words: NDArray[np.int64]
     doubtful: NDArray[np.bool_]
 
@@ -114,49 +111,52 @@ def _features(
 def _line(
     data: Bytes, begin: int, end: int, labels: Bytes, sizes: Offsets, block: NBestBlock, line: int
 ) -> bool:
-    """Read a line except for its words; return whether the line is plain."""
+    """Read a line; return whether the line is plain."""
     data, labels, sizes, block = borrowed((data, labels, sizes, block))
     first = find_bars(data, begin, end)
     second = find_bars(data, first + 3, end) if first >= 0 else -1
     third = find_bars(data, second + 3, end) if second >= 0 else -1
     if third < 0:
         return False
+    block.words[line, 0], block.words[line, 1] = first + 3, second
     fourth = find_bars(data, third + 3, end)
     if fourth < 0:
         fourth = end
     start, stop = trim(data, begin, first, SPACE_ONLY)
-    sentence = parse_integer(data, start, stop)
+    block.sentences[line] = sentence = parse_integer(data, start, stop)
     start, stop = trim(data, third + 3, fourth, SPACE_ONLY)
-    total = _number(data, start, stop)
+    block.totals[line] = total = _number(data, start, stop)
     if sentence < 0 or np.isnan(total):
         return False
-    if not _features(data, second + 3, third, labels, sizes, block.features[line]):
-        return False
-    block.sentences[line] = sentence
-    block.totals[line] = total
-    block.words[line, 0] = first + 3
-    block.words[line, 1] = second
-    return True
+    return _features(data, second + 3, third, labels, sizes, block.features[line])
 
 
 @compiled
-def scan(
-    data: Bytes, labels: Bytes, sizes: Offsets, vocabulary: WordArrays, block: NBestBlock
-) -> None:
+def scan(data: Bytes, labels: Bytes, sizes: Offsets, block: NBestBlock) -> None:
     """Read complete lines into the arrays of ``block``."""
-    data, labels, sizes, vocabulary, block = borrowed((data, labels, sizes, vocabulary, block))
+    data, labels, sizes, block = borrowed((data, labels, sizes, block))
     begin = 0
-    count = 0
     for line in range(len(block.sentences)):
         end = find_byte(data, begin, len(data), LINE_FEED)
         block.doubtful[line] = not _line(data, begin, end, labels, sizes, block, line)
-        if not block.doubtful[line]:
-            first, stop = block.words[line]
-            count = number_words(
-                vocabulary, data, first, stop, SPACE_ONLY, False, block.tokens, count
-            )
-        block.offsets[line + 1] = count
         begin = end + 1
+
+
+@compiled
+def number_columns(
+    data: Bytes,
+    spans: NDArray[np.int64],
+    vocabulary: WordArrays,
+    tokens: NDArray[np.int32],
+    offsets: Offsets,
+) -> None:
+    """Number the words in the columns ``spans`` of all lines; fill ``tokens`` and ``offsets``."""
+    data, spans, vocabulary, tokens, offsets = borrowed((data, spans, vocabulary, tokens, offsets))
+    for line in range(len(spans)):
+        offsets[line + 1] = number_words(
+            vocabulary, data, spans[line, 0], spans[line, 1], SPACE_ONLY, False, tokens,
+            offsets[line],
+        )  # fmt: skip
 
 
 def up_to_short_line(data: bytes, min_length: int) -> bytes:
@@ -231,10 +231,6 @@ class Candidates:
         )
 
 
-def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
 def _joined(parts: Sequence[Candidates]) -> Candidates:
     """Join parts of one list, at least one."""
     if len(parts) == 1:
@@ -242,7 +238,7 @@ def _joined(parts: Sequence[Candidates]) -> Candidates:
     columns = ("sentences", "lines", "features", "sparse", "totals", "tokens")
     return Candidates(
         sizes=parts[0].sizes,
-        offsets=_offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+        offsets=np.cumsum(np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])),
         words=[words for part in parts for words in part.words],
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
     )
@@ -345,13 +341,28 @@ class NBestReader:
             np.empty(lines, np.int32),
             np.empty((lines, int(sizes.sum()))),
             np.empty(lines),
-            np.empty(data.count(b" ") + lines, np.int32),
-            np.zeros(lines + 1, np.int64),
             np.empty((lines, 2), np.int64),
             np.zeros(lines, np.bool_),
         )
-        scan(as_array(data), as_array(labels), sizes, self._vocabulary.arrays, block)
-        return self._finished(data, numbers, block)
+        scan(as_array(data), as_array(labels), sizes, block)
+        sparse = self._read_doubtful(data, numbers, block)
+        self._check_order(block.sentences, numbers)
+        tokens = np.empty(data.count(b" ") + lines, np.int32)
+        offsets = np.zeros(lines + 1, np.int64)
+        number_columns(as_array(data), block.words, self._vocabulary.arrays, tokens, offsets)
+        columns = block.words.tolist() if self._with_words else []
+        return Candidates(
+            self._sizes,
+            block.sentences,
+            numbers,
+            # turns minus zero into zero, so that equal values have equal bits
+            block.features + 0.0,
+            sparse,
+            block.totals,
+            tokens[: offsets[-1]],
+            offsets,
+            [b" ".join(words_of(data[begin:end])) for begin, end in columns],
+        )
 
     def _take_layout(self, line: bytes, number: int) -> None:
         try:
@@ -369,55 +380,22 @@ class NBestReader:
                 remedy="decode with at least one tuneable feature, and with labels",
             )
 
-    def _finished(self, data: bytes, numbers: NDArray[np.int64], block: NBestBlock) -> Candidates:
-        """Read the doubtful lines again, check the order, and add the words."""
-        sparse = np.zeros(len(block.sentences))
-        tokens, offsets = block.tokens[: block.offsets[-1]], block.offsets
-        lines = data.split(b"\n") if self._with_words or block.doubtful.any() else []
-        if block.doubtful.any():
-            tokens, offsets = self._read_doubtful(lines, numbers, block, sparse)
-        words: list[bytes] = []
-        if self._with_words:
-            columns = (line.split(b"|||", 2)[1] for line in lines[:-1])
-            words = [b" ".join(words_of(column)) for column in columns]
-        self._check_order(block.sentences, numbers)
-        return Candidates(
-            self._sizes,
-            block.sentences,
-            numbers,
-            # turns minus zero into zero, so that equal values have equal bits
-            block.features + 0.0,
-            sparse,
-            block.totals,
-            tokens,
-            offsets,
-            words,
-        )
-
     def _read_doubtful(
-        self,
-        lines: list[bytes],
-        numbers: NDArray[np.int64],
-        block: NBestBlock,
-        sparse: NDArray[np.float64],
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        pieces = []
-        lengths = np.diff(block.offsets)
-        for line in range(len(block.sentences)):
-            piece = block.tokens[block.offsets[line] : block.offsets[line + 1]]
-            if block.doubtful[line]:
-                try:
-                    entry = parse_entry(lines[line])
-                    block.features[line] = self._dense_values(entry)
-                except NBestError as error:
-                    raise error.at(self._path, int(numbers[line])) from None
-                block.sentences[line], block.totals[line] = entry.sentence, entry.total
-                sparse[line] = self._sparse_sum(entry)
-                ids = [self._vocabulary.id_of(word) for word in words_of(entry.words)]
-                piece = np.array([-1 if word is None else word for word in ids], np.int32)
-                lengths[line] = len(piece)
-            pieces.append(piece)
-        return np.concatenate(pieces), _offsets_of(lengths)
+        self, data: bytes, numbers: NDArray[np.int64], block: NBestBlock
+    ) -> NDArray[np.float64]:
+        """Read the doubtful lines again; return the sum of each line's sparse features."""
+        sparse = np.zeros(len(block.sentences))
+        doubtful = np.flatnonzero(block.doubtful).tolist()
+        lines = data.split(b"\n") if doubtful else []
+        for row in doubtful:
+            try:
+                entry = parse_entry(lines[row])
+                block.features[row] = self._dense_values(entry)
+            except NBestError as error:
+                raise error.at(self._path, int(numbers[row])) from None
+            block.sentences[row], block.totals[row] = entry.sentence, entry.total
+            sparse[row] = self._sparse_sum(entry)
+        return sparse
 
     def _dense_values(self, entry: NBestEntry) -> list[float]:
         values: list[float] = []

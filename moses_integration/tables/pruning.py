@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from moses_integration.tables.reordering_pruning import (
 )
 from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
-from phrasescore.compiled import compiled
 from phrasescore.errors import (
     IniError,
     InputError,
@@ -164,30 +162,18 @@ class WeightedRanking:
                 path=self.ini,
                 remedy="name the ini of this table, or with --feature another phrase table in it",
             )
-        scores = block.score_values
         refuse_infinite(block)
-        sums = np.empty(len(block))
-        _weighted_sums(scores, np.array(self.weights), sums)
+        # Moses keeps both the probability and its logarithm in single precision
+        with np.errstate(divide="ignore"):
+            probabilities = block.score_values.astype(np.float32).astype(np.float64)
+            ln = np.maximum(np.log(probabilities).astype(np.float32), _LOWEST_LN)
+        sums = np.zeros(len(block))
+        for weight, column in zip(self.weights, ln.T, strict=True):  # in Moses's order
+            sums += weight * column.astype(np.float64)
         return sums
 
 
 Ranking: TypeAlias = ColumnRanking | WeightedRanking
-
-
-@compiled
-def _weighted_sums(
-    scores: NDArray[np.float64], weights: NDArray[np.float64], sums: NDArray[np.float64]
-) -> None:
-    # Moses keeps both the probability and its logarithm in single precision
-    for line in range(len(scores)):
-        total = 0.0
-        for i in range(len(weights)):
-            probability = np.float64(np.float32(scores[line, i]))
-            ln = _LOWEST_LN
-            if probability > 0:
-                ln = max(np.float32(math.log(probability)), _LOWEST_LN)
-            total += weights[i] * np.float64(ln)
-        sums[line] = total
 
 
 @dataclass(frozen=True)

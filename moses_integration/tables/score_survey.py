@@ -32,6 +32,8 @@ class ScoreSurvey:
         floored: The lines in which its logarithm is floored, zeros included.
         infinite: The lines in which it exceeds the largest float32 and is infinite for Moses.
         above_one: The lines in which it is above 1.
+        lowest: (scores,) float64, the lowest value of each score.
+        highest: The highest one.
     """
 
     scores: int
@@ -41,6 +43,7 @@ class ScoreSurvey:
         self.zeros, self.floored, self.infinite, self.above_one = (
             np.zeros(self.scores, np.int64) for _ in range(4)
         )
+        self.lowest, self.highest = np.full((2, self.scores), [[np.inf], [-np.inf]])
 
     def add(self, block: TableBlock) -> None:
         """Count the scores of some lines."""
@@ -51,6 +54,8 @@ class ScoreSurvey:
         self.infinite += np.isinf(singles).sum(axis=0)
         self.zeros += (values == 0).sum(axis=0)
         self.above_one += (values > 1).sum(axis=0)
+        self.lowest = np.minimum(self.lowest, values.min(axis=0))
+        self.highest = np.maximum(self.highest, values.max(axis=0))
         self.lines += len(block)
 
     def warnings(self) -> tuple[str, ...]:

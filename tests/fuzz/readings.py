@@ -174,7 +174,7 @@ def _reordering(target: bool) -> Callable[[Path, bool], Result]:
 def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
         found = survey_table(path, None, scores, _lines(large))
-        faults = {kind: (str(f.error), f.count) for kind, f in found.faults.items()}
+        faults = {kind: (str(error), count) for kind, (error, count) in found.faults.items()}
         broken = None if found.broken is None else str(found.broken)
         numbers = [
             np.asarray(value).tolist()
@@ -183,6 +183,8 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
                 found.scores.floored,
                 found.scores.infinite,
                 found.scores.above_one,
+                found.scores.lowest,
+                found.scores.highest,
             )
         ]
         return (
@@ -190,7 +192,6 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
             sorted(faults.items()),
             sorted(found.odd.items()),
             *numbers,
-            found.constant,
             broken,
         )
 

@@ -14,9 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from moses_integration.doctor.findings import Finding
-from moses_integration.doctor.texts import Text
-from moses_integration.doctor.words import MOST_UNKNOWN, TextWords, language_findings
+from moses_integration.doctor.findings import Diagnosis
+from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords, check_language
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_model_file, with_absolute_paths
@@ -212,16 +211,17 @@ def check_dev_set(
     ):  # fmt: skip
         words = TextWords(Text.read(path).tokens(), str(path))
         knows = known.__contains__
-        findings = list(words.findings(knows, owner, effect, others.__contains__))
+        found = Diagnosis()
         if known is sources:
-            findings = [*language_findings(words, knows, whole), *findings]
-        _report(findings, words.unknown_share(knows) > MOST_UNKNOWN, say)
+            check_language(found, words, knows, whole)
+        words.check(found, knows, owner, effect, others.__contains__)
+        _report(found, words.unknown_share(knows) > MOST_UNKNOWN, say)
 
 
-def _report(findings: Iterable[Finding], refused: bool, say: Say) -> None:
-    bad = [each for each in findings if each.severity != "note"]
+def _report(found: Diagnosis, refused: bool, say: Say) -> None:
+    bad = [each for each in found.findings if each.severity != "note"]
     if refused and bad:
-        worst = next(each for each in bad if each.severity == "error")
+        worst = bad[0]
         raise CorpusError(worst.what, path=worst.where, remedy=worst.remedy)
     for each in bad:
         say(f"warning: {each.where}: {each.what}; {each.remedy}")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import moses_findings
-from moses_integration.doctor.findings import Finding
-from moses_integration.doctor.models import neural_model_findings, phrase_model_findings
-from moses_integration.doctor.words import TextWords
+from moses_integration.doctor.examination import check_moses
+from moses_integration.doctor.features import check_ini, check_neural_models, check_phrase_models
+from moses_integration.doctor.findings import Diagnosis, Finding
+from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_models import save_random_model
@@ -27,7 +27,6 @@ NeuralLM0= 0.2
 """
 FRENCH = [b"le", b"chat", b"noir"]
 ENGLISH = [b"the", b"black", b"cat"]
-REMOVE = "for real Moses: phrasescore ini remove-feature moses.ini NeuralLM0"
 
 
 @pytest.fixture
@@ -40,17 +39,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(options: str = "", references: tuple[TextWords, ...] = ()) -> list[Finding]:
-    """All findings but the note that every such line gets."""
-    ini = MosesIni.parse(INI.format(options=options).encode())
-    note, *rest = neural_model_findings(ini, list(references))
-    assert (note.severity, note.where, note.remedy) == ("note", "moses.ini:3", REMOVE)
-    return rest
+def found(
+    options: str = "", references: tuple[TextWords, ...] = (), path: str = " path=lm"
+) -> tuple[Finding, ...]:
+    """What is found about the neural language models of an ini."""
+    diagnosis = Diagnosis()
+    text = INI.format(options=options).replace(" path=lm", path)
+    check_neural_models(diagnosis, MosesIni.parse(text.encode()), list(references))
+    return diagnosis.findings
+
+
+def test_real_moses_cannot_read_the_line(folder: Path) -> None:
+    """A note says so, and how to remove the line."""
+    diagnosis = Diagnosis()
+    check_ini(diagnosis, MosesIni.parse(INI.format(options="").encode()))
+    (note,) = [each for each in diagnosis.findings if each.where == "moses.ini:3"]
+    assert (note.severity, note.what, note.remedy) == (
+        "note",
+        "real Moses has no FeedForwardLM and refuses the file",
+        "take NeuralLM0 out with phrasescore ini remove-feature",
+    )
 
 
 def test_a_model_that_fits(folder: Path) -> None:
     """Nothing is wrong; how much of the references it knows is said."""
-    assert found() == []
+    assert found() == ()
     (known,) = found(references=(TextWords(FRENCH, "dev.fr"),))
     assert (known.severity, known.what) == (
         "note",
@@ -68,7 +81,7 @@ def test_normalisation(folder: Path) -> None:
     assert unfit.severity == "error"
     assert "was not trained with --self-normalise" in unfit.what
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
-    assert found(" normalised=false") == []
+    assert found(" normalised=false") == ()
     (slow,) = found()
     assert (slow.severity, slow.remedy) == ("note", "write normalised=false into its line")
 
@@ -87,10 +100,7 @@ def test_folders_that_are_no_such_model(folder: Path) -> None:
     assert missing.what == "no such model folder"
     assert other.what.startswith("a model of kind phrase, and a decoder asks")
     assert damaged.what.startswith("damaged: model.safetensors")
-    ini = MosesIni.parse(INI.format(options="").replace(" path=lm", "").encode())
-    assert [each.what for each in neural_model_findings(ini, [])][1:] == [
-        "NeuralLM0 names no model"
-    ]
+    assert [each.what for each in found(path="")] == ["NeuralLM0 names no model"]
 
 
 def test_a_model_of_the_source_language(folder: Path) -> None:
@@ -112,13 +122,17 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
 def test_a_folder_that_is_named_itself(folder: Path) -> None:
     """A language model has no source whose words it could miss."""
     texts = TextWords(ENGLISH, "dev.en"), [TextWords(FRENCH, "dev.fr")]
-    assert [each.where for each in phrase_model_findings(["lm"], *texts)] == ["dev.fr"]
+    diagnosis = Diagnosis()
+    check_phrase_models(diagnosis, ["lm"], *texts)
+    assert [each.where for each in diagnosis.findings] == ["dev.fr"]
 
 
 def test_real_moses_is_not_asked(folder: Path) -> None:
     """It would refuse the line with less to say."""
     ini = MosesIni.parse(INI.format(options="").encode())
-    (finding,) = moses_findings(ini, Path("/nowhere/moses"))
+    diagnosis = Diagnosis()
+    check_moses(diagnosis, ini, Path("/nowhere/moses"))
+    (finding,) = diagnosis.findings
     assert finding.severity == "error"
     assert finding.what == "real Moses has no FeedForwardLM, the class of NeuralLM0"
 
@@ -133,4 +147,4 @@ def test_torch_is_not_needed(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert b"NeuralLM0 is for the decoder" in done.stdout
+    assert b"real Moses has no FeedForwardLM" in done.stdout

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moses_integration.doctor import table_survey as flags
-from moses_integration.doctor.table_survey import PairSample, survey_table
-from moses_integration.doctor.words import TableWords, TextWords
+from moses_integration.doctor.findings import Diagnosis
+from moses_integration.doctor.table_survey import PairSample, TableWords, survey_table
+from moses_integration.doctor.texts import TextWords
 from phrasescore.table.phrase_table import phrase_tokens
 from tests.support.table_lines import read_entries
 
@@ -22,32 +22,35 @@ LINKS = st.sampled_from(["", "0-0", "0-1", "1-0", "0-0 1-1", "9-9", "0", "a-b", 
 SCORES = st.sampled_from(["1 1", "0.5 1", "2 0.5", "1.0 1.25", "0.5 1e-3", "10 00.5"])
 
 
-def flags_of(line: bytes, before: bytes) -> int:
-    """What a line is flagged with, in plain Python."""
+def odd_kinds(line: bytes, before: bytes) -> set[str]:
+    """Find what is odd about a line in plain Python."""
     source, target, _, alignment = (part.strip() for part in line.split(b" ||| "))
-    found = flags.UNSORTED if before > line else 0
-    found |= flags.REPEATED if before.split(b" ||| ")[:2] == line.split(b" ||| ")[:2] else 0
+    found = {"unsorted"} if before > line else set()
+    if before.split(b" ||| ")[:2] == line.split(b" ||| ")[:2]:
+        found.add("repeated")
     sides = phrase_tokens(source), phrase_tokens(target)
-    for tokens, shift in zip(sides, (1, 4), strict=True):
+    for tokens, side in zip(sides, ("source", "target"), strict=True):
         if any(b"|" in token for token in tokens):
-            found |= shift
+            found.add(f"{side} bar")
         if any(token[:1] == b"[" and token[-1:] == b"]" for token in tokens if len(token) > 1):
-            found |= 2 * shift
+            found.add(f"{side} label")
     if not alignment:
-        return found | flags.NO_ALIGNMENT
+        return found | {"no alignment"}
     for link in alignment.split(b" "):
         ends = link.split(b"-")
         well = len(ends) == 2 and all(end.isdigit() for end in ends)
         if not well or any(int(n) >= len(side) for n, side in zip(ends, sides, strict=True)):
-            return found | flags.BAD_ALIGNMENT
+            return found | {"bad alignment"}
     return found
 
 
 @given(st.lists(st.tuples(PHRASES, PHRASES, SCORES, LINKS), min_size=1, max_size=8), st.booleans())
 # the last line is read as a block of its own
 @example(rows=[(["a"], ["b"], "1 1", "0-0")] * 2, ended=True)
-def test_flags(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ended: bool) -> None:
-    """The flags, constant scores and scores above one are those of a plain twin."""
+def test_odd_lines(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ended: bool
+) -> None:
+    """Odd lines, constant scores and scores above one are those of a plain twin."""
     lines = [
         f"{' '.join(source)} ||| {' '.join(target)} ||| {scores} ||| {links} |||".encode()
         for source, target, scores, links in rows
@@ -65,15 +68,16 @@ def test_flags(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ende
     if survey.format.hierarchical:
         return
     bare = [line.removesuffix(b" |||") for line in lines]
-    expected = [flags_of(*pair) for pair in zip(bare, [b"", *bare], strict=False)]
-    expected[0] &= ~flags.REPEATED
-    for bit in (1 << n for n in range(8)):
-        rows_with = [row for row, found in enumerate(expected, 1) if found & bit]
-        assert survey.odd.get(bit, (0, 0)) == (len(rows_with), rows_with[0] if rows_with else 0)
+    found = [odd_kinds(*pair) for pair in zip(bare, [b"", *bare], strict=False)]
+    expected = {
+        kind: [row for row, kinds in enumerate(found, 1) if kind in kinds]
+        for kind in set().union(*found)
+    }
+    assert survey.odd == {kind: (len(rows), rows[0]) for kind, rows in expected.items()}
     columns = list(zip(*[line.split(b" ||| ")[2].split(b" ") for line in lines], strict=True))
-    assert survey.constant == tuple(
-        column[0] if len(set(map(float, column))) == 1 else None for column in columns
-    )
+    values = [list(map(float, column)) for column in columns]
+    assert survey.scores.lowest.tolist() == list(map(min, values))
+    assert survey.scores.highest.tolist() == list(map(max, values))
     above = [sum(float(score) > 1 for score in column) for column in columns]
     assert survey.scores.above_one.tolist() == above
     assert survey.ends_in_line_feed is ended
@@ -90,12 +94,12 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(lines) + b"\n")
     one, other = (survey_table(path, lines_per_block=lines) for lines in (1 << 16, 37))
     assert one.lines == 3001
-    assert one.odd[flags.REPEATED][0] == 1
+    assert one.odd["repeated"][0] == 1
     assert one.odd == other.odd
-    assert [fault.error.line for fault in other.faults.values()] == [1001]
-    for name in ("zeros", "floored", "above_one"):
+    assert [error.line for error, _ in other.faults.values()] == [1001]
+    for name in ("zeros", "floored", "above_one", "lowest", "highest"):
         assert np.array_equal(getattr(one.scores, name), getattr(other.scores, name)), name
-    assert (one.constant, one.lines) == (other.constant, other.lines)
+    assert one.lines == other.lines
     assert one.pairs.missing_in(other.pairs)[1] == 0
 
 
@@ -117,7 +121,9 @@ def test_words_in_other_spellings() -> None:
     """Each way in which a text may differ is named, with what to do; examples come with it."""
     text = TextWords([b"Chat", b"chien.", b"l'", b"noir", b"noir"], "dev.fr")
     known = {b"chat", b"chien", b"l&apos;", b"noir"}
-    said = [finding.what for finding in text.findings(known.__contains__, "the table", "so it is")]
+    found = Diagnosis()
+    text.check(found, known.__contains__, "the table", "so it is")
+    said = [finding.what for finding in found.findings]
     assert said[:3] == [
         "the table would know 1 of the 3 tokens it does not know if they were in lower case: Chat",
         "the table would know 1 of the 3 tokens it does not know if they were escaped: l'",
@@ -125,9 +131,9 @@ def test_words_in_other_spellings() -> None:
         "punctuation at the end: chien.",
     ]
     assert said[3].startswith("the table does not know 3 of 5 tokens (60.0%): Chat, chien., l'; ")
-    assert [each.what for each in text.findings(lambda word: True, "the table", "")] == [
-        "the table knows all 5 tokens"
-    ]
+    found = Diagnosis()
+    text.check(found, lambda word: True, "the table")
+    assert [each.what for each in found.findings] == ["the table knows all 5 tokens"]
 
 
 def test_samples(rng: np.random.Generator) -> None:

@@ -158,7 +158,7 @@ def test_real_moses_is_another_matter() -> None:
     ini = with_language_model(parsed(), "a", None, 0.2).ini
     with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
         refuse_in_moses(ini)
-    said = [said for said in map(str, problems(ini)) if "real Moses" in said]
+    said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]
     assert said == [
         "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Take NeuralLM0 "
         "out with phrasescore ini remove-feature."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.listing import listing, listing_text, problems
+from moses_integration.ini.listing import Listing, problems
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError
 
@@ -62,12 +62,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(data: bytes) -> list[str]:
     """Return the problems of an ini called x.ini."""
-    return list(map(str, problems(MosesIni.parse(data, "x.ini"))))
+    return [str(problem) for _, problem in problems(MosesIni.parse(data, "x.ini"))]
 
 
 def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
     """Features in the order of n-best lists; weights that are not tuned stand in brackets."""
-    assert listing_text(listing(MosesIni.parse(INI, "x.ini"))) == (
+    assert str(Listing.from_ini(MosesIni.parse(INI, "x.ini"))) == (
         f"{LISTING}Relative paths resolve against the current directory, as in Moses, "
         f"which is {folder}.\n"
         "  x.ini:9: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
@@ -79,7 +79,7 @@ def test_a_sound_ini_has_no_problems() -> None:
     """Moses finds reordering tables with .gz and compact tables with their ending."""
     data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
     assert found(data) == []
-    assert "problems" not in listing_text(listing(MosesIni.parse(data)))
+    assert "problems" not in str(Listing.from_ini(MosesIni.parse(data)))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_problems_name_their_line(data: bytes, problem: str) -> None:
 def test_unknown_classes_are_listed_in_the_order_of_the_file() -> None:
     """Their place in n-best lists cannot be known."""
     data = b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n"
-    text = listing_text(listing(MosesIni.parse(data, "x.ini")))
+    text = str(Listing.from_ini(MosesIni.parse(data, "x.ini")))
     assert text.startswith(
         "x.ini: 2 features, in the order of the file\n"
         "feature      class       weights\n"
@@ -116,8 +116,8 @@ def test_unknown_classes_are_listed_in_the_order_of_the_file() -> None:
 
 def test_weights_of_a_wrong_number_are_shown_as_they_stand() -> None:
     """The problem stands below."""
-    text = listing_text(
-        listing(MosesIni.parse(b"[feature]\nDistortion\n[weight]\nDistortion0= 1 2\n"))
+    text = str(
+        Listing.from_ini(MosesIni.parse(b"[feature]\nDistortion\n[weight]\nDistortion0= 1 2\n"))
     )
     assert "Distortion0  Distortion  1 2\n" in text
 
@@ -125,4 +125,4 @@ def test_weights_of_a_wrong_number_are_shown_as_they_stand() -> None:
 def test_an_old_style_ini_is_not_listed() -> None:
     """It says how to convert it."""
     with pytest.raises(IniError, match="convert-moses-ini-to-v2"):
-        listing_text(listing(MosesIni.parse(b"[lmodel-file]\n8 0 3 lm\n")))
+        str(Listing.from_ini(MosesIni.parse(b"[lmodel-file]\n8 0 3 lm\n")))
