@@ -154,8 +154,6 @@ class Decoder:
         if not isinstance(ini, MosesIni):
             ini = MosesIni.read(ini)
         features = FeatureSet.from_ini(ini)
-        for table in features.tables:  # a wrong path is told here, not with the first sentence
-            find_model_file(table.path, ini=ini.path)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
@@ -164,6 +162,8 @@ class Decoder:
             flat = flat_weights(features.layout, values)
         except IniError as error:
             raise error.at(ini.path) from None
+        for table in features.tables:  # a wrong path is told here, not with the first sentence
+            find_model_file(table.path, ini=ini.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._parsed = ParsedTables(cache)
         self._whole_tables = TablesInMemory(cache)
