@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moses_integration.system_building.build_settings import (
+    CHARACTER_DEFAULTS,
+    HIGHEST_ORDER,
     LONGEST_PHRASE,
     BuildInputs,
     BuildSettings,
@@ -41,6 +43,13 @@ def _memory(text: str) -> int:
     return size
 
 
+def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Any:
+    """Declare an option whose default depends on what a word is."""
+    usual, characters = getattr(BuildSettings, name), CHARACTER_DEFAULTS[name]
+    text = f"{text}  [default: {usual}; with --characters {characters}]"
+    return option(kind, text, **attributes)
+
+
 class BuildOptions(Options):
     """Options of ``build``."""
 
@@ -52,24 +61,34 @@ class BuildOptions(Options):
         "Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
         nargs=2,
     )
+    characters: bool = flag(
+        "Make every character a word, e.g. to normalise spelling; no phrase is reordered."
+    )
     lowercase: bool = flag("Lower-case the text.")
     alignment: Path | None = option(
         _FILE, "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1)."
     )
-    aligner: Any = option(
+    aligner: Any = _by_unit(
         "NAME",
+        "aligner",
         "The word aligner, run in both directions: the models fast_align, hmm and eflomal of the "
-        "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
-        default=BuildSettings.aligner,
+        "extra alignment, or program:fast_align or program:eflomal-align on PATH; or monotone, for "
+        "characters.",
     )
-    max_phrase_length: int = option(
-        Whole(1, LONGEST_PHRASE),
-        "Words of a phrase.",
-        default=BuildSettings.max_phrase_length,
-        metavar="WORDS",
+    max_phrase_length: int | None = _by_unit(
+        Whole(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
     )
-    lm_order: int = option(
-        Whole(1, 6), "Order of the language model.", default=BuildSettings.lm_order
+    lm_order: int | None = _by_unit(
+        Whole(1, HIGHEST_ORDER),
+        "lm_order",
+        "Order of the language models; real Moses reads up to 6 unless it is compiled for more.",
+    )
+    language_model_texts: tuple[Path, ...] = option(
+        _FILE,
+        "More text of the target language, such as a list of words or a monolingual corpus; each "
+        "gets a language model of its own. May be repeated.",
+        "--language-model-text",
+        many=True,
     )
     lmplz: str = option(
         "auto|own|PATH",
@@ -82,6 +101,7 @@ class BuildOptions(Options):
         default=BuildSettings.distortion_limit,
         metavar="WORDS",
     )
+    no_reordering: bool = flag("Translate from left to right; make no reordering table.")
     max_sentence_length: int = option(
         WORDS,
         "Leave out pairs with a longer sentence.",
@@ -115,9 +135,18 @@ def build(options: BuildOptions) -> None:
     from phrasescore.runs.interruption import interruptible
 
     threads = options.threads or usable_cores()
-    settings = options.settings(BuildSettings, cleaning=not options.no_cleaning, threads=threads)
-    inputs = BuildInputs(options.source, options.target, options.alignment)
-    folder = SystemFolder(options.system)
+    named = {name: getattr(options, name) for name in CHARACTER_DEFAULTS}
+    defaults = CHARACTER_DEFAULTS if options.characters else vars(BuildSettings)
+    settings = options.settings(
+        BuildSettings,
+        cleaning=not options.no_cleaning,
+        reordering=not (options.no_reordering or options.characters),
+        threads=threads,
+        **{name: defaults[name] if value is None else value for name, value in named.items()},
+    )
+    texts = options.language_model_texts
+    inputs = BuildInputs(options.source, options.target, options.alignment, texts)
+    folder = SystemFolder(options.system, 1 + len(texts))
     with interruptible(options.system):
         for outcome in build_system(inputs, folder, settings, update=options.update):
             click.echo(_outcome_line(outcome), err=True)

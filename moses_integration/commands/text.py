@@ -37,6 +37,11 @@ class PreprocessOptions(Options):
         "Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
         "--tokenize/--no-tokenize",
     )
+    characters: bool | None = flag(
+        "Make every character a token, e.g. to normalise spelling; spaces come back.  "
+        "[default: no]",
+        "--characters/--no-characters",
+    )
     lowercase: bool | None = flag(
         "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
     )
@@ -57,6 +62,8 @@ class PreprocessOptions(Options):
             settings = read_settings(self.system).side(self.side)
         named = {each.name: getattr(self, each.name) for each in dataclasses.fields(TextSettings)}
         given = {name: value for name, value in named.items() if value is not None}
+        if given.get("characters"):
+            given.setdefault("tokenize", False)
         return dataclasses.replace(settings, **given)
 
 

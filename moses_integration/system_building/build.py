@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from moses_integration.language_model.estimation.kneser_ney import build_language_model, find_lmplz
@@ -14,7 +16,11 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
     default_ini,
 )
-from moses_integration.system_building.corpus.preparation import TextSource, prepare_corpus
+from moses_integration.system_building.corpus.preparation import (
+    TextSource,
+    prepare_corpus,
+    prepare_text,
+)
 from moses_integration.system_building.corpus.text_preparation import write_settings
 from moses_integration.system_building.phrases.extraction import (
     AlignedText,
@@ -76,7 +82,7 @@ def build_system(
             yield outcome
         steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
         recorded = {name: value for name, value in vars(settings).items() if name != "threads"}
-        record = provenance(inputs=inputs.paths, settings=recorded)
+        record = provenance(inputs=(*inputs.paths, *inputs.language_model_texts), settings=recorded)
         BuildRecord(steps, record).write(folder.path / RESULT)
 
 
@@ -101,17 +107,35 @@ class _Builder:
         corpus = (*texts, *alignment)
         longest = {"max_phrase_length": settings.max_phrase_length}
         order = {"lm_order": settings.lm_order}
-        phrases, model = (folder.phrases,), (folder.language_model,)
+        phrases, models = (folder.phrases,), folder.language_models
         scored = (*corpus, *folder.lexical_tables, *phrases)
-        named = (*folder.tables, *model)
+        tables = self._tables
+        more: list[FunctionStep] = [
+            Step(f"language-model-{number}", partial(self._more_text, number), by, (), (model,))
+            for number, (by, model) in enumerate(
+                zip(self._text_settings(), models[1:], strict=True), 1
+            )
+        ]
         return [
             *steps,
             Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
             Step("extract", self._extract, longest, corpus, phrases, True),
-            Step("score", self._score, {}, scored, folder.tables),
-            Step("language-model", self._language_model, order, texts[1:], model),
-            Step("ini", self._ini, self._ini_settings(), named, folder.inis),
+            Step("score", self._score, {}, scored, tables),
+            Step("language-model", self._language_model, order, texts[1:], models[:1]),
+            *more,
+            Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
+
+    @property
+    def _tables(self) -> tuple[Path, ...]:
+        return self._folder.tables if self._settings.reordering else self._folder.tables[:1]
+
+    def _text_settings(self) -> list[dict[str, Any]]:
+        """Return what the language model of each further text depends on."""
+        settings = self._settings
+        prepared = {"lm_order": settings.lm_order} | dataclasses.asdict(settings.text.target)
+        texts = self._inputs.language_model_texts
+        return [prepared | {"sha256 of the text": sha256_of(path)} for path in texts]
 
     def _corpus_settings(self) -> dict[str, Any]:
         settings = self._settings
@@ -122,6 +146,7 @@ class _Builder:
         return digests | {
             "tokenize": list(settings.tokenize or ()),
             "lowercase": settings.lowercase,
+            "characters": settings.characters,
             "max_sentence_length": settings.max_sentence_length,
             "cleaning": settings.cleaning,
         }
@@ -130,6 +155,7 @@ class _Builder:
         path = self._folder.path
         return {
             "distortion_limit": self._settings.distortion_limit,
+            "reordering": self._settings.reordering,
             "folder": str(path.resolve() if self._settings.absolute_paths else path),
         }
 
@@ -201,22 +227,37 @@ class _Builder:
         settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
         runs = [SortedRun(path, settings.max_phrase_length) for path in paths]
-        tables, threads, memory = self._folder.tables, settings.threads, settings.memory
+        tables, threads, memory = self._tables, settings.threads, settings.memory
         return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
         # the corpus is not needed any more: free its memory for the estimation
         for name in ("_source", "_target", "_links"):
             self.__dict__.pop(name, None)
-        settings, folder = self._settings, self._folder
+        return self._estimate(self._folder.texts[1], 0)
+
+    def _more_text(self, number: int) -> dict[str, Any]:
+        """Prepare a text as the target side was, and estimate its language model."""
+        given = TextSource(
+            self._inputs.language_model_texts[number - 1], self._settings.text.target
+        )
+        text = self._folder.work / f"text{number}.gz"
+        counts = prepare_text(given, text)
+        estimated = self._estimate(text, number)
+        text.unlink()
+        return counts | estimated
+
+    def _estimate(self, text: Path, number: int) -> dict[str, Any]:
+        settings, model = self._settings, self._folder.language_models[number]
         estimator, types = build_language_model(
-            folder.texts[1], settings.lm_order, folder.language_model, lmplz=settings.lmplz
+            text, settings.lm_order, model, lmplz=settings.lmplz
         )
         return {"estimator": estimator, "ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder
-        named = SystemFolder(folder.path.resolve()) if settings.absolute_paths else folder
+        count = len(folder.language_models)
+        named = SystemFolder(folder.path.resolve(), count) if settings.absolute_paths else folder
         write_settings(folder.path, settings.text)
         write_atomically(folder.inis[0], default_ini(named, settings))
         return {}

@@ -17,14 +17,16 @@ from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input
 
-Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
+Aligner = Literal[
+    "fast_align", "hmm", "eflomal", "monotone", "program:fast_align", "program:eflomal-align"
+]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
 # the phrase pairs of a single longer sentence pair could take too much memory
 MAX_WORDS = 2000
-_HIGHEST_ORDER = 6  # of the language model
+HIGHEST_ORDER = 20  # of the language model
 _TEMPLATE = """\
 [input-factors]
 0
@@ -41,20 +43,25 @@ WordPenalty
 PhrasePenalty
 PhraseDictionaryMemory name=TranslationModel0 num-features=4 path={phrase_table} \
 input-factor=0 output-factor=0
-LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
-input-factor=0 output-factor=0 path={reordering_table}
-Distortion
-KENLM name=LM0 factor=0 path={language_model} order={order}
-
+{features}
 [weight]
 UnknownWordPenalty0= 1
 WordPenalty0= -1
 PhrasePenalty0= 0.2
 TranslationModel0= 0.2 0.2 0.2 0.2
-LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
-Distortion0= 0.3
-LM0= 0.5
+{weights}"""
+_REORDERING = """\
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
+input-factor=0 output-factor=0 path={reordering_table}
+Distortion
 """
+_REORDERING_WEIGHTS = """LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
+Distortion0= 0.3
+"""
+_LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
+_LANGUAGE_MODEL_WEIGHT = 0.5  # of all language models together
+# options of a system whose words are characters
+CHARACTER_DEFAULTS = {"aligner": "monotone", "max_phrase_length": 10, "lm_order": 10}
 # a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
 
@@ -67,14 +74,17 @@ class BuildInputs:
         source: The source side, a sentence per line, plain or gzip.
         target: Its translation, line by line.
         alignment: A word alignment of the two, or ``None`` to compute one.
+        language_model_texts: More text of the target language, each with a language model of its
+            own.
     """
 
     source: Path
     target: Path
     alignment: Path | None = None
+    language_model_texts: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        for path in self.paths:
+        for path in (*self.paths, *self.language_model_texts):
             if str(path) == STANDARD_STREAM:
                 raise SettingsError(
                     "the text is read more than once, so it cannot come from standard input",
@@ -85,7 +95,7 @@ class BuildInputs:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All given files."""
+        """The given files of the parallel text."""
         given = (self.source, self.target, self.alignment)
         return tuple(path for path in given if path is not None)
 
@@ -98,6 +108,8 @@ class BuildSettings:
         tokenize: The languages to tokenise source and target text for; ``None`` takes the text as
             it is.
         lowercase: Whether to lower-case the text.
+        characters: Whether every character is a word.
+        reordering: Whether phrases may be reordered; otherwise there is no reordering table.
         aligner: The word aligner, if no alignment is given.
         max_phrase_length: The maximum words of a phrase, on either side.
         lm_order: The order of the language model.
@@ -112,9 +124,11 @@ class BuildSettings:
 
     tokenize: tuple[str, str] | None = None
     lowercase: bool = False
+    characters: bool = False
+    reordering: bool = True
     aligner: Aligner = "fast_align"
     max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
-    lm_order: Annotated[int, Between(1, _HIGHEST_ORDER)] = 3
+    lm_order: Annotated[int, Between(1, HIGHEST_ORDER)] = 3
     lmplz: str = "auto"
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
     max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80  # as Moses's documentation
@@ -139,7 +153,9 @@ class BuildSettings:
         """The preparation of both sides; text that is not tokenised is not escaped either."""
         tokenize = self.tokenize is not None
         source, target = (
-            TextSettings(language, tokenize, self.lowercase, escape=tokenize)
+            TextSettings(
+                language, tokenize, self.lowercase, tokenize or self.characters, self.characters
+            )
             for language in self.tokenize or (None, None)
         )
         return SystemText(source, target)
@@ -156,14 +172,14 @@ class SystemFolder:
         alignment: Its word alignment.
         lexical_tables: p(source word | target word) and p(target word | source word).
         tables: The phrase table and the reordering table.
-        language_model: The language model of the target side.
+        language_models: The language model of the target side, and those of more text.
         inis: The moses.ini, and the record of the text preparation.
 
     Raises:
         SettingsError: No system can be built in this folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, language_models: int = 1) -> None:
         self.path = path
         self.work = path / ".build"
         self.phrases = self.work / "phrases"
@@ -171,7 +187,8 @@ class SystemFolder:
         self.alignment = path / "aligned.grow-diag-final-and"
         self.lexical_tables = path / "lex.e2f", path / "lex.f2e"
         self.tables = path / "phrase-table.gz", path / "reordering-table.gz"
-        self.language_model = path / "lm.arpa.gz"
+        more = (path / f"lm{number}.arpa.gz" for number in range(1, language_models))
+        self.language_models = (path / "lm.arpa.gz", *more)
         self.inis = path / "moses.ini", path / SETTINGS_FILE
         self._check()
 
@@ -200,10 +217,17 @@ class SystemFolder:
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:
     """Return the text of the ini; relative paths resolve against its reader's current directory."""
     phrase_table, reordering_table = folder.tables
+    models, order = folder.language_models, settings.lm_order
+    features = weights = ""
+    if settings.reordering:
+        features = _REORDERING.format(reordering_table=reordering_table)
+        weights = _REORDERING_WEIGHTS
+    for number, path in enumerate(models):
+        features += _LANGUAGE_MODEL.format(number=number, path=path, order=order)
+        weights += f"LM{number}= {_LANGUAGE_MODEL_WEIGHT / len(models):g}\n"
     return _TEMPLATE.format(
         phrase_table=phrase_table,
-        reordering_table=reordering_table,
-        language_model=folder.language_model,
-        order=settings.lm_order,
-        distortion_limit=settings.distortion_limit,
+        features=features,
+        weights=weights,
+        distortion_limit=settings.distortion_limit if settings.reordering else 0,
     ).encode()

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import Aligner
+from moses_integration.system_building.monotone_alignment import align_monotonically
 from moses_integration.system_building.phrases.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
@@ -178,13 +179,16 @@ def align_words(
     Args:
         source: The source sentences.
         target: The target sentences.
-        aligner: A model of sil-thot, or ``program:`` and a program on PATH.
+        aligner: ``monotone``, a model of sil-thot, or ``program:`` and a program on PATH.
         output: Where the links will be written; a program's temporary files stand beside it.
 
     Raises:
         MissingDependencyError: The library or the program is not there.
         CorpusError: The program failed.
     """
+    if aligner == "monotone":  # the two directions would be the same
+        links, offsets = align_monotonically(source, target)
+        return Links(links[0], links[1], offsets)
     if aligner.startswith(PROGRAM):
         name = aligner.removeprefix(PROGRAM)
         forward, backward = _align_with_program(name, source, target, output)

@@ -55,6 +55,7 @@ Discounts = tuple[float, float, float]  # what is taken from a count of 1, of 2,
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
 ON_PATH = "auto"
 OWN = "own"
+_LMPLZ_ORDER = 6  # the highest that lmplz is compiled for, unless it is told otherwise
 _MEMORY = "1G"  # for lmplz's sorting, whose default is most of the machine
 _TAB, _SPACE, _NEWLINE = 9, 32, 10
 _ROWS_AT_ONCE = 1 << 18
@@ -71,7 +72,7 @@ def write_arpa(
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
-        order: The longest n-gram, 1 to 6 words.
+        order: The longest n-gram, 1 to 20 words.
         output: The ARPA file to write; it gets its name only when it is whole.
 
     Returns:
@@ -322,9 +323,10 @@ def build_language_model(
 
     Args:
         corpus: One tokenised sentence per line; plain or gzip.
-        order: The longest n-gram, 1 to 6 words.
+        order: The longest n-gram, 1 to 20 words; lmplz estimates up to 6.
         output: The ARPA file; a name ending in ``.gz`` is compressed.
-        lmplz: The program to use: ``auto`` for lmplz if it is on PATH and our estimator if not,
+        lmplz: The program to use: ``auto`` for lmplz if it is on PATH and the order within its
+            usual limit, and our estimator if not,
             ``own`` for our estimator, anything else is the program's path.
 
     Returns:
@@ -336,7 +338,7 @@ def build_language_model(
         MissingDependencyError: The program named is not there.
     """
     program = find_lmplz(lmplz)
-    if program is not None:
+    if program is not None and (lmplz != ON_PATH or order <= _LMPLZ_ORDER):
         return f"lmplz ({program})", _run_lmplz(program, corpus, order, output)
     return OWN, write_arpa(corpus, order, output)[0]
 

@@ -20,7 +20,7 @@ from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordTable
 
-HIGHEST_ORDER = 6
+HIGHEST_ORDER = 20  # as of the models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
 _SEPARATORS = BLANKS | 1  # zero bytes, too

@@ -203,8 +203,49 @@ class TextSource:
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
         """The preprocessor of sentences; ``None`` if they stay as they are."""
-        changes = self.settings.tokenize or self.settings.lowercase
+        changes = self.settings.tokenize or self.settings.lowercase or self.settings.characters
         return Preprocessor(self.settings) if changes else None
+
+    def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
+        """Prepare, check and split lines, of which the first has the 1-based number ``first``.
+
+        Raises:
+            CorpusError: A line cannot be used.
+        """
+        if (preprocess := self.preprocessor) is not None:
+            prepared = []
+            for number, line in enumerate(lines, first):
+                if self.settings.tokenize and _ENTITY.search(line) is not None:
+                    notes.add(LOOKS_ESCAPED, self.path, number)
+                text = preprocess(decode_line(line, self.path, number))
+                prepared.append(text.encode("utf-8"))
+            lines = prepared
+        if not self.settings.characters:  # characters are escaped, and any of them may be a space
+            check_taken_text(lines, self.path, first, notes)
+        # bytes.split() parts at ASCII blanks only; U+00A0 and its like stay in their words
+        return [line.split() for line in lines]
+
+
+def prepare_text(source: TextSource, output: Path) -> dict[str, Any]:
+    """Write a text of one language: one sentence per line, words separated by single spaces.
+
+    Returns:
+        Counts and notes as JSON values.
+
+    Raises:
+        CorpusError: A line cannot be used.
+    """
+    notes = Notes()
+    sentences = words = 0
+    with open_output(output) as stream, Progress("reading the text", unit="lines") as progress:
+        for lines in _line_blocks(source.path):
+            good = [line for line in source.words(lines, sentences + 1, notes) if line]
+            stream.write(b"".join(b" ".join(line) + b"\n" for line in good))
+            sentences += len(lines)
+            words += sum(map(len, good))
+            progress.advance(len(lines))
+    notes.counts.pop(LOOKS_RAW, None)
+    return {"lines": sentences, "words": words, "notes": list(notes)}
 
 
 def prepare_corpus(
@@ -239,7 +280,10 @@ def prepare_corpus(
     ):
         streams = [stack.enter_context(open_output(output)) for output in outputs]
         for first, sides in read_parallel_lines(sources[0].path, sources[1].path):
-            pairs = _words_of(sides, first, sources, notes)
+            source_words, target_words = (
+                side.words(lines, first, notes) for side, lines in zip(sources, sides, strict=True)
+            )
+            pairs = list(zip(source_words, target_words, strict=True))
             good = []
             for line, pair in enumerate(pairs, first):
                 if max_words is None:
@@ -269,27 +313,6 @@ def prepare_corpus(
         "target_words": words[1],
         "notes": list(notes),
     }
-
-
-def _words_of(
-    both: Sides, first: int, sources: tuple[TextSource, TextSource], notes: Notes
-) -> list[tuple[list[bytes], list[bytes]]]:
-    """Prepare, check and split the lines of a block."""
-    sides = []
-    for source, lines in zip(sources, both, strict=True):
-        if (preprocess := source.preprocessor) is not None:
-            prepared = []
-            for number, line in enumerate(lines, first):
-                if source.settings.tokenize and _ENTITY.search(line) is not None:
-                    notes.add(LOOKS_ESCAPED, source.path, number)
-                text = preprocess(decode_line(line, source.path, number))
-                prepared.append(text.encode("utf-8"))
-        else:
-            prepared = lines
-        check_taken_text(prepared, source.path, first, notes)
-        # bytes.split() parts at ASCII blanks only; U+00A0 and its like stay in their words
-        sides.append([line.split() for line in prepared])
-    return list(zip(*sides, strict=True))
 
 
 def _check_lengths(

@@ -4,6 +4,10 @@ Before translation, text is tokenised, lower-cased if the system is, and escaped
 see markup. After translation, escapes are undone and tokens joined, optionally with a capital at
 the beginning. The settings of a system are recorded beside it in ``text.json``.
 
+For spelling normalisation, transliteration and the like, every character is a token instead. A
+space becomes the token ``▁``, and the few characters that Moses could not read as a token, or that
+are ``▁`` themselves, become ``▁`` and a letter, so that the text comes back exactly.
+
 Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. When
 text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in Moses;
 they never end a line.
@@ -46,6 +50,18 @@ _SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
 _SPACES_IN_TOKENS = "".join(
     character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
 )
+_SPACE = "▁"
+# characters that cannot be tokens: Moses or KenLM would take them for the end of one
+_CHARACTER_TOKENS = {
+    " ": _SPACE,
+    _SPACE: _SPACE * 2,
+    "\t": _SPACE + "t",
+    "\r": _SPACE + "r",
+    "\v": _SPACE + "v",
+    "\f": _SPACE + "f",
+    "\0": _SPACE + "0",
+}
+_CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -59,12 +75,24 @@ class TextSettings:
         tokenize: Whether words and punctuation are separated; if not, text is taken as tokenised.
         lowercase: Whether all is lower-cased.
         escape: Whether the characters that Moses would take for markup are written as entities.
+        characters: Whether every character is a token; then the text is not tokenised otherwise.
+
+    Raises:
+        SettingsError: Both characters and tokenising are requested.
     """
 
     language: str | None = None
     tokenize: bool = True
     lowercase: bool = False
     escape: bool = True
+    characters: bool = False
+
+    def __post_init__(self) -> None:
+        if self.characters and self.tokenize:
+            raise SettingsError(
+                "tokens are either words or characters, and both are requested",
+                remedy="leave out --tokenize or --characters",
+            )
 
 
 @dataclass(frozen=True)
@@ -153,10 +181,14 @@ class Preprocessor:
         """Return the tokens of one line with one space between them."""
         if self._settings.tokenize:
             text = self._tokenized(line)
+        elif self._settings.characters:
+            text = line
         else:
             text = " ".join(filter(None, _ASCII_BLANKS.split(line)))
         if self._settings.lowercase:
             text = text.lower()
+        if self._settings.characters:
+            text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
         return escape(text) if self._settings.escape else text
 
     def _tokenized(self, line: str) -> str:
@@ -194,7 +226,10 @@ class Postprocessor:
         tokens = [token for token in _ASCII_BLANKS.split(line) if token]
         if self._settings.escape:
             tokens = [unescape(token) for token in tokens]
-        text = self._detokenized(tokens) if self._settings.tokenize else " ".join(tokens)
+        if self._settings.characters:
+            text = "".join(_CHARACTERS.get(token, token) for token in tokens)
+        else:
+            text = self._detokenized(tokens) if self._settings.tokenize else " ".join(tokens)
         if self._capitalize and (first := _FIRST_LETTER.search(text)):
             text = text[: first.start()] + first[0].title() + text[first.end() :]
         return text

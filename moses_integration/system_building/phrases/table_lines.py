@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -251,18 +252,18 @@ def write_tables(
     phrases: tuple[PhraseTexts, PhraseTexts],
     lexical: tuple[LexicalTable, LexicalTable],
     runs: Sequence[SortedRun],
-    outputs: tuple[Path, Path],
+    outputs: Sequence[Path],
     *,
     threads: int,
     memory: int,
 ) -> dict[str, int]:
-    """Score all pairs and write the phrase table and the reordering table, in byte order.
+    """Score all pairs and write the phrase table, and a reordering table, in byte order.
 
     Args:
         phrases: The source and the target phrases.
         lexical: p(target word | source word), and p(source word | target word).
         runs: All counts.
-        outputs: The two tables.
+        outputs: The phrase table, and the reordering table if one is needed.
         threads: How many work at the same time.
         memory: Bytes for sorting.
 
@@ -275,18 +276,18 @@ def write_tables(
     rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
     pairs = 0
     with (
-        open_output(outputs[0]) as phrase_table,
-        open_output(outputs[1]) as reordering_table,
+        ExitStack() as stack,
         Progress("scoring", sum(map(len, runs)), "records") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
+        tables = [stack.enter_context(open_output(output)) for output in outputs]
         slices = merged_slices(runs, rows)
         submitted = (
             executor.submit(_score_slice, phrases, lexical, totals, pieces) for pieces in slices
         )
         for lines, reordering_lines, scored, records in _in_order(submitted, waiting):
-            phrase_table.write(lines)
-            reordering_table.write(reordering_lines)
+            for table, written in zip(tables, (lines, reordering_lines), strict=False):
+                table.write(written)
             pairs += scored
             progress.advance(records)
     return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
