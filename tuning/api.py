@@ -2,7 +2,7 @@
 
 They do what the commands ``evaluate``, ``compare`` and ``tune`` do, by the same code, and print
 nothing. A text is a list of lines or, as a ``pathlib.Path``, a file (UTF-8, plain or gzip). Scores
-are fractions: BLEU and chrF from 0 to 1, TER from 0 (lower is better).
+are fractions: BLEU, chrF and accuracy from 0 to 1, error rates from 0 (lower is better).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tuning.metrics.metric_settings import (
     METRICS,
     TEST_SEED,
     TRIALS,
+    USUAL_METRICS,
     MetricName,
     Objective,
     TextScoring,
@@ -41,7 +42,7 @@ def evaluate(
     translation: Text,
     references: Text | Sequence[Text],
     *,
-    metrics: Sequence[MetricName] = METRICS,
+    metrics: Sequence[MetricName] = USUAL_METRICS,
     tokenize: str = "none",
     lowercase: bool = False,
 ) -> TextScores:
@@ -50,7 +51,7 @@ def evaluate(
     Args:
         translation: N lines, words separated by spaces.
         references: One text of N lines, or a list of several.
-        metrics: Among ``bleu``, ``chrf`` and ``ter``.
+        metrics: Among ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
         tokenize: Of BLEU: ``none``, or ``13a``, ``intl``, ``char`` or ``zh`` as in sacrebleu.
         lowercase: Whether to compare without case.
 
@@ -76,7 +77,7 @@ def compare(
     systems: Mapping[str, Text | Sequence[Text]],
     references: Text | Sequence[Text],
     *,
-    metrics: Sequence[MetricName] = METRICS,
+    metrics: Sequence[MetricName] = USUAL_METRICS,
     tokenize: str = "none",
     lowercase: bool = False,
     trials: int = TRIALS,
@@ -88,7 +89,7 @@ def compare(
         baseline: Its translation, or a list of translations, one for each tuning run.
         systems: The same for each other system, by name.
         references: One text, or a list of several.
-        metrics: Among ``bleu``, ``chrf`` and ``ter``.
+        metrics: Among ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
         tokenize: Of BLEU, as for :func:`evaluate`.
         lowercase: Whether to compare without case.
         trials: Of each test.
@@ -139,7 +140,7 @@ def tune(
         references: Its translation, or a list of several.
         output: The folder for everything; the same call continues a run that was stopped.
         optimizer: ``mert``, ``pro`` or ``mira``.
-        objective: Shares of ``bleu``, ``chrf`` and ``ter``; ``None`` for BLEU.
+        objective: Shares of the metrics; ``None`` for BLEU.
         nbest_size: Different translations of each sentence in a round.
         rounds: Most optimisations.
         runs: How many runs, with seeds from ``seed`` on.

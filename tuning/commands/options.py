@@ -16,6 +16,7 @@ from tuning.metrics.metric_settings import (
     METRICS,
     REFERENCE_LENGTHS,
     TOKENIZERS,
+    USUAL_METRICS,
     LengthName,
     MetricName,
     Objective,
@@ -51,7 +52,11 @@ class ScoringOptions(Options):
         "A reference translation, plain or gzip; may be repeated."
     )
     metrics: tuple[MetricName, ...] = option(
-        METRICS, "Which to compute; may be repeated.  [default: all]", "--metric", many=True
+        METRICS,
+        "Which to compute; may be repeated: accuracy is the share of lines that equal a reference, "
+        "cer and wer are error rates of characters and words.  [default: bleu, chrf and ter]",
+        "--metric",
+        many=True,
     )
     tokenize: str = option(
         TOKENIZERS,
@@ -83,7 +88,7 @@ class ScoringOptions(Options):
     def scoring(self) -> TextScoring:
         """How to score, the metrics in their usual order."""
         chosen = tuple(name for name in METRICS if name in self.metrics)
-        return self.settings(TextScoring, metrics=chosen or METRICS)
+        return self.settings(TextScoring, metrics=chosen or USUAL_METRICS)
 
     @property
     def selection(self) -> SentenceSelection:
@@ -128,8 +133,8 @@ class OptimizationOptions(Options):
     )
     objective: tuple[str, ...] = option(
         "METRIC=SHARE",
-        "What to maximise: bleu, chrf or ter (as 1 - TER) and its share; may be repeated for a "
-        "mixture.  [default: bleu=1]",
+        "What to maximise: bleu, chrf, accuracy, or an error rate (ter, cer, wer; subtracted from 1), "
+        "and its share; may be repeated for a mixture.  [default: bleu=1]",
         many=True,
     )
     reference_length: LengthName = option(

@@ -1,10 +1,12 @@
-"""Corpus BLEU, chrF, TER and mixtures of them: statistics of candidates, and scores of their sums.
+"""Corpus metrics and mixtures of them: statistics of candidates, and scores of their sums.
 
 The statistics add up over sentences, so that a search needs arrays only.
 Columns of a statistics matrix: the 9 of BLEU (``bleu.statistics``) and, unless BLEU is all
-there is, 3 for each of chrF's 6 orders (candidate, reference, match) and 2 for TER (edits,
-reference words, both times the number of references). Scores are fractions; TER may make the
-mixture negative.
+there is, 3 for each of chrF's 6 orders (candidate, reference, match) and 2 for each other metric,
+whose quotient is the score: TER (edits, reference words, both times the number of references), the
+accuracy (right lines, lines), and the error rates of characters and words (edits, length of the
+closest reference). Columns of metrics that are not requested are 0. Scores are fractions; error
+rates may make the mixture negative.
 """
 
 from __future__ import annotations
@@ -20,14 +22,21 @@ from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from phrasescore.table.input_files import read_lines
-from tuning.metrics.metric_settings import LengthName, MetricName, Objective
+from tuning.metrics.metric_settings import (
+    LOWER_IS_BETTER,
+    METRICS,
+    LengthName,
+    MetricName,
+    Objective,
+)
 
 if TYPE_CHECKING:
-    from tuning.metrics.text_scores import SacrebleuStatistics
+    from tuning.metrics.text_scores import LineStatistics
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
-ALL_COLUMNS = TER_AT + 2
+ALL_COLUMNS = TER_AT + 2 * len(METRICS[2:])
+_ACCURACY = METRICS.index("accuracy")
 # chrF weighs recall twice as much as precision, as sacrebleu does by default
 _BETA_SQUARED = 4.0
 
@@ -50,8 +59,8 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 
 @compiled
-def _ter(sums: NDArray[np.float64]) -> float:
-    """Return TER of (2,) sums."""
+def _quotient(sums: NDArray[np.float64]) -> float:
+    """Return the quotient of (2,) sums: an error rate, or the accuracy."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0
@@ -59,12 +68,17 @@ def _ter(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def score_of_sums(sums: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
-    """Return the objective of (columns,) summed statistics, given the three shares."""
+    """Return the objective of (columns,) summed statistics, given the share of each metric."""
     score = bleu(sums)
     if len(sums) == BLEU_COLUMNS:
         return score
-    chrf, ter = _chrf(sums[BLEU_COLUMNS:TER_AT]), _ter(sums[TER_AT:])
-    return shares[0] * score + shares[1] * chrf + shares[2] * (1.0 - ter)
+    score = shares[0] * score + shares[1] * _chrf(sums[BLEU_COLUMNS:TER_AT])
+    for metric in range(2, shares.size):
+        if shares[metric] > 0:
+            begin = TER_AT + 2 * (metric - 2)
+            rate = _quotient(sums[begin : begin + 2])
+            score += shares[metric] * (rate if metric == _ACCURACY else 1.0 - rate)
+    return score
 
 
 def objective_score(objective: Objective, sums: Iterable[float]) -> float:
@@ -75,20 +89,22 @@ def objective_score(objective: Objective, sums: Iterable[float]) -> float:
 @compiled
 def _fill_scores(is_chrf: bool, rows: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
     for row in range(scores.size):
-        scores[row] = _chrf(rows[row]) if is_chrf else _ter(rows[row])
+        scores[row] = _chrf(rows[row]) if is_chrf else _quotient(rows[row])
 
 
 def columns_of(metric: MetricName) -> slice:
     """Return which statistics a metric needs."""
-    begins = {"bleu": slice(0, BLEU_COLUMNS), "chrf": slice(BLEU_COLUMNS, TER_AT)}
-    return begins.get(metric, slice(TER_AT, ALL_COLUMNS))
+    if metric in ("bleu", "chrf"):
+        return slice(0, BLEU_COLUMNS) if metric == "bleu" else slice(BLEU_COLUMNS, TER_AT)
+    begin = TER_AT + 2 * (METRICS.index(metric) - 2)
+    return slice(begin, begin + 2)
 
 
 def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
-    """Return the scores of summed statistics in one metric, TER itself and not 1 - TER.
+    """Return the scores of summed statistics in one metric, error rates not subtracted from 1.
 
     Args:
-        metric: ``bleu``, ``chrf`` or ``ter``.
+        metric: One of ``METRICS``.
         sums: (..., k), those that ``columns_of`` the metric picks.
 
     Returns:
@@ -105,12 +121,15 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
     """Return (N,) the objective of each of (N, K) candidates, with BLEU smoothed by adding one."""
-    scores = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
+    bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
-        return scores
-    chrf = metric_scores("chrf", statistics[:, columns_of("chrf")])
-    ter = metric_scores("ter", statistics[:, columns_of("ter")])
-    return objective.bleu * scores + objective.chrf * chrf + objective.ter * (1 - ter)
+        return bleu
+    scores = objective.bleu * bleu
+    for metric, share in zip(METRICS[1:], objective.shares[1:], strict=True):
+        if share:
+            worth = metric_scores(metric, statistics[:, columns_of(metric)])
+            scores += share * (1 - worth if metric in LOWER_IS_BETTER else worth)
+    return scores
 
 
 class CandidateStatistics:
@@ -130,11 +149,12 @@ class CandidateStatistics:
     ) -> None:
         self.references = References.read(paths, length=ReferenceLength(length))
         self.objective = objective
-        self._more: SacrebleuStatistics | None = None
+        self._more: LineStatistics | None = None
         if not objective.is_bleu:
-            from tuning.metrics.text_scores import SacrebleuStatistics
+            from tuning.metrics.text_scores import LineStatistics
 
-            self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
+            lines = [list(read_lines(path)) for path in paths]
+            self._more = LineStatistics(lines, objective.metrics)
 
     @property
     def needs_words(self) -> bool:

@@ -9,8 +9,10 @@ from typing import Literal
 
 from phrasescore.errors import SettingsError, did_you_mean
 
-MetricName = Literal["bleu", "chrf", "ter"]
-METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+MetricName = Literal["bleu", "chrf", "ter", "accuracy", "cer", "wer"]
+METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "accuracy", "cer", "wer")
+USUAL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")  # of sentences
+LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
 LengthName = Literal["closest", "shortest", "average"]
 REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -28,7 +30,7 @@ class TextScoring:
         lowercase: Whether to compare without case.
     """
 
-    metrics: tuple[MetricName, ...] = METRICS
+    metrics: tuple[MetricName, ...] = USUAL_METRICS
     tokenize: str = "none"
     lowercase: bool = False
 
@@ -88,11 +90,17 @@ class Objective:
         bleu: Share of corpus BLEU.
         chrf: Share of chrF.
         ter: Share of 1 - TER.
+        accuracy: Share of the fraction of lines that equal a reference.
+        cer: Share of 1 - character error rate.
+        wer: Share of 1 - word error rate.
     """
 
     bleu: float = 1.0
     chrf: float = 0.0
     ter: float = 0.0
+    accuracy: float = 0.0
+    cer: float = 0.0
+    wer: float = 0.0
 
     @classmethod
     def of(cls, shares: Mapping[str, float]) -> Objective:
@@ -102,13 +110,13 @@ class Objective:
             SettingsError: A metric is unknown, a share is negative, or all are 0.
 
         >>> Objective.of({"bleu": 3, "chrf": 1})
-        Objective(bleu=0.75, chrf=0.25, ter=0.0)
+        Objective(bleu=0.75, chrf=0.25, ter=0.0, accuracy=0.0, cer=0.0, wer=0.0)
         """
         for name, share in shares.items():
             if name not in METRICS:
                 raise SettingsError(
                     f"unknown metric {name[:30]!r} in the objective{did_you_mean(name, METRICS)}",
-                    remedy="choose among bleu, chrf and ter",
+                    remedy=f"choose among {', '.join(METRICS)}",
                 )
             if not 0 <= share < float("inf"):
                 raise SettingsError(f"the share of {name} is {share}, expected 0 or more")
@@ -120,9 +128,14 @@ class Objective:
         return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
 
     @property
-    def shares(self) -> tuple[float, float, float]:
-        """The shares of BLEU, chrF and 1 - TER."""
-        return self.bleu, self.chrf, self.ter
+    def shares(self) -> tuple[float, ...]:
+        """The share of each of ``METRICS``, of error rates subtracted from 1."""
+        return tuple(getattr(self, name) for name in METRICS)
+
+    @property
+    def metrics(self) -> tuple[MetricName, ...]:
+        """The metrics that have a share."""
+        return tuple(name for name, share in zip(METRICS, self.shares, strict=True) if share)
 
     @property
     def is_bleu(self) -> bool:

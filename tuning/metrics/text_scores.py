@@ -1,28 +1,33 @@
-"""BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
+"""Metrics of whole texts, from statistics of each sentence that add up.
 
 Statistics and scores are those of ``tuning.metrics.metric_scores``: a score here is what tuning
 maximises. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the space
 U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
 
-Scores are fractions: BLEU and chrF 0 to 1, TER from 0 with no upper end (lower is better).
+Scores are fractions: BLEU, chrF and accuracy 0 to 1; error rates (TER, CER, WER) from 0 with no
+upper end (lower is better).
 Shapes: S sentences, K statistics.
 
-chrF and TER are computed by sacrebleu, once for every distinct translation of a sentence. sacrebleu
-splits words at every Unicode space; those inside words are replaced first, so that a word is what
-Moses takes for one.
+chrF and TER are computed by sacrebleu, edit distances by rapidfuzz, once for every distinct
+translation of a sentence. The accuracy is the share of lines that equal a reference. CER and WER
+are the Levenshtein distance to the closest reference over its length, in characters (spaces
+included) and in words. sacrebleu splits words at every Unicode space; those inside words are
+replaced first, so that a word is what Moses takes for one.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import rapidfuzz
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
@@ -31,13 +36,21 @@ from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
-from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS
+from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, columns_of
 from tuning.metrics.metric_settings import MetricName, TextScoring
 
+_COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
 # a letter that no text has
 _STAND_IN = "\ue000"
-LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
+LABELS = {
+    "bleu": "BLEU",
+    "chrf": "chrF2",
+    "ter": "TER",
+    "accuracy": "accuracy",
+    "cer": "CER",
+    "wer": "WER",
+}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 
@@ -69,25 +82,33 @@ def as_text(line: bytes) -> str:
     return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace"))
 
 
-class SacrebleuStatistics:
-    """chrF and TER of candidates, by sacrebleu."""
+class LineStatistics:
+    """Statistics of candidates for metrics other than BLEU.
 
-    def __init__(self, references: Sequence[Sequence[bytes]]) -> None:
+    Args:
+        references: R lists of the same number of lines.
+        metrics: Which metrics; the columns of others are 0.
+    """
+
+    def __init__(
+        self, references: Sequence[Sequence[bytes]], metrics: Collection[MetricName]
+    ) -> None:
+        self._metrics = frozenset(metrics)
         self._chrf = CHRF(char_order=CHRF_ORDERS)
         self._ter = TER(case_sensitive=True)
         self._references = [
             [as_text(line) for line in lines] for lines in zip(*references, strict=True)
         ]
-        self._prepared: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._prepared: dict[int, dict[str, Any]] = {}
         self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
 
     def score(self, sentences: NDArray[np.int32], lines: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return (N, 20): chrF's counts of each order, then edits and words times references."""
+        """Return (N, columns after those of BLEU), see ``tuning.metrics.metric_scores``."""
         rows = [
             self._of(sentence, line)
             for sentence, line in zip(sentences.tolist(), lines, strict=True)
         ]
-        return np.stack(rows) if rows else np.zeros((0, 3 * CHRF_ORDERS + 2), np.int32)
+        return np.stack(rows) if rows else np.zeros((0, _COLUMNS), np.int32)
 
     def _of(self, sentence: int, line: bytes) -> NDArray[np.int32]:
         row = self._known.get((sentence, line))
@@ -97,20 +118,47 @@ class SacrebleuStatistics:
 
     def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
         references = self._references[sentence]
+        row = np.zeros(_COLUMNS, np.int32)
+        if self._metrics & {"chrf", "ter"}:
+            self._add_sacrebleu(row, sentence, text)
+        if "accuracy" in self._metrics:
+            row[_place("accuracy")] = text in references, 1
+        if "cer" in self._metrics:
+            row[_place("cer")] = _closest(text, references)
+        if "wer" in self._metrics:
+            row[_place("wer")] = _closest(text.split(), [each.split() for each in references])
+        return row
+
+    def _add_sacrebleu(self, row: NDArray[np.int32], sentence: int, text: str) -> None:
+        references = self._references[sentence]
+        metrics = {"chrf": self._chrf, "ter": self._ter}
         if sentence not in self._prepared:
-            self._prepared[sentence] = (
-                self._chrf._extract_reference_info(references),
-                self._ter._extract_reference_info(references),
-            )
-        for_chrf, for_ter = self._prepared[sentence]
-        chrf = self._chrf._compute_segment_statistics(text, for_chrf)
-        edits, words = self._ter._compute_segment_statistics(text, for_ter)
-        count = len(references)
-        return np.array([*chrf, edits * count, round(words * count)], np.int32)
+            self._prepared[sentence] = {
+                name: metrics[name]._extract_reference_info(references)
+                for name in self._metrics & metrics.keys()
+            }
+        for name, prepared in self._prepared[sentence].items():
+            found = metrics[name]._compute_segment_statistics(text, prepared)
+            if name == "ter":
+                edits, words = found
+                found = [edits * len(references), round(words * len(references))]
+            row[_place(name)] = found
+
+
+def _place(metric: str) -> slice:
+    """Return the columns of a metric among those after BLEU's."""
+    columns = columns_of(cast(MetricName, metric))
+    return slice(columns.start - BLEU_COLUMNS, columns.stop - BLEU_COLUMNS)
+
+
+def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return the distance to the closest reference, and the length of that."""
+    distances = [(Levenshtein.distance(text, each), len(each)) for each in references]
+    return min(distances, key=lambda pair: pair[0])
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
-    """Return by metric what sacrebleu calls it with these settings, its version included."""
+    """Return by metric its settings and versions, in the form of sacrebleu."""
     case = scoring.lowercase
     metrics: dict[MetricName, BLEU | CHRF | TER] = {
         "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),
@@ -119,7 +167,11 @@ def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
     }
     for metric in metrics.values():
         metric.num_refs = references
-    return {name: str(metrics[name].get_signature()) for name in scoring.metrics}
+    plain = f"nrefs:{references}|case:{'lc' if case else 'mixed'}"
+    distance = f"{plain}|levenshtein:rapidfuzz-{rapidfuzz.__version__}"
+    texts = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    texts |= {"accuracy": plain, "cer": distance, "wer": distance}
+    return {name: texts[name] for name in scoring.metrics}
 
 
 @dataclass(frozen=True)
@@ -167,10 +219,10 @@ class ReferenceTexts:
                 remedy="give the file with the translations to compare with",
             )  # fmt: skip
         self._bleu = References([[self._words(line) for line in lines] for lines in texts])
-        self._more: SacrebleuStatistics | None = None
+        self._more: LineStatistics | None = None
         if set(self.scoring.metrics) - {"bleu"}:
             encoded = [[line.encode() for line in lines] for lines in texts]
-            self._more = SacrebleuStatistics(encoded)
+            self._more = LineStatistics(encoded, self.scoring.metrics)
         self._escaped = any(_ESCAPED.search(line) for lines in texts for line in lines)
         self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
 

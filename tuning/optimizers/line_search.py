@@ -283,7 +283,7 @@ def _best_interval(
         order: (N,) their order from left to right.
         edges: (N + 2,) where the intervals begin and end.
         narrow: The width up to which one is ignored.
-        shares: (3,) of the objective's metrics.
+        shares: (metrics,) of the objective.
     """
     sums, shares = borrowed((sums, shares))  # each interval is scored by a call
     best, best_place, best_distance = -np.inf, 0, np.inf
@@ -321,7 +321,7 @@ class LineSearch:
 
     Args:
         pool: The candidates.
-        shares: Of the objective's three metrics.
+        shares: Of the objective's metrics.
     """
 
     def __init__(self, pool: PoolArrays, shares: Sequence[float]) -> None:

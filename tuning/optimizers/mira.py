@@ -136,7 +136,7 @@ def learn(
         free: (F,) which weights may change.
         slack: The largest step.
         decay: What the background keeps.
-        shares: (3,) of the objective's metrics.
+        shares: (metrics,) of the objective.
         state: Changes.
     """
     pool, sentences, free, shares, state = borrowed((pool, sentences, free, shares, state))
