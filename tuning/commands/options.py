@@ -133,8 +133,8 @@ class OptimizationOptions(Options):
     )
     objective: tuple[str, ...] = option(
         "METRIC=SHARE",
-        "What to maximise: bleu, chrf, accuracy, or an error rate (ter, cer, wer; subtracted from 1), "
-        "and its share; may be repeated for a mixture.  [default: bleu=1]",
+        "What to maximise: bleu, chrf, accuracy, or 1 less an error rate (ter, cer, wer), and its "
+        "share; may be repeated for a mixture.  [default: bleu=1]",
         many=True,
     )
     reference_length: LengthName = option(

@@ -79,7 +79,7 @@ def _lines_of(text: TextFile) -> list[str]:
 
 def as_text(line: bytes) -> str:
     """Return a line as text whose only spaces are those between words."""
-    return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace"))
+    return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace")).strip(" ")
 
 
 class LineStatistics:
