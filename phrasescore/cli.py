@@ -102,6 +102,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tuning.commands.experiment:experiment",
         "Compare systems over tuning seeds, in one table.",
     ),
+    "normalise": (
+        "tuning.commands.normalise:normalise",
+        "Normalise spelling: learn it from words, apply it, measure it.",
+    ),
     "report": ("tuning.commands.report:report", "Show a folder of results as one page."),
     "warm-up": (
         "phrasescore.commands.warm_up:warm_up",

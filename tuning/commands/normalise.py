@@ -1,0 +1,131 @@
+"""``phrasescore normalise``: spelling normalisation, from training to evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.numbers import Whole
+from phrasescore.commands.options import CORES, Result
+from phrasescore.commands.paths import INPUT, OUTPUT, PathName, Use
+from tuning.commands.options import show_notes
+
+
+class TrainOptions(Options):
+    """Options of ``normalise train``."""
+
+    training: str = argument(INPUT, "TSV")
+    folder: Path = argument(PathName(Use.WRITE_FOLDER, Path))
+    dev: str = option(INPUT, "Other words and their normal forms, to tune on.", required=True)
+    texts: tuple[str, ...] = option(
+        INPUT,
+        "A text in the normal spelling, such as a list of words; it gets a language model of its "
+        "own. May be repeated.",
+        "--language-model-text",
+        many=True,
+    )
+    lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
+    threads: int | None = CORES
+
+
+class ApplyOptions(Options):
+    """Options of ``normalise apply``."""
+
+    folder: Path = argument(PathName(Use.READ_FOLDER, Path))
+    words: str = argument(INPUT)
+    output: str = option(OUTPUT, "The normal forms; - is standard output.", "-o", default="-")
+    nbest_size: int = option(
+        Whole(1, 1000), "Forms of each word, with tabs between them, the best first.", default=1
+    )
+    threads: int | None = CORES
+
+
+class EvaluateOptions(Result):
+    """Options of ``normalise evaluate``."""
+
+    folder: Path = argument(PathName(Use.READ_FOLDER, Path))
+    pairs: str = argument(INPUT, "TSV")
+    threads: int | None = CORES
+
+
+@click.group("normalise")
+def normalise() -> None:
+    """Normalise the spelling of words: historical, non-standard, or another alphabet.
+
+    A word is a sentence, and its characters are the words of a Moses system.
+    """
+
+
+@command("train", TrainOptions, short_help="Learn from words and their normal forms.")
+def train(options: TrainOptions) -> None:
+    """Learn to normalise from TSV, and write the normaliser to FOLDER.
+
+    TSV has one word a line: the word, a tab, its normal form. Empty lines are skipped. Each step
+    is shown as a command. The same command continues an interrupted training.
+    """
+    from phrasescore.runs.interruption import interruptible
+    from tuning.metrics.score_tables import points
+    from tuning.normalisation.normaliser import train as run
+
+    with interruptible(options.folder):
+        choice = run(
+            options.training,
+            options.dev,
+            options.folder,
+            options.texts,
+            lowercase=options.lowercase,
+            threads=options.threads,
+            say=lambda text: click.echo(text, err=True),
+        )
+    click.echo(
+        f"{points(choice.right)} % of {choice.dev_words:,} dev words right, "
+        f"{points(choice.system_right)} % by the system alone: {choice.rule}",
+        err=True,
+    )
+    click.echo(f"the normaliser is ready: {options.folder}", err=True)
+
+
+@command("apply", ApplyOptions, short_help="Write the normal forms of words.")
+def apply(options: ApplyOptions) -> None:
+    """Normalise WORDS (one word a line, plain, .gz, or - for standard input).
+
+    Every distinct word is normalised once. An empty line stays empty.
+    """
+    from phrasescore.runs.final_names import open_output
+    from tuning.normalisation.normaliser import Normaliser
+    from tuning.normalisation.word_pairs import read_words
+
+    normaliser = Normaliser(options.folder, threads=options.threads)
+    read = read_words(options.words, lowercase=normaliser.choice.lowercase)
+    show_notes(read.notes)
+    forms = normaliser.forms(read.words, options.nbest_size)
+    with open_output(options.output) as stream:
+        for word in read.words:
+            stream.write("\t".join(forms.get(word, [])).encode() + b"\n")
+
+
+@command("evaluate", EvaluateOptions, short_help="Measure how many words come out right.")
+def evaluate(options: EvaluateOptions) -> None:
+    """Normalise the words of TSV and compare with their normal forms.
+
+    Shows the word accuracy and the character error rate (CER, Levenshtein distance over the length
+    of the normal form, mean over words), times 100, with 95 % intervals; known words are those of
+    the training. In JSON, scores are 0 to 1.
+    """
+    from tuning.normalisation.evaluation import evaluate as measure
+    from tuning.normalisation.normaliser import Normaliser
+    from tuning.normalisation.word_pairs import read_pairs
+
+    normaliser = Normaliser(options.folder, threads=options.threads)
+    pairs = read_pairs(options.pairs, lowercase=normaliser.choice.lowercase)
+    show_notes(pairs.notes)
+    found = measure(normaliser, pairs)
+    if not options.as_json:
+        click.echo(found.to_text(), nl=False)
+    options.show(found.to_json())
+
+
+for each in (train, apply, evaluate):
+    normalise.add_command(each)

@@ -1,0 +1,1 @@
+"""Spelling normalisation: words as sentences of characters, from training to evaluation."""
