@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from phrasescore.commands.declarations import Options, argument, command, flag, 
 from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
-from phrasescore.errors import counted
+from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
 
@@ -110,30 +111,33 @@ class AddLanguageModelOptions(NewFeatureOptions):
 
     model: str = option(
         INPUT_FOLDER,
-        "A model of kind feed-forward-lm; its path is written as given.",
+        "A model of kind feed-forward-lm, or an n-gram model: an ARPA file or a KenLM binary. Its "
+        "path is written as given.",
+        metavar="FOLDER|FILE",
         required=True,
     )
     name: str | None = option(
         "NAME",
-        "Its name in weights and n-best lists.  [default: NeuralLM0, or the next free number]",
+        "Its name in weights and n-best lists.  [default: NeuralLM or, of an n-gram model, LM, and "
+        "the next free number]",
     )
     start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
     normalised: bool | None = flag(
-        "Whether its scores are ln p, or omit ln Z, which is several times faster.  "
-        "[default: unnormalised if the model was trained with --self-normalise]",
+        "Of feed-forward-lm: whether its scores are ln p, or omit ln Z, which is several times "
+        "faster.  [default: unnormalised if the model was trained with --self-normalise]",
         "--normalised/--unnormalised",
     )
     unknown: str | None = option(
         ["whole", "share"],
-        "The probability of a word outside its shortlist: the whole p(<unk>), which is the sum "
-        "over all such words, or a share of it by the word's training count.  [default: share, if "
-        "training saw such words]",
+        "Of feed-forward-lm: the probability of a word outside its shortlist: the whole p(<unk>), "
+        "which is the sum over all such words, or a share of it by the word's training count.  "
+        "[default: share, if training saw such words]",
     )
 
 
 @click.group("ini")
 def ini() -> None:
-    """Show a moses.ini, or add a rescored phrase table or a neural language model to it.
+    """Show a moses.ini, or add a rescored phrase table or a language model to it.
 
     Relative paths in an ini resolve against the current directory, as in Moses.
     """
@@ -187,14 +191,14 @@ def add_column(options: AddColumnOptions) -> None:
 
 
 @command(
-    "add-language-model", AddLanguageModelOptions, short_help="Make it ask a neural language model."
+    "add-language-model", AddLanguageModelOptions, short_help="Make it ask one more language model."
 )
 def add_language_model(options: AddLanguageModelOptions) -> None:
-    """Write MOSES_INI with one more feature: a neural language model that scores while decoding.
+    """Write MOSES_INI with one more feature: a language model that scores while decoding.
 
-    decode, tune and force-score of phrasescore read the new ini; real Moses does not, until
-    remove-feature has removed the feature. The model is checked first. Every other byte of the ini
-    stays as it is.
+    Of a neural model, decode, tune and force-score of phrasescore read the new ini; real Moses does
+    not, until remove-feature has removed the feature. The model is checked first. Every other byte
+    of the ini stays as it is.
     """
     from moses_integration.ini.edits import with_language_model
     from moses_integration.ini.moses_ini import MosesIni
@@ -207,6 +211,9 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
 
     model, normalised, unknown = options.model, options.normalised, options.unknown
     before = MosesIni.read(options.ini)
+    if Path(model).is_file():
+        _add_ngram_model(options, before)
+        return
     stored = read_for_ini(model, normalised=normalised is not False)
     weight = options.weight(before)
     whole = not is_self_normalised(stored) if normalised is None else normalised
@@ -223,6 +230,25 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
             "several times faster; --normalised uses ln p"
         )
     options.write(options.placed(change.ini), *said, options.advice(weight), warnings=warnings)
+
+
+def _add_ngram_model(options: AddLanguageModelOptions, before: MosesIni) -> None:
+    from moses_integration.ini.edits import with_ngram_model
+    from moses_integration.language_model.back_off import read_language_model
+
+    if options.normalised is not None or options.unknown is not None:
+        raise SettingsError(
+            "--normalised, --unnormalised and --unknown are for models of kind feed-forward-lm, "
+            "and this is a file",
+            path=options.model,
+            remedy="leave them out, or name the folder of a neural model",
+        )
+    model = read_language_model(options.model)
+    weight = options.weight(before)
+    change = with_ngram_model(before, options.model, options.name, weight, order=model.order)
+    words = counted(len(model.words), "word")
+    said = f"{options.model}: n-grams of up to {counted(model.order, 'word')}, of {words}"
+    options.write(options.placed(change.ini), said, change.summary, options.advice(weight))
 
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Take a feature and its weights out.")

@@ -39,7 +39,6 @@ from phrasescore.words import Unknown
 START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_LANGUAGE_MODEL_NAME = "NeuralLM"
 # without this feature Moses dies at the first unknown word
 _NEEDED = frozenset(["UnknownWordPenalty"])
 _MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
@@ -191,8 +190,8 @@ def check_table_path(table: str) -> None:
         )
 
 
-def next_name(taken: Collection[str], base: str = _LANGUAGE_MODEL_NAME) -> str:
-    """Return the first of ``NeuralLM0``, ``NeuralLM1`` and so on that is free.
+def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
+    """Return the first of base 0, base 1 and so on that is free.
 
     >>> next_name({"LM0", "NeuralLM0"})
     'NeuralLM1'
@@ -226,12 +225,48 @@ def with_language_model(
         IniError: The name is taken, or Moses could not read the folder from an ini.
         SettingsError: A feature of this name could not be tuned.
     """
-    ini.refuse_old_style()
     folder = folder.rstrip("/") or folder
     refuse_unreadable("path", folder)
+    options, scores = f"path={folder}", "ln p"
+    if not normalised:
+        options, scores = f"{options} normalised=false", "scores without ln Z"
+    if shares_unknown:
+        options, scores = (
+            f"{options} unknown=share",
+            f"{scores}, of unknown words their shares of p(<unk>)",
+        )
+    name = _free_name(ini, name, "NeuralLM")
+    return _with_feature(ini, FEED_FORWARD_LM, name, options, start_weight, scores)
+
+
+def with_ngram_model(
+    ini: MosesIni, path: str, name: str | None, start_weight: float, *, order: int
+) -> IniChange:
+    """Add an ARPA file or a KenLM binary as the last feature, with the last weight.
+
+    Args:
+        ini: The ini.
+        path: The file of the model as it is to be written.
+        name: The name of the feature; ``None`` for the next free of ``LM0``, ``LM1``.
+        start_weight: The weight of the feature.
+        order: The words of its longest n-gram.
+
+    Raises:
+        IniError: The name is taken, or Moses could not read the path from an ini.
+        SettingsError: A feature of this name could not be tuned.
+    """
+    refuse_unreadable("path", path)
+    options = f"factor=0 path={path} order={order}"
+    name = _free_name(ini, name, "LM")
+    return _with_feature(ini, "KENLM", name, options, start_weight, "ln p")
+
+
+def _free_name(ini: MosesIni, name: str | None, base: str) -> str:
+    """Return the name for a new feature: the given one if it may be used, or the next free one."""
+    ini.refuse_old_style()
     taken = {*(line.name for line in ini.features), *ini.weights}
     if name is None:
-        name = next_name(taken)
+        return next_name(taken, base)
     if not TUNABLE_NAME.fullmatch(name):
         raise SettingsError(
             f"--name: a feature cannot be called {name!r}",
@@ -240,18 +275,18 @@ def with_language_model(
     if name in taken:
         raise ini.error(
             f"there is a feature {name} already, or a weight of that name",
-            remedy=f"give another --name, such as {next_name(taken)}",
+            remedy=f"give another --name, such as {next_name(taken, base)}",
         )
-    code, scores = f"{FEED_FORWARD_LM} name={name} path={folder}", "ln p"
-    if not normalised:
-        code, scores = f"{code} normalised=false", "scores without ln Z"
-    if shares_unknown:
-        code, scores = (
-            f"{code} unknown=share",
-            f"{scores}, of unknown words their shares of p(<unk>)",
-        )
-    ini = ini.with_added_value("feature", code).with_weights({name: (start_weight,)})
-    summary = f"{name}: path={folder}, {scores}, with the weight {format_weight(start_weight)}"
+    return name
+
+
+def _with_feature(
+    ini: MosesIni, kind: str, name: str, options: str, start_weight: float, scores: str
+) -> IniChange:
+    ini = ini.with_added_value("feature", f"{kind} name={name} {options}")
+    ini = ini.with_weights({name: (start_weight,)})
+    path = next(part for part in options.split() if part.startswith("path="))
+    summary = f"{name}: {path}, {scores}, with the weight {format_weight(start_weight)}"
     return IniChange(ini, 1, summary)
 
 

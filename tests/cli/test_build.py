@@ -88,7 +88,7 @@ FAILURES = [
     ("no link", {"al": b"0-0\n0:0\n"}, (), 3, "al:2: '0:0' is not a link"),
     ("missing links", {"al": b"0-0\n"}, (), 3, "al: 1 lines of word alignment for 2 sentence"),
     ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data end"),
-    ("a wrong order", {}, ("--lm-order", "9"), 2, "order"),
+    ("a wrong order", {}, ("--lm-order", "21"), 2, "order"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
     ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "Write fr"),
     ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),

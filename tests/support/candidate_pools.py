@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS
 from tuning.metrics.metric_scores import ALL_COLUMNS, objective_score
-from tuning.metrics.metric_settings import Objective
+from tuning.metrics.metric_settings import METRICS, Objective
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
 
@@ -54,8 +54,8 @@ def random_pool(
         wanted, found = rng.integers(10, 20, (2, count, 6))
         match = np.minimum(np.minimum(wanted, found), rng.integers(0, 20, (count, 6)))
         chrf = np.stack([found, wanted, match], -1).reshape(count, -1)
-        ter = np.stack([rng.integers(0, 12, count), np.full(count, 10)], 1)
-        statistics = np.hstack([statistics, chrf, ter])
+        rates = [[rng.integers(0, 12, count), np.full(count, 10)] for _ in METRICS[2:]]
+        statistics = np.hstack([statistics, chrf, np.concatenate(rates).T])
     numbers = np.repeat(np.arange(sentences, dtype=np.int32), candidates)
     pool.add(numbers, values.astype(np.float32), statistics.astype(np.int32))
     return pool.arrays

@@ -38,9 +38,11 @@ def plain_score_of_sums(sums: NDArray[np.float64], shares: Sequence[float]) -> f
         precision = (match[both] / hypothesis[both]).mean()
         recall = (match[both] / reference[both]).mean()
         chrf = (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
-    edits, words = sums[TER_AT:]
-    ter = edits / words if words else float(edits > 0)
-    return float(shares[0] * score + shares[1] * chrf + shares[2] * (1 - ter))
+    ter, accuracy, cer, wer = (
+        part / whole if whole else float(part > 0) for part, whole in sums[TER_AT:].reshape(-1, 2)
+    )
+    worths = score, chrf, 1 - ter, accuracy, 1 - cer, 1 - wer
+    return float(sum(share * worth for share, worth in zip(shares, worths, strict=False)))
 
 
 def plain_envelope(

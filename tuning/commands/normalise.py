@@ -27,6 +27,10 @@ class TrainOptions(Options):
         many=True,
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
+    neural: bool = flag(
+        "Also train an attention model of whole words, which chooses among the system's forms; it "
+        "is used if it does better on the dev words. Takes minutes."
+    )
     threads: int | None = CORES
 
 
@@ -76,6 +80,7 @@ def train(options: TrainOptions) -> None:
             options.folder,
             options.texts,
             lowercase=options.lowercase,
+            neural=options.neural,
             threads=options.threads,
             say=lambda text: click.echo(text, err=True),
         )

@@ -8,7 +8,15 @@ it in the folder:
     tune          its weights, for the share of words that come out right
     decode        the dev words, to see whether remembering known words is better
 
-All paths in the folder are relative to it, so that it can be moved.
+With ``neural``, an attention model of whole words follows, which chooses among the best forms of
+the system:
+
+    train         the model, from the same words
+    decode, nbest the best forms of the words to tune on, and what the model says of them
+    optimize      the weight of the model beside those of the system
+
+What does better on the dev words becomes the normaliser. All paths in the folder are relative to
+it, so that it can be moved.
 """
 
 from __future__ import annotations
@@ -23,12 +31,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moses_integration.nbest.format import read_nbest_lists
+from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from moses_integration.system_building.corpus.text_preparation import (
     Postprocessor,
     Preprocessor,
     read_settings,
-    read_text,
 )
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
@@ -42,9 +49,14 @@ from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_rig
 Say = Callable[[str], None]
 PROGRAM = "phrasescore"
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
+_MODEL, _WEIGHTS = "attention", "reranking.json"
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
 # more dev words make tuning slower and its weights hardly better
 _WORDS_TO_TUNE_ON = 2000
+# forms that the attention model chooses among, and its size: words are few and short
+_CANDIDATES = 20
+_MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
+_WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
 # a word is remembered if it was seen so often; None remembers nothing
 _TIMES = (None, 1, 2)
 
@@ -57,13 +69,15 @@ class Choice:
         lowercase: Whether all text is lower-cased.
         remembered: How often training must have seen a word for its most frequent form to be
             taken; ``None`` if the system does better on every word.
+        attention: Whether the attention model chooses among the forms of the system.
         dev_words: The number of dev words.
         system_right: The share of them that the system alone gets right.
-        right: The share with known words remembered as chosen.
+        right: The share that the normaliser gets right.
     """
 
     lowercase: bool
     remembered: int | None
+    attention: bool
     dev_words: int
     system_right: float
     right: float
@@ -71,10 +85,14 @@ class Choice:
     @property
     def rule(self) -> str:
         """The choice in one line."""
+        system = "the system and the attention model" if self.attention else "the system"
         if self.remembered is None:
-            return "every word is normalised by the system"
+            return f"every word is normalised by {system}"
         times = "" if self.remembered == 1 else f" at least {self.remembered} times"
-        return f"a word seen{times} in training takes its most frequent form; others, the system's"
+        return (
+            f"a word seen{times} in training takes its most frequent form, any other word that of "
+            f"{system}"
+        )
 
 
 def train(
@@ -84,6 +102,7 @@ def train(
     texts: Sequence[str] = (),
     *,
     lowercase: bool = False,
+    neural: bool = False,
     threads: int | None = None,
     say: Say,
 ) -> Choice:
@@ -95,6 +114,7 @@ def train(
         folder: Where everything goes.
         texts: Texts of the normal language for a language model each, such as a list of words.
         lowercase: Whether to lower-case all text.
+        neural: Whether to train an attention model, too.
         threads: The number of threads; ``None`` for all cores.
         say: Takes each command as it runs, and notes.
 
@@ -109,8 +129,9 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     say(f"cd {shlex.quote(str(folder))}")
     with _inside(folder):
-        cores = () if threads is None else ("--threads", str(threads))
-        work = _Training(pairs[0], pairs[1], given, lowercase=lowercase, threads=cores, say=say)
+        work = _Training(
+            pairs[0], pairs[1], given, lowercase=lowercase, neural=neural, threads=threads, say=say
+        )
         for _ in run_steps(work.steps(), Path(".train"), update=True):
             pass
         return _read_choice()
@@ -124,7 +145,8 @@ class _Training:
         dev: The words to tune on.
         texts: Texts for further language models.
         lowercase: Whether all text is lower-cased.
-        threads: The option for the number of threads, or nothing.
+        neural: Whether to train an attention model, too.
+        threads: The number of threads; ``None`` for all cores.
         say: Takes each command as it runs.
     """
 
@@ -135,56 +157,102 @@ class _Training:
         texts: Sequence[Path],
         *,
         lowercase: bool,
-        threads: Sequence[str],
+        neural: bool,
+        threads: int | None,
         say: Say,
     ) -> None:
         self._training, self._dev, self._texts = training, dev, texts
-        self._lowercase, self._threads, self._say = lowercase, threads, say
+        self._lowercase, self._neural, self._say = lowercase, neural, say
+        self._threads = ["--threads", str(threads or usable_cores())]
 
     def steps(self) -> list[FunctionStep]:
         """Return the steps in order."""
         texts = [word for text in self._texts for word in ("--language-model-text", str(text))]
-        tokens = "tune.source.tok", "tune.target.tok", "dev.source.tok"
-        digests = {"training": self._training.digest, "dev": self._dev.digest}
+        settings = {"training": self._training.digest, "dev": self._dev.digest}
+        sides = [
+            self._command(
+                f"preprocess {name}.{side} --system {_SYSTEM} --side {side} -o {name}.{side}.tok",
+                (f"{name}.{side}", _SYSTEM),
+            )
+            for name, side in (("tune", "source"), ("tune", "target"), ("dev", "source"))
+        ]
+        found = _nbest("dev", neural=self._neural)
         return [
-            Step("words", self._write_words, digests, (), tuple(map(Path, _TEXTS))),
+            Step("words", self._write_words, settings, (), tuple(map(Path, _TEXTS))),
             self._command(
-                f"build train.source train.target {_SYSTEM} --characters",
-                ("train.source", "train.target", *map(str, self._texts)), _SYSTEM, *texts,
+                "build train.source train.target --characters",
+                ("train.source", "train.target", *map(str, self._texts)),
+                *texts, *self._threads, output=_SYSTEM,
             ),
-            *(
-                self._command(
-                    f"preprocess {name}.{side} --system {_SYSTEM} --side {side} "
-                    f"-o {name}.{side}.tok",
-                    (f"{name}.{side}", _SYSTEM), f"{name}.{side}.tok",
-                )
-                for name, side in (("tune", "source"), ("tune", "target"), ("dev", "source"))
-            ),
+            *sides,
             self._command(
-                f"tune {_SYSTEM}/moses.ini --source {tokens[0]} --reference {tokens[1]} "
+                f"tune {_SYSTEM}/moses.ini --source tune.source.tok --reference tune.target.tok "
                 "--objective accuracy -o tuned",
-                (*tokens[:2], _SYSTEM), "tuned", *self._threads,
+                ("tune.source.tok", "tune.target.tok", _SYSTEM), *self._threads,
             ),
-            self._command(
-                f"decode {_INI} -i {tokens[2]} -o dev.output",
-                (tokens[2], _SYSTEM, "tuned"), "dev.output", *self._threads,
-            ),
+            self._decoding("dev"),
+            *(self._attention() if self._neural else ()),
             Step("choice", self._choose, {"lowercase": self._lowercase},
-                 (Path("dev.output"), *map(Path, _TEXTS)), (Path(_RECORD), Path(_MEMORY))),
+                 (*map(Path, found), *map(Path, _TEXTS)), (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
 
-    def _command(self, text: str, inputs: Sequence[str], output: str, *more: str) -> FunctionStep:
-        """Return a step that runs a command of this program."""
-        words = [*text.split(), *more]
+    def _attention(self) -> list[FunctionStep]:
+        """Return the steps of the attention model."""
+        passes = _WORDS_TO_SEE // len(self._training.words)
+        epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
+        texts = f"{_SYSTEM}/corpus.source.gz {_SYSTEM}/corpus.target.gz"
+        dev = "tune.source.tok", "tune.target.tok"
+        training = self._command(
+            f"train {texts} --kind search {_MODEL_SIZE} --max-epochs {epochs} "
+            f"--held-out-text {dev[0]} {dev[1]}",
+            (_SYSTEM, *dev), *self._threads, output=_MODEL,
+        )  # fmt: skip
+        scoring = [
+            self._command(
+                f"nbest {name}.nbest --model {_MODEL} --source {name}.source.tok "
+                f"-o {name}.scored.nbest",
+                (f"{name}.nbest", _MODEL, f"{name}.source.tok"), *self._threads,
+            )
+            for name in ("tune", "dev")
+        ]  # fmt: skip
+        optimizing = self._command(
+            f"optimize --nbest tune.scored.nbest --reference {dev[1]} --objective accuracy "
+            f"--start tuned/weights.json -o {_WEIGHTS}",
+            ("tune.scored.nbest", dev[1], "tuned"), *self._threads,
+        )  # fmt: skip
+        return [training, self._decoding("tune"), *scoring, optimizing]
+
+    def _decoding(self, name: str) -> FunctionStep:
+        """Return the step that writes the best forms of words."""
+        return self._command(
+            f"decode {_INI} -i {name}.source.tok -o {os.devnull} --nbest-size {_CANDIDATES} "
+            f"--distinct --nbest {name}.nbest",
+            (f"{name}.source.tok", _SYSTEM, "tuned"), *self._threads,
+        )  # fmt: skip
+
+    def _command(
+        self, text: str, inputs: Sequence[str], *more: str, output: str = ""
+    ) -> FunctionStep:
+        """Return a step that runs a command of this program.
+
+        Args:
+            text: The command; without ``output``, its last word is the file that it writes.
+            inputs: What it reads.
+            more: Further options that may have spaces in them.
+            output: The folder that it writes, an argument.
+        """
+        words = [*text.split(), *([output] if output else ()), *more]
+        written = Path(output or text.split()[-1])
 
         def run() -> Mapping[str, Any]:
             self._say(shlex.join([PROGRAM, *words]))
             run_command(words)
             return {}
 
-        name = f"{words[0]}-{Path(output).name}"
-        settings = {"command": [*text.split(), *(set(more) - set(self._threads))]}
-        return Step(name, run, settings, tuple(map(Path, inputs)), (Path(output),))
+        # how many threads work decides no result
+        decisive = [word for word in words if word not in self._threads]
+        name = f"{words[0]}-{written.name}"
+        return Step(name, run, {"command": decisive}, tuple(map(Path, inputs)), (written,))
 
     def _write_words(self) -> Mapping[str, Any]:
         """Write what the commands read: words that are tuned on lie evenly among the dev words."""
@@ -201,21 +269,51 @@ class _Training:
     def _choose(self) -> Mapping[str, Any]:
         """Decide on the dev words whether known words are remembered; write the normaliser."""
         memory = Memory.from_pairs(self._training)
-        form = Postprocessor(read_settings(_SYSTEM).target)
-        found = [form(line) for line in read_text("dev.output")]
-        right = {
-            times: share_right(
-                [memory.form(word, times) or other
-                 for word, other in zip(self._dev.words, found, strict=True)],
-                self._dev.forms,
-            )
-            for times in _TIMES
-        }  # fmt: skip
-        best = max(_TIMES, key=right.__getitem__)  # of equal ones the first, and simplest
+        right: dict[tuple[bool, int | None], float] = {}
+        for neural in (False, True) if self._neural else (False,):
+            *_, nbest = _nbest("dev", neural=neural)
+            found = [forms[0] for forms in _read_forms(nbest, neural=neural)]
+            for times in _TIMES:
+                forms = [
+                    memory.form(word, times) or form
+                    for word, form in zip(self._dev.words, found, strict=True)
+                ]
+                right[neural, times] = share_right(forms, self._dev.forms)
+        best = max(right, key=right.__getitem__)  # of equal ones the first, and simplest
         memory.write(_MEMORY)
-        choice = Choice(self._lowercase, best, len(found), right[None], right[best])
+        choice = Choice(
+            lowercase=self._lowercase,
+            remembered=best[1],
+            attention=best[0],
+            dev_words=len(self._dev.words),
+            system_right=right[False, None],
+            right=right[best],
+        )
         write_json(_RECORD, dataclasses.asdict(choice))
         return {}
+
+
+def _nbest(name: str, *, neural: bool) -> list[str]:
+    """Return the files from which forms are read; the last one is the list."""
+    return [_WEIGHTS, f"{name}.scored.nbest"] if neural else [f"{name}.nbest"]
+
+
+def _read_forms(nbest: str | Path, *, neural: bool) -> Iterator[list[str]]:
+    """Yield the forms of each word, the best first: by the list, or by the weights for it."""
+    form = Postprocessor(read_settings(_SYSTEM).target)
+    weights = read_object(Path(_WEIGHTS))["weights"] if neural else {}
+    for _, entries in read_nbest_lists(nbest):
+        if neural:
+            entries.sort(key=lambda entry: -_weighted(entry, weights))
+        yield [form(entry.words.decode()) for entry in entries]
+
+
+def _weighted(entry: NBestEntry, weights: Mapping[str, Sequence[float]]) -> float:
+    return sum(
+        weight * value
+        for name, values in entry.features.items()
+        for weight, value in zip(weights[name], values, strict=True)
+    )
 
 
 class Normaliser:
@@ -259,16 +357,20 @@ class Normaliser:
         if not words:
             return
         with _inside(self._folder), tempfile.TemporaryDirectory() as scratch:
-            text = read_settings(_SYSTEM)
-            tokens, form = Preprocessor(text.source), Postprocessor(text.target)
-            source, nbest = Path(scratch, "words"), Path(scratch, "nbest")
+            tokens = Preprocessor(read_settings(_SYSTEM).source)
+            source, nbest, scored = (str(Path(scratch, name)) for name in ("w", "nbest", "scored"))
             write_atomically(source, "".join(f"{tokens(word)}\n" for word in words).encode())
+            cores = ["--threads", str(self._threads)]
+            neural = self.choice.attention
             run_command(
-                ["decode", _INI, "-i", str(source), "-o", os.devnull, "--nbest", str(nbest),
-                 "--nbest-size", str(size), "--distinct", "--threads", str(self._threads)]
+                ["decode", _INI, "-i", source, "-o", os.devnull, "--nbest", nbest, "--distinct",
+                 "--nbest-size", str(max(size, _CANDIDATES) if neural else size), *cores]
             )  # fmt: skip
-            for _, entries in read_nbest_lists(nbest):
-                yield [form(entry.words.decode()) for entry in entries]
+            if neural:
+                run_command(
+                    ["nbest", nbest, "--model", _MODEL, "--source", source, "-o", scored, *cores]
+                )
+            yield from _read_forms(scored if neural else nbest, neural=neural)
 
 
 def run_command(words: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ from phrasescore.errors import InputError, SettingsError
         ({"distortion_limit": -2}, "expected -1 to 10,000"),
         ({"max_sentence_length": 0}, "expected 1 to 2,000"),
         ({"max_sentence_length": 2001}, "expected 1 to 2,000"),
-        ({"lm_order": 7}, "lm_order is 7, expected 1 to 6"),
+        ({"lm_order": 21}, "lm_order is 21, expected 1 to 20"),
         ({"tokenize": ("english", "fr")}, "Write en"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from phrasescore.commands.declarations import command
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions
-from tuning.metrics.metric_settings import METRICS, SentenceSelection, TextScoring
+from tuning.metrics.metric_settings import USUAL_METRICS, SentenceSelection, TextScoring
 
 LENGTHS = ["--source", "s", "--by-length"]
 
@@ -39,8 +39,8 @@ def test_selections() -> None:
 
 
 def test_metrics() -> None:
-    """All of them unless some are named, in their usual order."""
-    assert given().scoring == TextScoring(METRICS)
+    """Those of sentences unless some are named, in their usual order."""
+    assert given().scoring == TextScoring(USUAL_METRICS)
     assert given("--metric", "ter", "--metric", "bleu").scoring.metrics == ("bleu", "ter")
 
 

@@ -59,7 +59,10 @@ def test_scalable_weights_are_written_with_a_sum_of_one() -> None:
     assert Mert(restarts=2).optimize(bounded, np.random.default_rng(1)).weights[0] >= 0.9
 
 
-@pytest.mark.parametrize("shares", [{"chrf": 1.0}, {"ter": 1.0}, {"bleu": 1.0, "ter": 1.0}])
+@pytest.mark.parametrize(
+    "shares",
+    [{"chrf": 1.0}, {"ter": 1.0}, {"bleu": 1.0, "ter": 1.0}, {"accuracy": 1.0}, {"cer": 1.0}],
+)
 def test_other_objectives_are_climbed_too(shares: dict[str, float]) -> None:
     """chrF, TER and mixtures rise, and what is claimed is what the weights reach."""
     pool = random_pool(np.random.default_rng(6), 15, 15, 3, whole=False, columns=ALL_COLUMNS)
