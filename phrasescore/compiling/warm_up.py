@@ -45,6 +45,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "prune system/phrase-table.gz -o pruned.gz --top 5 --column 3",
         "filter system/moses.ini --input text.en -o filtered",
         "evaluate text.en --reference text.fr",
+        "build text.en text.fr characters --characters --threads 1",
     ),
     (
         "score --model model system/phrase-table.gz -o scored.gz",

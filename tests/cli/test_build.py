@@ -55,6 +55,33 @@ def test_build_and_build_again(
     assert updated.stderr.count(b"(done before)") == 4
 
 
+def test_further_text_of_words(
+    phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
+) -> None:
+    """It is prepared like the target side, and gets a language model and a weight of its own."""
+    source, target, links = corpus
+    (tmp_path / "more").write_text("W1 w2\n\nNEW w3\n" * 9)
+    command = ("build", source, target, "system", "--alignment", links, "--lowercase")
+    more = ("--language-model-text", "more", "--lm-order", "8", "--no-reordering")
+    done = phrasescore(*command, *more, "--lmplz", "own")
+    assert done.returncode == 0, done.stderr
+    assert b"n-grams of order 1 to 8 by own" in done.stderr
+    arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes())
+    assert b"\tnew" in arpa
+    assert b"ngram 8=" in arpa
+    ini = (tmp_path / "system" / "moses.ini").read_text()
+    assert "KENLM name=LM1 factor=0 path=system/lm1.arpa.gz order=8\n" in ini
+    assert "LM0= 0.25\nLM1= 0.25\n" in ini
+    assert "LexicalReordering" not in ini
+    assert "[distortion-limit]\n0\n" in ini
+    assert not (tmp_path / "system" / "reordering-table.gz").exists()
+    done = phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "more").write_text("other words\n")
+    done = phrasescore(*command, *more, "--lmplz", "own", "--update")
+    assert done.stderr.count(b"(done before)") == 5
+
+
 def test_relative_and_absolute_paths(
     phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
 ) -> None:

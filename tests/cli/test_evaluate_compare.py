@@ -48,6 +48,30 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     assert [100 * value for value in results[1]["precisions"]] == pytest.approx(theirs.precisions)
 
 
+def test_accuracy_and_error_rates(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Lines that equal a reference, and edits to the closest one; trailing spaces are no error."""
+    (tmp_path / "hyp").write_text("a b c \nx y\nabcd\n")
+    (tmp_path / "ref").write_text("a b c\nx z\nabd\n")
+    (tmp_path / "other").write_text("q\nx y z\nbcd e\n")
+    metrics = [word for name in ("wer", "accuracy", "cer") for word in ("--metric", name)]
+    done = phrasescore("evaluate", "hyp", "--reference", "ref", *metrics, "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    scores = json.loads(done.stdout)["results"][0]
+    assert scores["accuracy"] == pytest.approx(1 / 3)
+    assert scores["wer"] == pytest.approx(2 / 6)
+    assert scores["cer"] == pytest.approx(2 / 11)
+    done = phrasescore(
+        "evaluate", "hyp", "--reference", "ref", "--reference", "other", *metrics, "--json"
+    )
+    scores = json.loads(done.stdout)["results"][0]
+    assert scores["wer"] == pytest.approx(2 / 6)  # of equally close references the first counts
+    done = phrasescore(
+        "compare", "--reference", "ref", "--baseline", "other", "--system", "hyp", *metrics
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"accuracy" in done.stdout
+
+
 def test_json_may_go_to_a_file(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:

@@ -156,6 +156,28 @@ def test_filtering_keeps_the_model(
     assert ini.feature("NeuralLM0").options["path"] == str(tmp_path / "lm7")
 
 
+def test_an_ngram_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
+    """An ARPA file becomes a KENLM feature, which the decoder and real Moses read."""
+    done = phrasescore(*ADD, "--model", "system/lm.arpa", "--start-weight", "0.1", "-o", "two.ini")
+    assert done.returncode == 0, done.stderr.decode()
+    line = MosesIni.read(tmp_path / "two.ini").features[-1]
+    assert (line.kind, line.name) == ("KENLM", "LM1")
+    assert line.options["path"] == "system/lm.arpa"
+    said = done.stderr.decode()
+    assert "system/lm.arpa: n-grams of up to 3 words, of " in said
+    assert "LM1: path=system/lm.arpa, ln p, with the weight 0.1" in said
+    done = phrasescore("decode", "two.ini", "--nbest", "-", stdin=b"good day\n")
+    assert done.returncode == 0, done.stderr.decode()
+    fields = done.stdout.split(b"\n")[0].split(b" ||| ")[2].split()
+    assert fields[fields.index(b"LM1=") + 1] == fields[fields.index(b"LM0=") + 1]
+    done = phrasescore(*ADD, "--model", "system/lm.arpa", "--unknown", "share", "-o", "two.ini")
+    assert done.returncode == 2
+    assert b"are for models of kind feed-forward-lm" in done.stderr
+    (tmp_path / "bad").write_text("no model\n")
+    done = phrasescore(*ADD, "--model", "bad", "-o", "three.ini")
+    assert (done.returncode, (tmp_path / "three.ini").exists()) == (3, False)
+
+
 def test_real_moses_is_not_asked_to_tune(
     phrasescore: Phrasescore, system: Path, bundled_golden: Path
 ) -> None:

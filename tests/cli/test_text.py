@@ -86,3 +86,17 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def test_characters(phrasescore: Run) -> None:
+    """Spaces, markup and combining marks are tokens of their own, and everything comes back."""
+    text = " a|b  \u2581\tu\u0364 [\u00a0]\r\n\n".encode()
+    done = phrasescore("preprocess", "--characters", stdin=text)
+    assert done.returncode == 0, done.stderr
+    tokens = "_ a &#124; b _ _ __ _t u \u0364 _ &#91; \u00a0 &#93; _r\n\n"
+    assert done.stdout.decode() == tokens.replace("_", "\u2581")
+    done = phrasescore("postprocess", "--characters", stdin=done.stdout)
+    assert done.stdout == text
+    done = phrasescore("preprocess", "--characters", "--tokenize", "--language", "en", stdin=text)
+    assert done.returncode == 2
+    assert b"tokens are either words or characters" in done.stderr

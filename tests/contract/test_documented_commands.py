@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ PAGES = [
     TUTORIALS / "did-it-help.md",
     TUTORIALS / "rerank.md",
     TUTORIALS / "filter-a-bitext.md",
+    TUTORIALS / "normalise-spelling.md",
     PROJECT / "README.md",
 ]
 # of the sample corpus, so that all pages together take less than a minute
@@ -67,6 +69,8 @@ def test_every_page(tmp_path: Path) -> None:
     for path in sorted((PROJECT / "sample_corpus").glob("*.[ef][nr]")):
         lines = path.read_bytes().splitlines(keepends=True)[: LINES[path.stem]]
         (tmp_path / "sample_corpus" / path.name).write_bytes(b"".join(lines))
+    for path in (PROJECT / "sample_corpus").glob("*.tsv"):
+        shutil.copy(path, tmp_path / "sample_corpus")
     for page in PAGES:
         script = commands(page)
         assert "phrasescore " in script
@@ -76,6 +80,7 @@ def test_every_page(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{page.name}: {done.stderr.decode()[-3000:]}"
     assert (tmp_path / "tuned" / "moses.ini").exists()
     assert b"rnn" in (tmp_path / "compared.json").read_bytes()
+    assert (tmp_path / "test.norm.txt").read_text().split("\n").count("") > 50
     assert (tmp_path / "kept.tsv").read_bytes().count(b"\t") > LINES["train"] // 2
 
 

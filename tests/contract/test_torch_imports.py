@@ -35,6 +35,7 @@ CALLS = {
     "evaluate": "out.fr --reference text.fr",
     "compare": "--reference text.fr --baseline text.en --system out.fr --json-file compared.json",
     "report": ". -o report.html",
+    "normalise": "train words.tsv normaliser --dev words.tsv",
 }
 PROBE = """
 import sys
@@ -54,6 +55,7 @@ def test_every_command_is_known_here() -> None:
 def test_no_torch_where_none_is_needed(tmp_path: Path) -> None:
     """Not even in the main job of a command."""
     write_texts(tmp_path)
+    (tmp_path / "words.tsv").write_text("onely\tonly\nverie\tvery\nmanie\tmany\n" * 9)
     for command, arguments in CALLS.items():
         done = subprocess.run(
             [sys.executable, "-c", PROBE, command, *arguments.split()],

@@ -1,0 +1,134 @@
+"""`phrasescore normalise`: from words with their normal forms to normalised text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+CORPUS = PROJECT / "sample_corpus"
+TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
+
+
+def train(phrasescore: Run, *more: str) -> subprocess.CompletedProcess[bytes]:
+    return phrasescore("normalise", "train", TRAINING, "n", "--dev", DEV, *more)
+
+
+def test_from_words_to_text(phrasescore: Run, tmp_path: Path) -> None:
+    """It learns, says how well, normalises, can be moved, and is not trained a second time."""
+    (tmp_path / "words").write_text("speaking\nlistening\nuncle\nvery\n" * 3)
+    done = train(phrasescore, "--language-model-text", "words")
+    assert done.returncode == 0, done.stderr
+    assert b"\nphrasescore build train.source train.target --characters system" in done.stderr
+    measured = phrasescore("normalise", "evaluate", "n", TEST, "--json")
+    scores = json.loads(measured.stdout)
+    found = scores["all words"]["accuracy"]
+    assert found["low"] <= found["mean"] <= found["high"]
+    assert found["mean"] > 0.95 > 0.7 > scores["unchanged"]["accuracy"]["mean"]
+    assert scores["known words"]["words"] + scores["unknown words"]["words"] == 504
+    assert 0 < scores["unchanged"]["cer"]["mean"] < 0.3
+    again = train(phrasescore, "--language-model-text", "words")
+    assert (again.returncode, b"phrasescore build" in again.stderr) == (0, False)
+    (tmp_path / "n").rename(tmp_path / "moved")
+    done = phrasescore("normalise", "apply", "moved", "-", stdin=b"hovse\n\nto day\n")
+    assert done.stdout.decode() == "house\n\ntoday\n"
+    done = phrasescore("normalise", "apply", "moved", "-", "--nbest-size", "3", stdin=b"verie\n")
+    forms = done.stdout.decode().rstrip("\n").split("\t")
+    assert forms[0] == "very"
+    assert 1 < len(set(forms)) == len(forms) <= 3
+
+
+def test_other_words_or_options_train_again_what_they_change(
+    phrasescore: Run, tmp_path: Path
+) -> None:
+    """The first step that differs, and all after it."""
+    lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "words.tsv").write_text("".join(lines[:600]), "utf-8")
+    command = "normalise", "train", "words.tsv", "n", "--dev", DEV
+    assert phrasescore(*command).returncode == 0
+    (tmp_path / "words.tsv").write_text("".join(lines[:900]), "utf-8")
+    done = phrasescore(*command)
+    assert done.returncode == 0, done.stderr
+    assert b"phrasescore build" in done.stderr
+    assert len((tmp_path / "n" / "train.source").read_text("utf-8").splitlines()) > 600
+
+
+def test_an_attention_model_chooses_among_the_forms(phrasescore: Run, tmp_path: Path) -> None:
+    """Its steps are commands, too; what is better on the dev words is recorded and used."""
+    lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "words.tsv").write_text("".join(lines[:40]), "utf-8")
+    (tmp_path / "dev.tsv").write_text("".join(lines[40:100]), "utf-8")
+    done = phrasescore("normalise", "train", "words.tsv", "n", "--dev", "dev.tsv", "--neural")
+    assert done.returncode == 0, done.stderr
+    for command in (b"train", b"nbest", b"optimize"):
+        assert b"\nphrasescore " + command in done.stderr
+    record = tmp_path / "n" / "normaliser.json"
+    choice = json.loads(record.read_text())
+    assert choice["right"] >= choice["system_right"]
+    record.write_text(json.dumps(choice | {"attention": True, "remembered": None}))
+    done = phrasescore("normalise", "apply", "n", "-", stdin=b"hovse\nverie\n")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 2
+
+
+def test_words_are_composed_and_lower_cased(phrasescore: Run, tmp_path: Path) -> None:
+    """Decomposed letters are told and composed; case goes if asked for, in all commands."""
+    pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n" * 6
+    (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
+    command = "normalise", "train", "a.tsv", "n", "--dev", "a.tsv", "--lowercase"
+    done = phrasescore(*command)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.decode()
+    assert "note: a.tsv: 36 texts in decomposed Unicode (NFD), composed here (NFC)" in said
+    done = phrasescore("normalise", "apply", "n", "-", stdin="E\u0301TÉ\n".encode())
+    assert done.stdout.decode() == "été\n"
+
+
+BAD = [
+    ("no tab", b"verie very\n", "bad.tsv:1: no tab between a word and its normal form"),
+    ("three columns", b"a\tb\tc\n", "3 columns, where a word and its normal form were expected"),
+    ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: an empty form"),
+    ("an empty word", b"\tvery\n", "bad.tsv:1: an empty word"),
+    ("nothing", b"\n\n", "there is no word in it"),
+    ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),
+    ("sentences", b"he is a very old man\the is an old man\n" * 3, "so they are sentences"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [pytest.param(*b[1:], id=b[0]) for b in BAD])
+def test_files_that_are_no_words(
+    phrasescore: Run, tmp_path: Path, text: bytes, message: str
+) -> None:
+    """One sentence says what is wrong, and where."""
+    (tmp_path / "bad.tsv").write_bytes(text)
+    done = phrasescore("normalise", "train", "bad.tsv", "n", "--dev", DEV)
+    assert done.returncode != 0
+    assert message in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "n").exists()
+
+
+def test_folders_and_words_that_do_not_fit(phrasescore: Run, tmp_path: Path) -> None:
+    """No normaliser, and a table where words are expected."""
+    (tmp_path / "n").mkdir()
+    done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n")
+    assert done.returncode != 0
+    assert b"no normaliser.json, so this is no finished normaliser" in done.stderr
+    shutil.copy(DEV, tmp_path / "words")
+    (tmp_path / "n" / "normaliser.json").write_text(
+        '{"lowercase": false, "remembered": 1, "attention": false, "dev_words": 1, '
+        '"system_right": 1.0, "right": 1.0}'
+    )
+    (tmp_path / "n" / "memory.tsv").write_text("a\tb\t1\n")
+    done = phrasescore("normalise", "apply", "n", "words")
+    assert b"words:1: a tab, where a word alone was expected" in done.stderr
+    done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n\na\n")
+    assert done.stdout == b"b\n\nb\n"  # it is known, so the system is not needed
