@@ -33,7 +33,7 @@ _DATASETS = {"SLB": "slovene-bohoric", "SLG": "slovene-gaj"}
 _WORD_LIST = "modern-words.sl.txt"
 _SIZES = (100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000)
 _BLOCKS = 10
-_PUBLISHED = "cSMTiser+LM"
+_PEER = "cSMTiser+LM"
 
 
 def prepared(path: Path) -> list[str]:
@@ -89,30 +89,35 @@ def _cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def table(results: list[dict[str, Any]], published: Path) -> Iterator[str]:
-    """Yield the lines of the table: mean accuracies over blocks, and the published ones."""
-    rows = list(csv.DictReader(published.open(encoding="utf-8"), delimiter="\t"))
-    theirs = {
-        (name, int(row["words"])): row[name]
+def published(path: Path) -> dict[tuple[str, int], float]:
+    """Return the published accuracies by data and number of words."""
+    with path.open(encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream, delimiter="\t") if row["system"] == _PEER]
+    return {
+        (name, int(row["words"])): float(row[name])
         for row in rows
-        if row["system"] == _PUBLISHED
         for name in _DATASETS
+        if row[name] != "–"
     }
-    yield f"| data | words | blocks | dev | test | {_PUBLISHED} | CPU seconds |"
+
+
+def table(results: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the table: mean accuracies over blocks, and the published ones."""
+    yield f"| data | words | blocks | dev | test | {_PEER} | CPU seconds |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    groups: dict[tuple[str, int, bool], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, bool, int], list[dict[str, Any]]] = {}
     for result in results:
-        groups.setdefault((result["data"], result["words"], result["neural"]), []).append(result)
-    for (name, words, neural), group in sorted(groups.items()):
+        groups.setdefault((result["data"], result["neural"], result["words"]), []).append(result)
+    for (name, neural, words), group in sorted(groups.items()):
         dev, test = (
             100 * statistics.fmean(each[part]["all words"]["accuracy"]["mean"] for each in group)
             for part in ("dev", "test")
         )
+        theirs = group[0]["published"]
         seconds = statistics.median(each["cpu_seconds"] for each in group)
-        label = f"{name} neural" if neural else name
         yield (
-            f"| {label} | {words:,} | {len(group)} | {dev:.2f} | {test:.2f} | "
-            f"{theirs.get((name, words), '–')} | {seconds:.0f} |"
+            f"| {name}{' neural' * neural} | {words:,} | {len(group)} | {dev:.2f} | {test:.2f} | "
+            f"{f'{theirs:.2f}' if theirs else '–'} | {seconds:.0f} |"
         )
 
 
@@ -122,13 +127,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("results", type=Path)
     parser.add_argument("--data", nargs="+", choices=_DATASETS, default=list(_DATASETS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=list(_SIZES))
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, help="default: all published, and all words"
+    )
     parser.add_argument("--blocks", type=int, default=_BLOCKS)
     parser.add_argument("--neural", action="store_true")
     arguments = parser.parse_args()
     lines = arguments.results.read_text().splitlines() if arguments.results.exists() else []
     results = [json.loads(line) for line in lines]
     known = {(each["data"], each["words"], each["begin"], each["neural"]) for each in results}
+    theirs = published(arguments.folder / "table6.tsv")
     for name in arguments.data:
         parts = {
             part: prepared(arguments.folder / f"{_DATASETS[name]}.{part}.tsv")
@@ -138,17 +146,17 @@ def main() -> None:
             held_out = {part: Path(scratch, f"{part}.tsv") for part in ("dev", "test")}
             for part, path in held_out.items():
                 path.write_text("".join(f"{line}\n" for line in parts[part]), "utf-8")
-            for size in (*arguments.sizes, len(parts["train"])):
+            for size in arguments.sizes or (*_SIZES, len(parts["train"])):
                 for begin, block in blocks(parts["train"], size, arguments.blocks):
                     key = {"data": name, "words": size, "begin": begin, "neural": arguments.neural}
                     if tuple(key.values()) in known:
                         continue
                     word_list = arguments.folder / _WORD_LIST
                     found = measure(block, held_out, word_list, neural=arguments.neural)
-                    results.append(key | found)
+                    results.append(key | {"published": theirs.get((name, size))} | found)
                     with arguments.results.open("a") as stream:
                         stream.write(f"{json.dumps(results[-1])}\n")
-    print("\n".join(table(results, arguments.folder / "table6.tsv")))
+    print("\n".join(table(results)))
 
 
 if __name__ == "__main__":

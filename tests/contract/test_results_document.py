@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 
 import numpy as np
 import pytest
 
+from benchmarks.spelling import table
 from tests.conftest import PROJECT
 from tuning.experiment.results import KeptResults
 from tuning.metrics.metric_scores import metric_scores
@@ -63,3 +65,9 @@ def test_what_parts_add_to_others(statistics: dict[str, np.ndarray]) -> None:
         assert f"{moved} ({low} to {high})" in README
     for second in ("CSLM + RNN", with_search):
         assert "({}, {} to {}".format(*gain(statistics["Baseline"], statistics[second])) in README
+
+
+def test_the_table_of_spelling_is_that_of_its_statistics() -> None:
+    """Every row is the mean over the stored results."""
+    lines = (PROJECT / "docs" / "results" / "spelling.jsonl").read_text().splitlines()
+    assert "\n".join(table([json.loads(line) for line in lines])) in RESULTS

@@ -99,6 +99,7 @@ _INI, _ARPA, _ORDER = (
 )
 _MODEL, _SEARCH, _LM = Read("model", "model"), Read("search", "model"), Read("lm", "model")
 _LIST, _WEIGHTS = Read("list", "nbest"), Read("weights.json", "weights")
+_PAIRS_OF_WORDS, _WORDS_ALONE = Read("words.tsv", "text"), Read("words", "text")
 _OTHER, _JSON = Read("other.trg", "text"), ("--json-file", Write("result.json"))
 _SYSTEM = (_TABLE, _ARPA, _ORDER)
 _TINY = ("--hidden", "6", "--embedding", "4", "--threads", "1", "--max-epochs", "1")
@@ -172,6 +173,10 @@ CALLS: tuple[Call, ...] = (
           "--known-words", _MODEL, *_JSON),
     _call("compare", "--reference", _TARGET, "--baseline", _OTHER, "--system",
           _SOURCE, "--trials", "100", *_JSON),
+    _call("normalise train", _PAIRS_OF_WORDS, Write("normaliser", folder=True, keeps=True), "--dev",
+          Read("dev.tsv", "text"), "--language-model-text", _WORDS_ALONE, cost=4),
+    _call("normalise apply", "in/normaliser", _WORDS_ALONE, "-o", Write("forms"), cost=2),
+    _call("normalise evaluate", "in/normaliser", _PAIRS_OF_WORDS, *_JSON, cost=2),
     _call("report", _MODEL, "-o", Write("page.html"), cost=2),
     _call("experiment", Read("experiment.toml", "toml"), "-o", Write("all", folder=True),
           "--dry-run", variant="plan", beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),

@@ -18,7 +18,17 @@ _GROUPS = {
     "numbers": "a number within the option's range is as good as any",
     "text of options": "a name may be anything; where it is looked up, it is not found",
 }
-_TEXTS = ("dev.src", "dev.trg", "other.trg", "phrases", "pairs.tsv", "drop.tsv")
+_TEXTS = (
+    "dev.src",
+    "dev.trg",
+    "other.trg",
+    "phrases",
+    "pairs.tsv",
+    "drop.tsv",
+    "words.tsv",
+    "dev.tsv",
+    "words",
+)
 # what is no file of lines at all, whoever reads it
 _UNREADABLE = ("missing", "a folder", "a link loop", "a dangling link", "a socket", "cut gzip",
                "/dev/zero", "one NUL", "NULs in it", "UTF-16")  # fmt: skip
