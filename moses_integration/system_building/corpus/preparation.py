@@ -233,7 +233,7 @@ def prepare_text(source: TextSource, output: Path) -> dict[str, Any]:
         Counts and notes as JSON values.
 
     Raises:
-        CorpusError: A line cannot be used.
+        CorpusError: A line cannot be used, or there is no word in any.
     """
     notes = Notes()
     sentences = words = 0
@@ -244,6 +244,12 @@ def prepare_text(source: TextSource, output: Path) -> dict[str, Any]:
             sentences += len(lines)
             words += sum(map(len, good))
             progress.advance(len(lines))
+        if not words:
+            raise CorpusError(
+                "there is no word in it",
+                path=source.path,
+                remedy="give text of the target language, or leave this file out",
+            )
     notes.counts.pop(LOOKS_RAW, None)
     return {"lines": sentences, "words": words, "notes": list(notes)}
 
