@@ -308,30 +308,18 @@ class PruningReport:
         return result
 
     def __str__(self) -> str:
-        conditions, counts = self.conditions, self.counts
+        counts = self.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
             f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
-            f"{counted(counts.sources, 'source')}"
+            f"{counted(counts.sources, 'source')}",
+            f"dropped: {counts.listed:,} listed, {counts.insignificant:,} insignificant, "
+            f"{counts.below:,} below the threshold, {counts.beyond:,} beyond the best",
         ]
-        if conditions.drop is not None:
-            lines.append(
-                f"dropped: {counts.listed:,} listed; {self.listed_missing:,} of "
-                f"{counted(len(conditions.drop), 'listed pair')} not in the table"
-            )
-        if conditions.significance is not None:
-            level = conditions.significance
-            lines.append(f"dropped: {counts.insignificant:,} with -ln p up to {level.level:.6g}")
-            if counts.cramped:
-                lines.append(
-                    f"{counted(counts.cramped, 'pair')} of phrases that were extracted more often "
-                    f"than fits into {level.sentences:,} sentences"
-                )
-        if conditions.threshold is not None:
-            lines.append(f"dropped: {counts.below:,} below {conditions.threshold:g}")
-        if conditions.top is not None:
-            beyond = f"beyond the best {conditions.top:,} of a source"
-            lines.append(f"dropped: {counts.beyond:,} {beyond}")
+        if self.listed_missing:
+            lines.append(f"{counted(self.listed_missing, 'listed pair')} not in the table")
+        if counts.cramped:
+            lines.append(f"{counted(counts.cramped, 'pair')} extracted too often for --sentences")
         if self.reordering is not None:
             lines.append(str(self.reordering))
         return "\n".join(lines)
