@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -320,7 +321,7 @@ def rescore_nbest(
         [path, *([] if source is None else [source]), *(each.path for each in scores)],
         request,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(str(path), sentences, models, scores, table_words).rescored,
+        _Rescorer(path, sentences, models, scores, table_words).rescored,
         NBestCounts(),
         unlike="other options, models, scores, list or source",
         what="rescoring",
@@ -365,22 +366,20 @@ def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[_Block]:
             first += len(taken)
 
 
+@dataclass(frozen=True)
 class _Rescorer:
-    """Adds features to the lines of a block."""
+    """Adds features to the lines of a block; the arguments are those of `rescore_nbest`."""
 
-    def __init__(
-        self,
-        path: str,
-        sentences: Sequence[tuple[bytes, ...]] | None,
-        models: Sequence[NBestModel],
-        scores: Sequence[NBestScores],
-        table_words: AbstractSet[bytes] | None,
-    ) -> None:
-        self._path, self._sentences, self._models = path, sentences, models
-        self._scores_of_others = scores
-        self._names = [model.name for model in models] + [each.name for each in scores]
-        self._with_phrases = not all(model.of_sentences for model in models)
-        self._table_words = table_words
+    path: str | Path
+    sentences: Sequence[tuple[bytes, ...]] | None
+    models: Sequence[NBestModel]
+    scores: Sequence[NBestScores]
+    table_words: AbstractSet[bytes] | None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the new features."""
+        return [model.name for model in self.models] + [each.name for each in self.scores]
 
     def rescored(self, block: _Block, before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
@@ -389,10 +388,10 @@ class _Rescorer:
             try:
                 candidates.append(self._read(line))
             except NBestError as error:
-                raise error.at(self._path, number) from None
+                raise error.at(self.path, number) from None
         counts, columns = self._scores(candidates)
-        for scores in self._scores_of_others:
-            columns.append(scores.of_candidates(before.lines, len(candidates)))
+        for each in self.scores:
+            columns.append(each.of_candidates(before.lines, len(candidates)))
         rows = zip(block.lines, zip(*columns, strict=True), strict=True)
         return b"".join(self._with_features(*row) for row in rows), before + counts
 
@@ -400,11 +399,11 @@ class _Rescorer:
         """Return for each model its scores of the candidates."""
         columns = []
         scored = translations = copied = 0
-        for model in self._models:
+        for model in self.models:
             if model.of_sentences:
                 found, translations = ln_p_of_sentences(model, candidates)
             else:
-                found, scored, copied = ln_p_of_phrases(model, candidates, self._table_words)
+                found, scored, copied = ln_p_of_phrases(model, candidates, self.table_words)
             columns.append(found)
         pairs = sum(len(candidate.phrases) for candidate in candidates)
         return NBestCounts(len(candidates), pairs, scored, copied, translations), columns
@@ -413,19 +412,19 @@ class _Rescorer:
         if not line.endswith(b"\n"):
             raise cut_short()
         columns = split_columns(line[:-1])
-        for name in self._names:
+        for name in self.names:
             if b" %s= " % name.encode() in columns[2]:
                 raise NBestError(f"there is a feature {name} already", remedy="give another --name")
         source = self._source(columns[0].strip(b" "))
         words = words_of(without_marks(columns[1]))
         phrases = []
-        if self._with_phrases:
+        if not all(model.of_sentences for model in self.models):
             segmentation, _ = extra_columns(columns[4:6])
             phrases = phrase_pairs(words_of(columns[1]), segmentation, source)
         return Candidate(source, tuple(words), tuple(phrases))
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
-        sentences = self._sentences
+        sentences = self.sentences
         place = whole_number(number, MAX_SENTENCES)
         if sentences is None and place is not None:
             return ()
@@ -443,7 +442,7 @@ class _Rescorer:
         end = len(features.rstrip(b" "))
         added = b"".join(
             b" %s= %.6g" % (name.encode(), value)
-            for name, value in zip(self._names, values, strict=True)
+            for name, value in zip(self.names, values, strict=True)
         )
         return PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.tables.filtering import LineCounts
 from moses_integration.tables.reordering_pruning import (
-    CutReordering,
     check_reordering,
     chosen_lines,
     prune_reordering,
@@ -270,7 +270,7 @@ class PruningReport:
 
     conditions: PruningConditions
     made: StreamReport[PruningCounts]
-    reordering: CutReordering | None = None
+    reordering: LineCounts | None = None
 
     @property
     def counts(self) -> PruningCounts:
@@ -321,7 +321,8 @@ class PruningReport:
         if counts.cramped:
             lines.append(f"{counted(counts.cramped, 'pair')} extracted too often for --sentences")
         if self.reordering is not None:
-            lines.append(str(self.reordering))
+            kept, read = self.reordering.kept, self.reordering.lines
+            lines.append(f"reordering table: {kept:,} of {counted(read, 'line')} kept")
         return "\n".join(lines)
 
 
@@ -350,7 +351,7 @@ def prune_table(
     conditions.check()
     if reordering is not None:
         check_reordering(reordering[0])
-    cut: CutReordering | None = None
+    cut: LineCounts | None = None
 
     def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
         kept, judged = judge(block, conditions)
