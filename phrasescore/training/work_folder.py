@@ -157,7 +157,7 @@ def is_begun(work: Path) -> bool:
             raise _foreign(work, f"{visible(os.fsencode(name), 80)} is no file of one")
     if SETTINGS in names:
         known_settings(work)
-    elif names and PAIRS not in names:
+    elif names and PAIRS not in names and not _has_checkpoint(work):
         raise _foreign(work, f"it has no {SETTINGS}")
     return True
 
@@ -197,6 +197,16 @@ def remove_work(work: Path) -> None:
         error.path = work
         raise
     remove(gone)
+
+
+def _has_checkpoint(work: Path) -> bool:
+    for name in (LATEST, BEST):
+        try:
+            load_checkpoint(work / name)
+        except ResumeError:
+            continue
+        return True
+    return False
 
 
 def _foreign(work: Path, why: str) -> ResumeError:

@@ -24,7 +24,7 @@ class Processes:
         self.rank, self.world = 0, 1
         self._device = device
         # RANK and WORLD_SIZE alone may be left over from something else
-        if torch.distributed.is_torchelastic_launched():
+        if torch.distributed.is_available() and torch.distributed.is_torchelastic_launched():
             self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         if self.world > 1:
             if device.type == "cuda":
