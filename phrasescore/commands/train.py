@@ -28,7 +28,6 @@ _TYPES: dict[str, Any] = {
     "self_normalise": OptionalNumber(),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
-    "tensorboard": PathName(Use.WRITE_FOLDER, Path),
 }
 
 
