@@ -25,7 +25,7 @@ from tuning.metrics.sentence_groups import (
     select_sentences,
 )
 from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, TextFile, signatures
+from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 
 SEGMENTS = "segments"  # stands for a metric where segments come with scores
 _LABELS = {**LABELS, SEGMENTS: "segment scores"}
@@ -41,8 +41,8 @@ class SystemComparison:
         files: The translations by system.
         references: The references.
         sentences: Which sentences of the text count.
-        trials: Of each test.
-        seed: Of each test.
+        trials: The trials of each test.
+        seed: The seed of each test.
         notes: What may be wrong with the texts.
         by_length: For each group of the sentences, what ``scores`` has for all.
     """
@@ -250,23 +250,23 @@ def compare_systems(
 
 
 def compare_segment_scores(
-    systems: Mapping[str, Sequence[str | Path]], *, trials: int = TRIALS, seed: int = TEST_SEED
+    systems: Mapping[str, Sequence[TextFile]], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> SystemComparison:
     """Compare systems with the first of them by scores that another metric gave each segment.
 
     Args:
         systems: By name, the files of each system, one for each tuning run; a file has one number
             for each segment, and larger is better.
-        trials: Of each test.
-        seed: Of each test; every comparison begins with it.
+        trials: The trials of each test.
+        seed: The seed of each test; every comparison begins with it.
 
     Raises:
         CorpusError: A line is not one number, files have different numbers of lines, or none.
         SettingsError: There are fewer than two systems, or one without a file.
     """
     _must_be_comparable(systems)
-    every = {name: [read_numbers(path) for path in paths] for name, paths in systems.items()}
-    first_path = next(iter(systems.values()))[0]
+    every = {name: list(map(_numbers_of, paths)) for name, paths in systems.items()}
+    first_path = Path(next(iter(systems.values()))[0])
     segments = len(next(iter(every.values()))[0])
     for name, runs in every.items():
         for path, scores in zip(systems[name], runs, strict=True):
@@ -275,7 +275,7 @@ def compare_segment_scores(
                     f"{counted(len(scores), 'score')}, where {first_path} has {segments:,}"
                     if segments
                     else "no score",
-                    path=path,
+                    path=Path(path),
                     remedy="give files with one number for each segment of the same text",
                 )
     stacked = {name: np.stack(runs) for name, runs in every.items()}
@@ -288,6 +288,15 @@ def compare_segment_scores(
         trials=trials,
         seed=seed,
     )
+
+
+def _numbers_of(text: TextFile) -> NDArray[np.float64]:
+    if not isinstance(text, NamedLines):
+        return read_numbers(text)
+    scores = np.array(text.lines, np.float64)
+    if not np.isfinite(scores).all():
+        raise CorpusError("a score is not finite", path=Path(text))
+    return scores
 
 
 def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:
