@@ -52,11 +52,11 @@ def compare(options: CompareOptions) -> None:
     """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
 
     Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
-    p-value for other sentences and other runs. Two randomisation tests stand beside them. Scores
+    p-value for other sentences and other runs, with the p-values of two randomisation tests. Scores
     are printed times 100; in JSON they are 0 to 1.
 
-    With --segment-scores the files have no translations but a score for each segment, such as
-    COMET gives. Systems are compared by the mean of their scores, printed as they are.
+    With --segment-scores the files have no translations but a score for each segment, for example
+    by COMET. Systems are compared by the mean of their scores, which are printed as they are.
     """
     selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
