@@ -10,8 +10,8 @@ to a poor one. So the search has three parts:
    and the best step of them is taken. A pass over all directions that gains nothing ends the climb.
    Whole lines are searched in the first passes only, if at all: afterwards steps longer than a part
    of the weights themselves hardly ever gain anything, and a line with ends costs a third.
-3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
-   climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
+3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights' size
+   and climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
    which are annealed too.
 
 The result does not depend on the number of threads.
@@ -82,7 +82,7 @@ class Mert:
             search.climb_from([start, _Start(problem.start, SHARPNESSES)], workers)
             for done in range(0, self.restarts, _CLIMBS_AT_ONCE):
                 points = [
-                    search.far_point() if number % _FAR_EVERY == _FAR_EVERY - 1 else search.shaken()
+                    search.restart(far=number % _FAR_EVERY == _FAR_EVERY - 1)
                     for number in range(done, min(done + _CLIMBS_AT_ONCE, self.restarts))
                 ]
                 search.climb_from(points, workers)
@@ -111,7 +111,7 @@ class _Start(NamedTuple):
 
 
 class _Search:
-    """The state of a search: the best point so far, and the generator that shakes it."""
+    """The state of a search: the best point so far, and the generator of random changes."""
 
     def __init__(self, problem: Problem, region: Region, rng: np.random.Generator) -> None:
         self._problem, self._region, self._rng = problem, region, rng
@@ -138,25 +138,19 @@ class _Search:
         )
         return climb(self._lines, begin, region, point.whole_passes, seed, workers)
 
-    def shaken(self) -> _Start:
-        """Return the best point with random changes to all free weights."""
+    def restart(self, *, far: bool) -> _Start:
+        """Return the best point with random changes to all free weights.
+
+        A far point changes by the size of all weights, and is annealed.
+        """
         free, spread = self._region.free, self._region.spread
+        strength, own = (1.0, 0.0) if far else (self._rng.choice(_STRENGTHS), _OWN_SIZE)
         size = np.sqrt(np.mean((self.best[free] / spread[free]) ** 2))
-        strength = self._rng.choice(_STRENGTHS)
-        amount = _OWN_SIZE * np.abs(self.best) + (1 - _OWN_SIZE) * size * spread
-        return _Start(self._moved(strength * amount))
-
-    def far_point(self) -> _Start:
-        """Return weights to anneal: the best, each changed by the size of all."""
-        region = self._region
-        size = np.sqrt(np.mean((self.best[region.free] / region.spread[region.free]) ** 2))
-        return _Start(self._moved(size * region.spread), _FAR_SHARPNESSES)
-
-    def _moved(self, deviation: Weights) -> Weights:
+        deviation = strength * (own * np.abs(self.best) + (1 - own) * size * spread)
         moved = self.best.copy()
-        free = self._region.free
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
-        return np.clip(moved, self._problem.lower, self._problem.upper)
+        moved = np.clip(moved, self._region.lower, self._region.upper)
+        return _Start(moved, _FAR_SHARPNESSES if far else ())
 
 
 def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
