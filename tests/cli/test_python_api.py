@@ -161,6 +161,19 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
     for name in ("gain", "low", "high", "p_bootstrap", "p_randomization"):
         assert getattr(other.difference, name) == systems[1][name]
     assert "p (AR)" in compared.to_text()
+    one = tuning.evaluate(Path("decode/default.1best"), reference, metrics="bleu")
+    assert dict(one.scores) == {"bleu": baseline.mean}
+    segments = {"baseline": [71.5, 60.25, 80.0], "system": [75.0, 66.0, 80.0]}
+    for name, scores in segments.items():
+        Path(f"{name}.scores").write_text("".join(f"{score}\n" for score in scores))
+    done = phrasescore(
+        *("compare", "--segment-scores", "--json"),
+        *("--baseline", "baseline.scores", "--system", "system.scores"),
+    )
+    expected = json.loads(done.stdout)["metrics"]
+    for given in (segments["system"], np.array(segments["system"]), Path("system.scores")):
+        compared = tuning.compare(segments["baseline"], {"system": given}, None)
+        assert json.loads(json.dumps(compared.to_json()))["metrics"] == expected
 
 
 def test_weights_are_those_of_tune(
@@ -272,10 +285,10 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         SettingsError,
         "bleu, chrf, ter",
     ),
-    "metric as text": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], metrics="bleu"),  # type: ignore[arg-type]
-        SettingsError,
-        "not a list. Give a list of bleu",
+    "no number": (
+        lambda _, __: tuning.compare([0.5], {"b": ["x"]}, None),
+        TypeError,
+        "expected a list of numbers",
     ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
