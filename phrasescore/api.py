@@ -26,7 +26,7 @@ from phrasescore.model.device import choose_device
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named, must_read_a_source
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_scoring import TextCounts, encode_texts
+from phrasescore.scoring.text_scoring import encode_texts, perplexity
 from phrasescore.table.block import TokenSpans
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -145,8 +145,7 @@ class Model:
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
             total = float(self._finite(scorer.score(read, predicted)).sum())
-        counts = TextCounts(tokens=len(predicted.tokens) + len(predicted), ln_p=total)
-        return float("nan") if counts.perplexity is None else counts.perplexity
+        return perplexity(total, len(predicted.tokens) + len(predicted))
 
     def generate(
         self,
