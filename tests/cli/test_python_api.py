@@ -250,6 +250,8 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "no folder": (lambda _, f: package.load(f / "none"), ModelError, "no such model folder"),
     "not a folder": (lambda _, __: package.load(7), TypeError, "expected a path"),  # type: ignore[arg-type]
     "device": (lambda _, f: package.load(f / "phrase", device="tpu"), SettingsError, "cpu"),
+    "a long name": (lambda _, __: package.load("a" * 5000), ModelError, "File name too long"),
+    "no name of a device": (lambda _, f: package.load(f, device=0), TypeError, "device: expected"),  # type: ignore[arg-type]
     "a string": (lambda m, _: m.score("the house"), TypeError, "expected a list, got str"),
     "strings": (lambda m, _: m.score(["the house"]), TypeError, r"pairs\[0\]"),
     "numbers": (lambda m, _: m.score([("a", 1)]), TypeError, r"pairs\[0\]\[1\]"),  # type: ignore[list-item]
@@ -268,6 +270,11 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     ),
     "beam": (lambda m, _: m.generate(["a"], beam=2, nbest=3), SettingsError, "at least 3"),
     "no whole number": (lambda m, _: m.generate(["a"], beam=2.0), TypeError, "whole number"),  # type: ignore[arg-type]
+    "too wide a beam": (
+        lambda m, _: m.generate(["a"], beam=10**9),
+        SettingsError,
+        "beam is 1000000000, and may be",
+    ),
     "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
     "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
     "lengths": (lambda _, __: tuning.evaluate(["a"], ["a", "b"]), InputError, "1 line, where"),
