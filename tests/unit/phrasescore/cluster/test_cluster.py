@@ -29,7 +29,7 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluste
 
 
 def wait_for_workers(cluster: Cluster, count: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while len(cluster.workers) != count:
         assert time.monotonic() < deadline
         time.sleep(0.02)
