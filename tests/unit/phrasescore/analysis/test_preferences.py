@@ -22,9 +22,9 @@ from phrasescore.analysis.top import (
 )
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
+from tests.support.unshared_scorer import UnsharedScorer
 
 SETTINGS = TopSettings(best=2, samples=30)
 
