@@ -21,11 +21,12 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.model_loading import scoring_model
-from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.random_models import save_random_model
 from tests.support.table_lines import read_entries
+from tests.support.unshared_scorer import UnsharedScorer
 
 LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
 SOURCE = b"the house .\n"
