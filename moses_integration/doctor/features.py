@@ -27,8 +27,6 @@ from phrasescore.table.input_files import whole_number
 
 # a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
-# the highest order that Moses supports unless it is compiled with --max-kenlm-order
-_USUAL_MAX_ORDER = 6
 # classes of features that a system wants, severity without them, and the effect
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
@@ -155,12 +153,6 @@ def _check_ngrams(
             place_of(ini.path, line.line),
             f"order={stated}, but the model has order {order}; Moses uses the model's",
             "check that this is the right model",
-        )
-    if order > _USUAL_MAX_ORDER:
-        found.warning(
-            path,
-            f"order {order}, and a usual build of Moses reads up to {_USUAL_MAX_ORDER}",
-            f"build Moses with --max-kenlm-order={order}",
         )
     if not model.has_unknown:
         found.warning(
