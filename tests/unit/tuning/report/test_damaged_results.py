@@ -22,8 +22,7 @@ from tests.support.result_folders import (
     write_system,
     write_tuning,
 )
-from tuning.report.contents import Results
-from tuning.report.report_page import ReportSettings, read_results, write_report
+from tuning.report.report_page import ReportSettings, Results, read_results, write_report
 
 Key = str | int
 DROPPED, RENAMED = object(), object()
@@ -31,7 +30,7 @@ DROPPED, RENAMED = object(), object()
 HOSTILE = "\x1b[2J \x00 \ud800 $\\frac{$ <b>"
 DAMAGES = (DROPPED, RENAMED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
 # these are the same wherever they stand: once below them is enough
-_ANYWHERE = ("provenance", "described", "inputs")
+_ANYWHERE = ("provenance", "settings")
 
 
 def compared(folder: Path) -> None:
@@ -76,7 +75,7 @@ FOLDERS: dict[Callable[[Path], None], tuple[str, ...]] = {
     tuned: ("tuned/result.json",),
     begun: ("tuned/result.json",),
     scored: ("score.json",),
-    experimented: ("results/result.json", "results/results.json"),
+    experimented: ("results/result.json",),
 }  # fmt: skip
 
 
@@ -115,7 +114,7 @@ def report(pages: set[str]) -> None:
     Nearly every damage is a note and leaves the same page, whose figures take most of the time.
     """
     results = read_results(ReportSettings(Path("found")))
-    drawn = repr(dataclasses.replace(results, notes=()))
+    drawn = repr(dataclasses.replace(results, notes=[]))
     if drawn in pages:
         write_report("page.html", Results(results.name, notes=results.notes))
         return
