@@ -50,7 +50,7 @@ def report(options: ReportOptions) -> None:
 
     The page is a single file that needs no network: scores with their intervals and what p-values
     mean, sentences that changed, curves of training and tuning, weights, versions. Results may lie
-    up to four folders down. Of the files that results name, only those in RESULTS/
+    up to five folders down. Of the files that results name, only those in RESULTS/
     or in a folder given with --data are shown, so a stranger's results show nothing of yours.
     (Extra: report.)
     """

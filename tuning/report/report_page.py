@@ -165,7 +165,8 @@ def _add(
         case BuildRecord() as record:
             results.built[name] = record
         case TrainingRecord() as record:
-            group, model = _group(name.removesuffix(_WORK))
+            name = name.removesuffix(_WORK)
+            group, model = _group(name)
             points = files.lines(CurvePoint, found.folder / CURVES)
             results.models.setdefault(group, {})[model] = points
             if record.config:

@@ -19,7 +19,7 @@ from phrasescore.runs.results import RESULT, Record, parse_record
 
 T = TypeVar("T")
 _LONGEST_NAME = 4096
-_LEVELS = 4
+_LEVELS = 5
 # results of phrasescore are far smaller; larger JSON comes from another program
 _LARGEST_JSON = 1 << 24
 

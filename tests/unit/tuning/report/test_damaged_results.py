@@ -109,14 +109,19 @@ def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
 
 
 def report(pages: set[str]) -> None:
-    """Run ``report``; if an equal page was drawn already, only read, and write the notes.
+    """Run ``report``; if an equal page was drawn already, write only words.
 
     Nearly every damage is a note and leaves the same page, whose figures take most of the time.
     """
     results = read_results(ReportSettings(Path("found")))
-    drawn = repr(dataclasses.replace(results, notes=[]))
+    # the parts of a page without figures
+    words = {
+        name: getattr(results, name)
+        for name in ("notes", "provenances", "configs", "experiments", "built")
+    }
+    drawn = repr(dataclasses.replace(results, **{name: [] for name in words}))
     if drawn in pages:
-        write_report("page.html", Results(results.name, notes=results.notes))
+        write_report("page.html", Results(results.name, **words))
         return
     pages.add(drawn)
     cli.main(["report", "found", "-o", "page.html"], standalone_mode=False)

@@ -60,11 +60,11 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
 
 
 def test_results_that_are_too_deep(tmp_path: Path) -> None:
-    """Four folders down is the limit."""
-    write_model(tmp_path / "one" / "two" / "three" / "four" / "model")
+    """Five folders down is the limit."""
+    write_model(tmp_path / "one" / "two" / "three" / "four" / "five" / "model")
     with pytest.raises(InputError, match="no results of phrasescore are here"):
         read_results(ReportSettings(tmp_path))
-    assert found(tmp_path / "one") == {"two/three/four/model": "train"}
+    assert found(tmp_path / "one") == {"two/three/four/five/model": "train"}
 
 
 def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
