@@ -71,9 +71,8 @@ class BuildOptions(Options):
     aligner: Any = _by_unit(
         "NAME",
         "aligner",
-        "The word aligner, run in both directions: the models fast_align, hmm and eflomal of the "
-        "extra alignment, or program:fast_align or program:eflomal-align on PATH; or monotone, for "
-        "characters.",
+        "The word aligner, run in both directions: fast_align, hmm or eflomal of the extra "
+        "alignment; or monotone, for characters.",
     )
     max_phrase_length: int | None = _by_unit(
         Whole(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
@@ -118,7 +117,7 @@ class BuildOptions(Options):
     memory: int = option(
         _memory,
         "Memory for sorting phrase pairs, besides the corpus.",
-        default=f"{BuildSettings.memory >> 30}G",
+        default=f"{BuildSettings.memory >> 20}M",
         metavar="SIZE",
     )
     update: bool = flag("Repeat the steps in SYSTEM that other text or options affect.")

@@ -27,6 +27,7 @@ from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
 from phrasescore.runs.final_names import open_output
+from phrasescore.table.phrase_table import words_of
 
 TOTAL = "total"
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
@@ -179,7 +180,7 @@ class ForcedScorer:
                 remedy=_OTHER_SYSTEM,
             )
         source = sentences[entry.sentence]
-        spans, words = phrase_spans(entry, len(source))
+        spans, words = phrase_spans(words_of(entry.words), entry.segmentation, len(source))
         return [
             (self._entry(source[span.first : span.end], words[span.begin : span.stop]), span)
             for span in spans

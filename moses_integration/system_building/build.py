@@ -187,7 +187,7 @@ class _Builder:
 
     def _align(self) -> dict[str, Any]:
         aligner = self._settings.aligner
-        links = align_words(self._source, self._target, aligner, self._folder.alignment)
+        links = align_words(self._source, self._target, aligner)
         return {"aligner": aligner} | self._write_links(links)
 
     def _write_links(self, links: Links) -> dict[str, int]:
@@ -223,6 +223,7 @@ class _Builder:
         source, target = self._phrases()
         words = count_linked_words(self._source, self._target, self._links)
         phrases = PhraseTexts(self._source, source), PhraseTexts(self._target, target)
+        self._forget("_source", "_target", "_links")
         lexical = words.by_source(), words.by_target()
         settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
@@ -231,10 +232,13 @@ class _Builder:
         return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
-        # the corpus is not needed any more: free its memory for the estimation
-        for name in ("_source", "_target", "_links"):
-            self.__dict__.pop(name, None)
+        self._forget("_source", "_target", "_links")
         return self._estimate(self._folder.texts[1], 0)
+
+    def _forget(self, *names: str) -> None:
+        """Free the memory of what no later step needs."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _more_text(self, number: int) -> dict[str, Any]:
         """Prepare a text as the target side was, and estimate its language model."""

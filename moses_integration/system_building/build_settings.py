@@ -17,13 +17,11 @@ from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input
 
-Aligner = Literal[
-    "fast_align", "hmm", "eflomal", "monotone", "program:fast_align", "program:eflomal-align"
-]
+Aligner = Literal["fast_align", "hmm", "eflomal", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
-_GIGABYTE = 1 << 30
+_MEMORY = 1 << 29
 # the phrase pairs of a single longer sentence pair could take too much memory
 MAX_WORDS = 2000
 HIGHEST_ORDER = 20  # of the language model
@@ -135,7 +133,7 @@ class BuildSettings:
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1
-    memory: int = _GIGABYTE
+    memory: int = _MEMORY
 
     def __post_init__(self) -> None:
         if self.aligner not in ALIGNERS:

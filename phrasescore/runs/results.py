@@ -195,7 +195,6 @@ class ScoringRecord(Record):
         resumed_pairs: Pairs that an earlier, interrupted run had scored.
         seconds: Of this run.
         pairs_per_second: Of this run.
-        source_runs: Runs of equal sources.
         work: Steps of the models.
         savings: How many times fewer steps sharing took, by side.
         source_unknown_rate: The share of source words outside the shortlist.
@@ -216,7 +215,6 @@ class ScoringRecord(Record):
     resumed_pairs: Count
     seconds: Seconds
     pairs_per_second: Number
-    source_runs: Count
     work: SharedWork
     savings: dict[str, Number]
     source_unknown_rate: Probability

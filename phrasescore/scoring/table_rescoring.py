@@ -106,7 +106,6 @@ class Rescoring:
             resumed_pairs=done.resumed,
             seconds=round(done.seconds, 3),
             pairs_per_second=round(done.per_second, 1),
-            source_runs=counts.source_runs,
             work=counts.work,
             savings=counts.work.savings,
             source_unknown_rate=counts.source_unknown / max(1, counts.source_tokens),
@@ -130,8 +129,7 @@ def described(record: ScoringRecord) -> str:
     work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
     resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
     lines = [
-        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s; "
-        f"{record.source_runs:,} distinct sources (runs of equal ones)",
+        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s",
         f"shared work: {work.source_done:,} source steps for {work.source_asked:,} asked "
         f"({record.savings['source']:.2f} times fewer), {work.target_done:,} target steps for "
         f"{work.target_asked:,} ({record.savings['target']:.2f} times fewer)",
@@ -200,8 +198,7 @@ def prepare(
         if before:
             ready = before
         else:
-            compares = compute.shared and compute.precision != "fp32"
-            sample, begun = _beginning(table) if compares else (None, None)
+            sample, begun = _beginning(table) if compute.precision != "fp32" else (None, None)
             ready = describe_on_worker(cluster, folders, compute, factor, sample)
         settings = dataclasses.replace(settings, factor=ready.factor)
         scorer = ClusterScorer(cluster, ready, settings, same_hardware)

@@ -38,7 +38,6 @@ from phrasescore.training.evaluation import (
     frequency_nll,
     normalisers,
     refuse_divergence,
-    short_run_warning,
 )
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.process_group import Processes
@@ -59,6 +58,7 @@ from phrasescore.training.work_folder import (
 # dropout shifts ln Z; after training its mean is measured on this many training sentences
 _SENTENCES_TO_CENTRE = 1000
 _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; smaller products gain nothing
+_LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
 _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
 
 
@@ -330,17 +330,17 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
 def _warn(
     trainer: Trainer, held_out: Sequence[HeldOutFigure | None], say: Callable[[str], None]
 ) -> None:
-    """Print a warning if the run was too short for the model to learn anything."""
-    parts, compared = trainer.split, None
+    """Print a warning if the model predicts hardly better than the frequencies of words."""
+    parts = trainer.split
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
-        if figure is not None and compared is None:
-            known = frequency_nll(trainer.pairs.target, parts.training, rows)
-            compared = figure.nll, known
-    warning = short_run_warning(
-        trainer.passes,
-        compared,
-        timed=trainer.settings.max_time is not None,
-        processor_share=trainer.processor_share,
-    )
-    if warning is not None:
-        say(f"warning: {warning}")
+        if figure is None:
+            continue
+        known = frequency_nll(trainer.pairs.target, parts.training, rows)
+        if figure.nll > _LEARNT * known:
+            more = "--max-epochs" if trainer.settings.max_time is None else "--max-time"
+            say(
+                f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
+                f"where word frequencies alone give {known:.3f}; the same command with a larger "
+                f"{more} trains it further"
+            )
+        return

@@ -133,11 +133,10 @@ def test_two_models_and_the_unknown_column(
     assert report["provenance"]["settings"]["settings"]["unknown_column"] is True
 
 
-@pytest.mark.parametrize("options", [[], ["--no-sharing"]])
-def test_unknown_words_share(data: Path, phrasescore: Phrasescore, options: list[str]) -> None:
+def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
     """--unknown share gives each unknown word what its counts say of p(<unk>), seen or not."""
     known = load_model(data / "source-target").target_vocabulary
-    command = ["score", "--model", data / "source-target", *options, data / "table.gz", "-o", "-"]
+    command = ["score", "--model", data / "source-target", data / "table.gz", "-o", "-"]
     texts = {}
     for unknown in ("whole", "share"):
         done = phrasescore(*command, "--unknown", unknown)

@@ -76,7 +76,7 @@ CALLS: tuple[Call, ...] = (
     ),
     _call(
         "build in/train.fr in/train.en out/system --tokenize fr en --threads 1 --memory 16M "
-        "--aligner program:fast_align --lmplz in/bin/lmplz",
+        "--lmplz in/bin/lmplz",
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(

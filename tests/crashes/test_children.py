@@ -91,12 +91,6 @@ def _build(scene: Scene, *options: str) -> tuple[str, ...]:
     return ("build", source, target, "system", "--tokenize", "en", "fr", *options)
 
 
-def aligning(scene: Scene) -> tuple[str, ...]:
-    """An aligner."""
-    scene.program("fast_align")
-    return _build(scene, "--aligner", "program:fast_align")
-
-
 def estimating(scene: Scene) -> tuple[str, ...]:
     """KenLM's estimator."""
     return _build(scene, "--lmplz", scene.program("lmplz"))
@@ -122,7 +116,7 @@ def judge(ended: Observed, number: signal.Signals) -> None:
     assert "Exception ignored" not in said
 
 
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights, estimating])
 def test_no_child_survives_a_kill(
     tmp_path: Path, warm_processes: WarmProcesses, waiting: Callable[[Scene], tuple[str, ...]]
 ) -> None:
@@ -133,7 +127,7 @@ def test_no_child_survives_a_kill(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights, estimating])
 def test_no_child_survives_a_signal(
     tmp_path: Path,
     warm_processes: WarmProcesses,

@@ -9,11 +9,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from pathlib import Path
 
-from phrasescore.cluster.cluster import Cluster, LostWorkerError
-from phrasescore.cluster.worker_side import cancellation_check, own_name
+from phrasescore.cluster.cluster import (
+    Cluster,
+    LostWorkerError,
+    Task,
+    cancellation_check,
+    own_name,
+)
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
 from phrasescore.runs.final_names import hidden
 from phrasescore.runs.lock import LOCK, is_held
@@ -39,7 +44,7 @@ class ClusterSteps:
         self._cluster, self._jobs, self._say = cluster, jobs, say
         self._busy: set[str] = set()
         self._choosing = threading.Lock()
-        self._running: set[Future[Ended]] = set()
+        self._running: set[Task[Ended]] = set()
         self._stopped = False
 
     def room(self) -> int:

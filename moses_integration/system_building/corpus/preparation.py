@@ -101,11 +101,15 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tupl
     nothing: list[bytes] = []
     for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=nothing):
         if len(source_lines) != len(target_lines):
-            counts = [
-                line - 1 + len(lines) + sum(map(len, rest))
-                for lines, rest in zip((source_lines, target_lines), blocks, strict=True)
-            ]
-            raise _unequal((source, target), counts)
+            paths = (source, target) if len(source_lines) > len(target_lines) else (target, source)
+            number = line + min(len(source_lines), len(target_lines))
+            raise CorpusError(
+                f"line {number:,} has no counterpart: {paths[1]} ends before it",
+                path=paths[0],
+                line=number,
+                remedy="give two files in which line i of one is the translation of line i of the "
+                "other",
+            )
         yield line, (source_lines, target_lines)
         line += len(source_lines)
     if line == 1:
@@ -121,17 +125,6 @@ def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
             lines[0] = lines[0].removeprefix(mark)
             yield lines
             mark = b""
-
-
-def _unequal(paths: tuple[str | Path, str | Path], counts: Sequence[int]) -> CorpusError:
-    longer = 0 if counts[0] > counts[1] else 1
-    return CorpusError(
-        f"line {min(counts) + 1:,} has no counterpart: this file has {counts[longer]:,} lines, "
-        f"{paths[1 - longer]} has {counts[1 - longer]:,}",
-        path=paths[longer],
-        line=min(counts) + 1,
-        remedy="give two files in which line i of one is the translation of line i of the other",
-    )
 
 
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
