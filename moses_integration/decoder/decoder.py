@@ -30,7 +30,7 @@ from moses_integration.decoder.loaded_input import (
     flat_weights,
 )
 from moses_integration.decoder.loading.source_phrases import parse_sentence
-from moses_integration.decoder.loading.table_loading import ParsedTables, TablesInMemory
+from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
@@ -165,8 +165,8 @@ class Decoder:
         for table in features.tables:  # a wrong path is told here, not with the first sentence
             find_model_file(table.path, ini=ini.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
-        self._parsed = ParsedTables(cache)
-        self._whole_tables = TablesInMemory(cache)
+        self._tables = TableLoader(cache)
+        self._whole_tables = TableLoader(cache, in_memory=True)
         self._lock = threading.Lock()
         self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)
@@ -185,11 +185,11 @@ class Decoder:
         Raises:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
-        return self._loaded(sentences, self._parsed)
+        return self._loaded(sentences, self._tables)
 
-    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: ParsedTables) -> LoadedInput:
+    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: TableLoader) -> LoadedInput:
         if self._models is None:
-            self._models = LoadedModels.load(self.system, tables)
+            self._models = LoadedModels.load(self.system, tables.cache)
         return LoadedInput.load(self.system, sentences, self._models, tables)
 
     def translate(

@@ -120,7 +120,7 @@ class _Phrase(NamedTuple):
 
 
 def _phrases(decoded: DecodedSentence, number: int) -> Iterator[_Phrase]:
-    derivations, offsets = decoded.derivations, decoded.loaded.entries.word_offsets
+    derivations, offsets = decoded.derivations, decoded.loaded.entries.targets.word_offsets
     target = 0
     for at in range(derivations.offsets[number], derivations.offsets[number + 1]):
         entry = int(derivations.entries[at])
@@ -150,12 +150,12 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
 
 def alignment(decoded: DecodedSentence, number: int) -> bytes:
     """Return the word links of a derivation, each followed by a space."""
-    entries = decoded.loaded.entries
+    targets = decoded.loaded.entries.targets
     return b"".join(
         b"%d-%d " % (source + phrase.start, target + phrase.target)
         for phrase in _phrases(decoded, number)
-        for source, target in entries.links[
-            entries.link_offsets[phrase.entry] : entries.link_offsets[phrase.entry + 1]
+        for source, target in targets.links[
+            targets.link_offsets[phrase.entry] : targets.link_offsets[phrase.entry + 1]
         ].tolist()
     )
 
