@@ -1,4 +1,4 @@
-"""Decoding of a file: translations, n-best lists and statistics, block by block."""
+"""Decoding of a file: translations and n-best lists, block by block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import numpy as np
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.output import (
-    STATISTICS_HEADER,
     DecodedSentence,
     best_line,
     nbest_lines,
-    statistics_line,
     unknown_line,
 )
 from moses_integration.decoder.settings import NBestSettings, OutputSettings, RiskSettings
@@ -32,7 +30,6 @@ Sentences = Sequence[tuple[bytes, ...]]
 
 # the maximum number of sentences that a killed run loses
 _BLOCK = 100
-_HEADERS = {"statistics": STATISTICS_HEADER}
 # words loaded at once: their table entries must fit into memory
 _BATCH_WORDS = 500_000
 # a higher share of unknown words means that the text is for another system, unless it is too short
@@ -40,24 +37,10 @@ _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass
-class DecodedCounts:
-    """Counts of the work so far.
-
-    Args:
-        lines: Sentences decoded.
-        words: Words whose scores neural language models were asked for.
-        histories: Distinct histories in each sentence, summed over the sentences.
-    """
+class _Done:
+    """The work so far, kept in the journal: the number of decoded sentences."""
 
     lines: int = 0
-    words: int = 0
-    histories: int = 0
-
-    def add(self, decoded: DecodedSentence) -> None:
-        """Count one more sentence."""
-        self.lines += 1
-        self.words += decoded.statistics.asked
-        self.histories += decoded.statistics.histories
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,7 @@ class DecodingOutputs:
     """The outputs of decoding.
 
     Args:
-        paths: The requested files by name: ``nbest``, ``unknowns``, ``statistics``, ``output`` (the
+        paths: The requested files by name: ``nbest``, ``unknowns``, ``output`` (the
             translations), in this order.
         printed: The contents of translations and lists.
         nbest: Settings of the n-best list; ``None`` for no list.
@@ -93,8 +76,6 @@ class DecodingOutputs:
             return nbest_lines(decoded, self.printed, self.nbest.size)
         if name == "unknowns":
             return unknown_line(decoded)
-        if name == "statistics":
-            return statistics_line(decoded)
         return best_line(decoded, self.printed, self._best(decoded))
 
     def _best(self, decoded: DecodedSentence) -> int:
@@ -112,7 +93,7 @@ def decode_file(
     outputs: DecodingOutputs,
     *,
     threads: int,
-) -> DecodedCounts:
+) -> None:
     """Decode the input and write the requested outputs; files appear when they are complete.
 
     If all outputs are files, the work of an interrupted run of the same task is continued.
@@ -135,25 +116,21 @@ def decode_file(
     block = 1 if paths == [STANDARD_STREAM] else _BLOCK
     identity = identity_of((), paths, _request(ini, decoder, sentences, outputs))
     with JournaledOutputs(paths, identity) as written:
-        counts = written.restored(DecodedCounts())
-        written.announce(counts.lines, "another ini, input or options")
-        texts = {name: [_HEADERS.get(name, b"")] for name in outputs.paths}
-        if written.blocks:
-            texts = {name: [] for name in texts}
-        with Progress("decoding", len(sentences) - counts.lines, "sentences") as progress:
-            for decoded in _decoded(decoder, sentences, counts.lines, outputs.wanted, threads):
-                counts.add(decoded)
+        done = written.restored(_Done())
+        written.announce(done.lines, "another ini, input or options")
+        texts: dict[str, list[bytes]] = {name: [] for name in outputs.paths}
+        with Progress("decoding", len(sentences) - done.lines, "sentences") as progress:
+            for decoded in _decoded(decoder, sentences, done.lines, outputs.wanted, threads):
+                done.lines += 1
                 for name, text in texts.items():
                     text.append(outputs.text_of(name, decoded))
                 progress.advance(1)
-                if counts.lines % block == 0:
-                    written.append(list(map(b"".join, texts.values())), asdict(counts))
+                if done.lines % block == 0 or done.lines == len(sentences):
+                    written.append(list(map(b"".join, texts.values())), asdict(done))
                     texts = {name: [] for name in texts}
-            # even without sentences there is a header, or a gzip file of nothing
-            if any(texts.values()):
-                written.append(list(map(b"".join, texts.values())), asdict(counts))
+            if not sentences:  # even then a gzip file is one of nothing
+                written.append([b"" for _ in texts], asdict(done))
         written.finish()
-    return counts
 
 
 def _request(

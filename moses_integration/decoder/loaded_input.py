@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,40 +109,37 @@ def flat_weights(
     return flat
 
 
-@dataclass(frozen=True)
-class LoadedModels:
+class LanguageModels(NamedTuple):
     """The language models of a system, in its order.
 
-    Args:
+    Attributes:
         ngrams: The n-gram models.
         neural: The neural language models, each with the words among which it shares p(<unk>) out,
             or ``None``.
     """
 
-    ngrams: tuple[ArrayLanguageModel, ...]
-    neural: tuple[tuple[StoredWeights, OutsideWords | None], ...]
+    ngrams: list[ArrayLanguageModel]
+    neural: list[tuple[StoredWeights, OutsideWords | None]]
 
-    @classmethod
-    def load(cls, system: System, cache: Path | None) -> LoadedModels:
-        """Load the models that a system names.
 
-        Args:
-            system: The system.
-            cache: The folder of parsed models; ``None`` keeps nothing on disk.
+def load_models(system: System, cache: Path | None) -> LanguageModels:
+    """Load the models that a system names.
 
-        Raises:
-            InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
-        """
-        ngrams = [
-            _load_ngram_model(system.find(model), cache)
-            for model in system.features.language_models
-        ]
-        neural = []
-        for model in system.features.neural_models:
-            path = system.find(model)
-            stored = read_feed_forward_lm(path)
-            neural.append((stored, load_outside(path) if model.shares_unknown else None))
-        return cls(tuple(ngrams), tuple(neural))
+    Args:
+        system: The system.
+        cache: The folder of parsed models; ``None`` keeps nothing on disk.
+
+    Raises:
+        InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
+    """
+    features = system.features
+    ngrams = [_load_ngram_model(system.find(model), cache) for model in features.language_models]
+    neural = []
+    for model in features.neural_models:
+        path = system.find(model)
+        stored = read_feed_forward_lm(path)
+        neural.append((stored, load_outside(path) if model.shares_unknown else None))
+    return LanguageModels(ngrams, neural)
 
 
 def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
@@ -197,7 +195,7 @@ class LoadedInput:
         cls,
         system: System,
         sentences: Sequence[Sequence[bytes]],
-        models: LoadedModels,
+        models: LanguageModels,
         loader: TableLoader,
     ) -> LoadedInput:
         """Load what the input needs of the tables.

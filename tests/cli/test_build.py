@@ -63,7 +63,7 @@ def test_further_text_of_words(
     (tmp_path / "more").write_text("W1 w2\n\nNEW w3\n" * 9)
     command = ("build", source, target, "system", "--alignment", links, "--lowercase")
     more = ("--language-model-text", "more", "--lm-order", "8", "--no-reordering")
-    done = phrasescore(*command, *more, "--lmplz", "own")
+    done = phrasescore(*command, *more)
     assert done.returncode == 0, done.stderr
     assert b"n-grams of order 1 to 8 by own" in done.stderr
     arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes())
@@ -78,7 +78,7 @@ def test_further_text_of_words(
     done = phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n")
     assert done.returncode == 0, done.stderr
     (tmp_path / "more").write_text("other words\n")
-    done = phrasescore(*command, *more, "--lmplz", "own", "--update")
+    done = phrasescore(*command, *more, "--update")
     assert done.stderr.count(b"(done before)") == 5
 
 
@@ -191,19 +191,17 @@ def test_killed_while_programs_work(
 
     def build(folder: str) -> Started:
         command = ["build", *corpus[:2], folder, "--aligner", "program:fast_align"]
-        options = ["--lmplz", "auto", "--threads", "1", "--memory", "16M"]
+        options = ["--threads", "1", "--memory", "16M"]
         return warm_processes.start([*command, *options], Surroundings(tmp_path, environment))
 
     def files(folder: str) -> set[Path]:
         return {path.relative_to(tmp_path / folder) for path in (tmp_path / folder).rglob("*")}
 
-    seen = set()
-    for name in ("fast_align", "lmplz"):
-        hang, hanging = (bin_folder / f"{name}.{ending}" for ending in ("hang", "hanging"))
-        hang.touch()
-        kill_when(hanging.exists, build("killed"))
-        hang.unlink()
-        seen |= {path.name for path in files("killed")}
+    hang, hanging = (bin_folder / f"fast_align.{ending}" for ending in ("hang", "hanging"))
+    hang.touch()
+    kill_when(hanging.exists, build("killed"))
+    hang.unlink()
+    seen = {path.name for path in files("killed")}
     assert {"forward", "log"} <= seen
     for folder in ("killed", "whole"):
         ended = build(folder).wait()

@@ -1,10 +1,10 @@
-"""Shell scripts in the place of ``fast_align`` and ``lmplz``; a test can make them hang."""
+"""A shell script in the place of ``fast_align``; a test can make it hang."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# a test that wants to stop one in the middle makes the file "NAME.hang"
+# a test that wants to stop it in the middle makes the file "fast_align.hang"
 _HEAD = """\
 #!/bin/sh
 while [ -e "$0.hang" ]; do
@@ -16,16 +16,10 @@ _FAST_ALIGN = """\
 text=$2
 while read -r line; do echo 0-0; done < "$text"
 """
-_LMPLZ = """\
-cat > /dev/null
-while [ "$1" != --arpa ]; do shift; done
-printf '\\\\data\\\\\\nngram 1=4\\n\\n\\\\1-grams:\\n-1\\t<unk>\\t0\\n0\\t<s>\\t0\\n-1\\t</s>\\t0\\n-1\\tw1\\t0\\n\\n\\\\end\\\\\\n' > "$2"
-"""  # noqa: E501
 
 
 def write_programs(folder: Path) -> None:
-    """Write ``fast_align`` and ``lmplz``, whose results do not depend on the text."""
+    """Write ``fast_align``, whose result does not depend on the text."""
     folder.mkdir()
-    for name, body in (("fast_align", _FAST_ALIGN), ("lmplz", _LMPLZ)):
-        (folder / name).write_text(_HEAD + body)
-        (folder / name).chmod(0o755)
+    (folder / "fast_align").write_text(_HEAD + _FAST_ALIGN)
+    (folder / "fast_align").chmod(0o755)

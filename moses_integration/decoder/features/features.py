@@ -80,20 +80,6 @@ _DEFAULT_ONLY = {
     "phrase-drop-allowed": "false",
     "disable-discarding": "false",
 }
-_OUTPUT_HINTS = {
-    "n-best-list": "use --nbest and --nbest-size",
-    "input-file": "use -i",
-    "output-unknowns": "use --output-unknowns",
-    "report-segmentation": "use -t",
-    "print-alignment-info": "use --print-alignment-info",
-}
-_REPLACEMENTS = {
-    **dict.fromkeys(("SRILM", "IRSTLM"), "KENLM reads the same ARPA file"),
-    **dict.fromkeys(
-        ("PhraseDictionaryCompact", "PhraseDictionaryOnDisk", "ProbingPT"),
-        "name the text table that it was made from, as PhraseDictionaryMemory",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -347,7 +333,7 @@ def _check_sections(ini: MosesIni) -> None:
             remedy = "delete the section, or decode with Moses"
         elif name in SECTIONS:
             problem = f"the embedded decoder does not know the section [{name}]"
-            remedy = _OUTPUT_HINTS.get(name, "delete it, or decode with Moses")
+            remedy = "delete it (outputs have options), or decode with Moses"
         else:
             guess = SHORT_NAMES.get(name)
             hint = f" (did you mean {guess}?)" if guess else did_you_mean(name, SECTIONS)
@@ -379,7 +365,8 @@ def _check_feature(line: FeatureLine) -> None:
         raise IniError(
             f"the embedded decoder has no feature class {line.kind}"
             f"{did_you_mean(line.kind, OPTIONS)}",
-            remedy=_REPLACEMENTS.get(line.kind, "remove the feature, or decode with Moses"),
+            remedy="name the text table or ARPA file that it was made from, remove the feature, or "
+            "decode with Moses",
         )
     known = _COMMON_OPTIONS | OPTIONS[line.kind]
     for key, value in line.options.items():
