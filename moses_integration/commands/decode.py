@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moses_integration.commands.options import INI, LoadingOptions, RiskOptions
+from moses_integration.commands.options import INI, LoadingOptions
 from moses_integration.decoder.settings import (
     BOUNDS,
     DEFAULT_TABLE_LIMIT,
@@ -86,7 +86,7 @@ class OutputOptions(Options):
     output_unknowns: str | None = option(OUTPUT, "Unknown words, line by line.")
 
 
-class DecodeOptions(LoadingOptions, OutputOptions, RiskOptions, SearchOptions):
+class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     """Options of ``decode``."""
 
     ini: str = INI
@@ -120,7 +120,7 @@ def decode(options: DecodeOptions) -> None:
     }
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
-    outputs = DecodingOutputs(paths, printed, nbest, options.risk)
+    outputs = DecodingOutputs(paths, printed, nbest)
     threads = options.threads or _threads_of(ini)
     refuse_replaced_inputs(files_read(ini))
     with resumable((), [options.output, *paths.values()]):

@@ -17,10 +17,9 @@ from moses_integration.decoder.output import (
     nbest_lines,
     unknown_line,
 )
-from moses_integration.decoder.settings import NBestSettings, OutputSettings, RiskSettings
+from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state, identity_of
 from phrasescore.runs.journal import JournaledOutputs
@@ -52,22 +51,11 @@ class DecodingOutputs:
             translations), in this order.
         printed: The contents of translations and lists.
         nbest: Settings of the n-best list; ``None`` for no list.
-        risk: Settings of minimum-Bayes-risk decoding; ``None`` for the best derivation.
     """
 
     paths: Mapping[str, str]
     printed: OutputSettings
     nbest: NBestSettings | None
-    risk: RiskSettings | None
-
-    @property
-    def wanted(self) -> NBestSettings | None:
-        """The list that the search must make for the n-best file or the risk; ``None`` for none."""
-        if self.risk is None:
-            return self.nbest
-        if self.nbest is None:
-            return NBestSettings(self.risk.size)
-        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
 
     def text_of(self, name: str, decoded: DecodedSentence) -> bytes:
         """Return the text of a sentence in one of the outputs."""
@@ -76,14 +64,7 @@ class DecodingOutputs:
             return nbest_lines(decoded, self.printed, self.nbest.size)
         if name == "unknowns":
             return unknown_line(decoded)
-        return best_line(decoded, self.printed, self._best(decoded))
-
-    def _best(self, decoded: DecodedSentence) -> int:
-        if self.risk is None or len(decoded) < 2:
-            return 0
-        shown = range(min(self.risk.size, len(decoded)))
-        candidates = [b" ".join(decoded.words(number)) for number in shown]
-        return least_risk(candidates, decoded.totals[: self.risk.size], self.risk.scale)
+        return best_line(decoded, self.printed)
 
 
 def decode_file(
@@ -120,7 +101,7 @@ def decode_file(
         written.announce(done.lines, "another ini, input or options")
         texts: dict[str, list[bytes]] = {name: [] for name in outputs.paths}
         with Progress("decoding", len(sentences) - done.lines, "sentences") as progress:
-            for decoded in _decoded(decoder, sentences, done.lines, outputs.wanted, threads):
+            for decoded in _decoded(decoder, sentences, done.lines, outputs.nbest, threads):
                 done.lines += 1
                 for name, text in texts.items():
                     text.append(outputs.text_of(name, decoded))
@@ -145,7 +126,6 @@ def _request(
         "table limits": [table.limit for table in decoder.system.features.tables],
         "models": [file_state(path) for _, path in files_read(ini)],
         "nbest": outputs.nbest and outputs.nbest._asdict(),
-        "risk": outputs.risk and asdict(outputs.risk),
         "printed": asdict(outputs.printed),
         "outputs": list(outputs.paths),
     }

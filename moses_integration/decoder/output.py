@@ -152,20 +152,19 @@ def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     return b" ".join(spans)
 
 
-def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 0) -> bytes:
-    """Return the line of a translation, which is empty if there is none.
+def best_line(decoded: DecodedSentence, settings: OutputSettings) -> bytes:
+    """Return the line of the best translation, which is empty if there is none.
 
     Args:
         decoded: The translations of a sentence.
         settings: The contents of the line.
-        number: The number of the derivation.
     """
     if not len(decoded):
         return b"\n"
-    line = b"%.6g " % decoded.totals[number] if settings.output_hypo_score else b""
-    line += surface(decoded, number, trace=settings.report_segmentation)
+    line = b"%.6g " % decoded.totals[0] if settings.output_hypo_score else b""
+    line += surface(decoded, 0, trace=settings.report_segmentation)
     if settings.print_alignment_info:
-        line += b"||| " + alignment(decoded, number)
+        line += b"||| " + alignment(decoded, 0)
     return line + b"\n"
 
 

@@ -112,20 +112,20 @@ def test_side_files(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None
     assert b" ||| " in rest
 
 
-def test_lists_and_least_risk(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
-    """Lists are sorted, distinct on demand; least risk chooses a candidate of the list."""
+def test_lists(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Lists are sorted, distinct on demand, and begin with the translation."""
     phrasescore("decode", ini, "-i", "text", "-o", "a", "--nbest", "list", "--nbest-size", "9")
-    options = ["--nbest", "all", "--nbest-size", "9", "--no-distinct", "--mbr", "--mbr-size", "9"]
+    options = ["--nbest", "all", "--nbest-size", "9", "--no-distinct"]
     done = phrasescore("decode", ini, "-i", "text", "-o", "b", *options)
     assert done.returncode == 0, done.stderr.decode()
     distinct = dict(read_nbest_lists(tmp_path / "list"))
-    chosen = (tmp_path / "b").read_bytes().split(b"\n")
+    best = (tmp_path / "b").read_bytes().split(b"\n")
     for sentence, entries in read_nbest_lists(tmp_path / "all"):
         totals = [entry.total for entry in entries]
         assert totals == sorted(totals, reverse=True)
         words = [entry.words for entry in distinct[sentence]]
         assert len(words) == len(set(words))
-        assert chosen[sentence].rstrip(b" ") in {entry.words for entry in entries}
+        assert best[sentence].rstrip(b" ") == entries[0].words
 
 
 def test_list_on_standard_output(phrasescore: Phrasescore, ini: Path) -> None:

@@ -325,14 +325,10 @@ def _check_sections(ini: MosesIni) -> None:
         values = ini.values(name)
         if name in _READ or (name in _DEFAULT_ONLY and set(values) == {_DEFAULT_ONLY[name]}):
             continue
-        if name in _DEFAULT_ONLY:
-            problem = (
-                f"[{name}] is {' '.join(values)}, and the embedded decoder knows only "
-                f"{_DEFAULT_ONLY[name]}"
-            )
-            remedy = "delete the section, or decode with Moses"
-        elif name in SECTIONS:
+        if name in SECTIONS:
             problem = f"the embedded decoder does not know the section [{name}]"
+            if name in _DEFAULT_ONLY:
+                problem = f"the embedded decoder knows [{name}] only as {_DEFAULT_ONLY[name]}"
             remedy = "delete it (outputs have options), or decode with Moses"
         else:
             guess = SHORT_NAMES.get(name)

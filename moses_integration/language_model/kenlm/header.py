@@ -130,8 +130,8 @@ def _check_magic(start: bytes) -> None:
         )
     if start != _SANITY:
         raise LanguageModelError(
-            f"a KenLM binary that is not of format version {VERSION}, or of another kind of "
-            "machine, or damaged",
+            "a KenLM binary that is cut off or damaged, not of format version "
+            f"{VERSION}, or made on another kind of machine",
             remedy=BUILD_AGAIN,
         )
 
