@@ -372,6 +372,11 @@ class _Lines:
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
-        while (line := self.next()) is not None and not line:
-            pass
-        return line
+        while (block := self.block()).size:
+            # skipped in one step, because a file may have millions of empty lines
+            filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
+            empty = block[:filled].tobytes()
+            self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))
+            if filled < block.size:
+                return self.next()
+        return None
