@@ -89,11 +89,6 @@ class BuildOptions(Options):
         "--language-model-text",
         many=True,
     )
-    lmplz: str = option(
-        "auto|own|PATH",
-        "The estimator of the language model: auto is lmplz if it is on PATH, otherwise own.",
-        default=BuildSettings.lmplz,
-    )
     distortion_limit: int = option(
         Whole(-1, 10_000),
         "The distortion limit in moses.ini; -1 is without limit.",
@@ -170,7 +165,7 @@ def _describe(counts: dict[str, Any]) -> str:
         return _describe_corpus(counts)
     if "ngrams" in counts:
         ngrams = " ".join(f"{number:,}" for number in counts["ngrams"])
-        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])} by {counts['estimator']}"
+        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])}"
     parts = [
         f"{value:,} {name.replace('_', ' ')}" if isinstance(value, int) else f"by {value}"
         for name, value in counts.items()

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from moses_integration.language_model.estimation.kneser_ney import build_language_model, find_lmplz
+from moses_integration.language_model.estimation.kneser_ney import write_arpa
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
@@ -73,7 +73,6 @@ def build_system(
         ResumeError: The folder holds a build with other settings, or a modified one.
         MissingDependencyError: A program or the library of word aligners is not installed.
     """
-    find_lmplz(settings.lmplz)
     builder = _Builder(inputs, folder, settings)
     outcomes: list[Outcome] = []
     with only_regular_files(folder.path):
@@ -252,11 +251,9 @@ class _Builder:
         return counts | estimated
 
     def _estimate(self, text: Path, number: int) -> dict[str, Any]:
-        settings, model = self._settings, self._folder.language_models[number]
-        estimator, types = build_language_model(
-            text, settings.lm_order, model, lmplz=settings.lmplz
-        )
-        return {"estimator": estimator, "ngrams": list(types)}
+        model = self._folder.language_models[number]
+        types, _ = write_arpa(text, self._settings.lm_order, model)
+        return {"ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder

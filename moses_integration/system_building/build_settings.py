@@ -111,7 +111,6 @@ class BuildSettings:
         aligner: The word aligner, if no alignment is given.
         max_phrase_length: The maximum words of a phrase, on either side.
         lm_order: The order of the language model.
-        lmplz: ``auto``, ``own`` or a path, see ``build_language_model``.
         distortion_limit: The distortion limit in the moses.ini; -1 is without limit.
         max_sentence_length: The maximum words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
@@ -127,7 +126,6 @@ class BuildSettings:
     aligner: Aligner = "fast_align"
     max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
     lm_order: Annotated[int, Between(1, HIGHEST_ORDER)] = 3
-    lmplz: str = "auto"
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
     max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80  # as Moses's documentation
     cleaning: bool = True

@@ -28,7 +28,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "tune system/moses.ini --source text.en --reference text.fr --rounds 2 -o tuned",
         "decode system/moses.ini -i text.en -o out.fr --nbest out.nbest --nbest-size 10 "
         "--include-segmentation-in-n-best",
-        "decode system/moses.ini -i text.en -o cubes.fr --search-algorithm 1 --mbr",
+        "decode system/moses.ini -i text.en -o cubes.fr --search-algorithm 1",
         "doctor system/moses.ini --source text.en --reference text.fr",
         "prune system/phrase-table.gz -o pruned.gz --top 5 --column 3",
         "filter system/moses.ini --input text.en -o filtered",

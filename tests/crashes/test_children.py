@@ -86,16 +86,6 @@ def showing_weights(scene: Scene) -> tuple[str, ...]:
     return (*_tune(scene), "--moses-bin", scene.program("moses"))
 
 
-def _build(scene: Scene, *options: str) -> tuple[str, ...]:
-    source, target = str(scene.toy.source), str(scene.toy.reference)
-    return ("build", source, target, "system", "--tokenize", "en", "fr", *options)
-
-
-def estimating(scene: Scene) -> tuple[str, ...]:
-    """KenLM's estimator."""
-    return _build(scene, "--lmplz", scene.program("lmplz"))
-
-
 def in_an_experiment(scene: Scene) -> tuple[str, ...]:
     """Moses, which decodes for a step of an experiment."""
     fake_moses.script(scene.folder / "bin", _WORK)
@@ -116,7 +106,7 @@ def judge(ended: Observed, number: signal.Signals) -> None:
     assert "Exception ignored" not in said
 
 
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights])
 def test_no_child_survives_a_kill(
     tmp_path: Path, warm_processes: WarmProcesses, waiting: Callable[[Scene], tuple[str, ...]]
 ) -> None:
@@ -127,7 +117,7 @@ def test_no_child_survives_a_kill(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights])
 def test_no_child_survives_a_signal(
     tmp_path: Path,
     warm_processes: WarmProcesses,
