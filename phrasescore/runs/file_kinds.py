@@ -16,6 +16,7 @@ could run any code anyway, so they are trusted.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import grp
 import os
@@ -188,6 +189,25 @@ def refuse_irregular(descriptor: int, path: str | Path) -> None:
         raise InputError(
             "a pipe or a device, where a file was expected", path=path, remedy="move it away"
         )
+
+
+def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
+    """Lock an open file for this process, until the file is closed.
+
+    Args:
+        descriptor: The file or folder.
+        kind: ``fcntl.LOCK_EX``, or ``fcntl.LOCK_SH`` for a lock that several processes can have.
+
+    Returns:
+        Whether no other process has it locked; ``None`` on a file system without locks.
+    """
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _opened(path: str, flags: int) -> int:

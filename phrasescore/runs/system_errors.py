@@ -10,8 +10,6 @@ import contextlib
 import errno
 import os
 import re
-import resource
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +39,6 @@ _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
     "failed to map segment",  # of a library that is loaded
 )
-_MIN_MEMORY = 400 << 20  # bytes of addresses: with less, numpy or llvmlite abort as they load
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -115,21 +112,6 @@ def too_long(path: str) -> str | None:
     return None
 
 
-def refuse_little_memory() -> None:
-    """Refuse a memory limit under which no command could load its libraries.
-
-    Raises:
-        StorageError: ``ulimit -v`` is lower than that.
-    """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _MIN_MEMORY:
-        raise StorageError(
-            f"the limit of memory is {limit >> 20:,} MiB, where loading the libraries alone takes "
-            f"{_MIN_MEMORY >> 20} MiB",
-            remedy="raise it with ulimit -v",
-        )
-
-
 def out_of_memory(error: BaseException) -> StorageError | None:
     """Return the error for exhausted memory, if that is what a library's error means."""
     words = str(error)
@@ -149,25 +131,7 @@ def _full(error: OSError, path: str | Path | None) -> StorageError:
     words, remedy = error.strerror or os.strerror(number), _REMEDIES[number]
     if path is None:
         return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
-    free = _free(path) if path != STANDARD_OUTPUT else None
-    left = f", {free / 1e6:,.1f} MB left" if free is not None else ""
-    return StorageError(f"cannot be written further ({words}{left})", path=path, remedy=remedy)
-
-
-def _free(path: str | Path) -> int | None:
-    """Return the free bytes on the disk of a file; ``None`` for a stream or a device."""
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):
-            return None
-    except FileNotFoundError:
-        pass  # it has no name yet
-    except OSError:
-        return None
-    try:
-        disk = os.statvfs(Path(path).absolute().parent)
-    except OSError:
-        return None
-    return disk.f_bavail * disk.f_frsize
+    return StorageError(f"cannot be written further ({words})", path=path, remedy=remedy)
 
 
 def _named(error: OSError) -> str | None:

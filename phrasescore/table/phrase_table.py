@@ -12,7 +12,7 @@ Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,6 +28,8 @@ GAP = b"[X]"
 # so many first lines decide on the kind of table, which works for pipes, too
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
+# fewer lines could sum to one by chance
+_LINES_THAT_TELL_REORDERING = 5
 
 Side = Literal["source", "target"]
 
@@ -82,11 +84,14 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a phrase table was expected", path=path
             )
-        for is_other, name, remedy in _LOOK_ALIKES:
-            if is_other(lines):
-                raise PhraseTableError(
-                    f"this is {name}, not a phrase table", path=path, remedy=remedy
-                )
+        problem = ""
+        if lines[0].strip() and PIPES not in lines[0]:
+            problem = "no ||| in the first line, so this is not a phrase table"
+        elif _is_reordering_table(lines):
+            problem = "this is a lexicalised reordering table, not a phrase table"
+        if problem:
+            remedy = "give the text phrase table that Moses's training writes (phrase-table.gz)"
+            raise PhraseTableError(problem, path=path, remedy=remedy)
         return cls(_count_scores(lines[0], path), all(map(_ends_in_label, lines)))
 
     @classmethod
@@ -290,43 +295,8 @@ def _ends_in_label(line: bytes) -> bool:
     return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)
 
 
-# -- files that are named by mistake ----------------------------------------------------------
-
-
-# fewer lines could sum to one by chance
-_LINES_THAT_TELL_REORDERING = 5
-_PACKED = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
-_NUMBER = rb"[0-9.]+(?:[eE][+-]?[0-9]+)?"
-_LEXICAL = re.compile(rb"[^ ]+ [^ ]+ " + _NUMBER + rb"\s*")
-_ALIGNMENT = re.compile(rb"\s*[0-9]+-[0-9]+(?:\s+[0-9]+-[0-9]+)*\s*")
-_NAMED_SCORES = re.compile(rb"\s*[^\s=]+= .*")
-_HIERO_SCORES = re.compile(rb"\s*[^\s=|]+=[-+0-9.].*")
-
-
-def _returns_alone(lines: Sequence[bytes]) -> bool:
-    # without line feeds the whole file is one line
-    return any(b"|||" in rest for rest in lines[0].split(b"\r")[1:])
-
-
-def _hiero(lines: Sequence[bytes]) -> bool:
-    columns = lines[0].split(PIPES)
-    label = columns[0].strip()
-    bracketed = label.startswith(b"[") and label.endswith(b"]") and b" " not in label
-    return bracketed and len(columns) >= 4 and bool(_HIERO_SCORES.fullmatch(columns[3]))
-
-
-def _nbest(lines: Sequence[bytes]) -> bool:
-    columns = lines[0].split(PIPES)
-    is_numbered = len(columns) >= 4 and columns[0].strip().isdigit()
-    return is_numbered and bool(_NAMED_SCORES.fullmatch(columns[2]))
-
-
-def _extract(lines: Sequence[bytes]) -> bool:
-    columns = lines[0].split(PIPES)
-    return len(columns) >= 3 and bool(_ALIGNMENT.fullmatch(columns[2]))
-
-
-def _reordering(lines: Sequence[bytes]) -> bool:
+def _is_reordering_table(lines: Sequence[bytes]) -> bool:
+    """Tell whether the scores of each line are one or two distributions over orientations."""
     return len(lines) >= _LINES_THAT_TELL_REORDERING and all(
         _sums_to_one_per_direction(line.split(PIPES)) for line in lines
     )
@@ -348,56 +318,3 @@ def _sums_to_one_per_direction(columns: Sequence[bytes]) -> bool:
         )
         for orientations in (3, 4)
     )
-
-
-def _lexical(lines: Sequence[bytes]) -> bool:
-    return all(b"|||" not in line and _LEXICAL.fullmatch(line) for line in lines)
-
-
-_MAKE = "give the text phrase table that train-model.perl writes (phrase-table.gz)"
-# formats that are named by mistake: a test of the first lines, what the format is, and a remedy
-_LOOK_ALIKES: tuple[tuple[Callable[[Sequence[bytes]], bool], str, str], ...] = (
-    (
-        lambda lines: lines[0].startswith(_PACKED),
-        "a bzip2, xz or zstd file",
-        "compress it with gzip instead",
-    ),
-    (
-        lambda lines: any(b"\0" in line for line in lines),
-        "a binary file, perhaps a compact (.minphr), probing or on-disk table, or in UTF-16",
-        "give the text phrase table that it was made from, and binarise the result again",
-    ),
-    (
-        _returns_alone,
-        "a text whose lines end in carriage returns alone",
-        "turn them into line feeds with tr '\\r' '\\n'",
-    ),
-    (
-        lambda lines: lines[0].strip() == b"1",
-        "a rule table in Moses's compact text format (its first line is 1)",
-        _MAKE,
-    ),
-    (
-        lambda lines: any(line.strip() == b"\\data\\" for line in lines[:10]),
-        "an ARPA language model",
-        _MAKE,
-    ),
-    (
-        _hiero,
-        "a Hiero rule table ([X] ||| source ||| target ||| name=cost)",
-        "convert it to Moses's rules: source [X] ||| target [X] ||| probabilities",
-    ),
-    (_nbest, "an n-best list (id ||| translation ||| name= values ||| total)", _MAKE),
-    (
-        _extract,
-        "a file of extracted phrase pairs, without scores",
-        "give the scored table, which Moses's steps 6 and later write (phrase-table.gz)",
-    ),
-    (_reordering, "a lexicalised reordering table", _MAKE),
-    (_lexical, "a lexical translation table (word word probability)", _MAKE),
-    (
-        lambda lines: bool(lines[0].strip()) and all(PIPES not in line for line in lines),
-        "plain text (there is no ||| in it)",
-        _MAKE,
-    ),
-)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from phrasescore.runs.processes import start_of
 from tests.support.warm_process import Observed, Started
 
 
@@ -33,15 +33,23 @@ def kill_when_blocks_are_done(process: Started, folder: Path, output: str, block
         output: What it writes; it must not have its name yet when the process is dead.
         blocks: How many blocks to wait for.
     """
-    journal = folder / f".{output}.journal"
-    # its first line says what is done
-    kill_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > blocks, process)
+    kill_when(lambda: blocks_done(folder / output) >= blocks, process)
     assert not (folder / output).exists()
+
+
+def blocks_done(output: Path) -> int:
+    """Return how many blocks an interrupted output has, according to its journal."""
+    journal = output.with_name(f".{output.name}.journal")
+    return int(json.loads(journal.read_bytes())["blocks"]) if journal.exists() else 0
 
 
 def is_running(process: int) -> bool:
     """Tell whether a process of this machine is there and no zombie."""
-    return start_of(process) is not None
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:

@@ -36,7 +36,7 @@ def work(tmp_path: Path) -> Path:
     work = tmp_path / "model.training"
     (work / "pairs" / "scratch").mkdir(parents=True)
     (work / "settings.json").write_text(SETTINGS)
-    for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.12.part"):
+    for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.part"):
         (work / name).write_bytes(b"")
     for name in ("pairs.json", "source.tokens.npy", "target.outside.txt", "scratch/pair.digests"):
         (work / "pairs" / name).write_bytes(b"")
