@@ -173,7 +173,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "10,612 more lines are like this",
         f"system/{TABLE}:1",
     ),
-    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is nan", f"system/{TABLE}:9"),
+    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is 'nan'", f"system/{TABLE}:9"),
     "zeros": (
         line(TABLE, 9, score(b"0")),
         "warning",

@@ -30,8 +30,8 @@ def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"", "line 1, column 1"),
-        (b"{", "line 1, column 2"),
+        (b"", "line 1 column 1"),
+        (b"{", "line 1 column 2"),
         (b'{"a": 1} {"a": 1}', "Extra data"),
         (b'"\xe9"', "can't decode"),
         (b"\0", "line 1"),

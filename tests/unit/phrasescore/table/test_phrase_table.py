@@ -33,14 +33,14 @@ BROKEN = [
     (b"a ||| b ||| 1\n\nc ||| d ||| 1\n", 2, "a blank line", "delete the line"),
     (b"a ||| b ||| 1\n \t\r\n", 2, "a blank line", "delete the line"),
     (b"\na ||| b ||| 1\n", 1, "a blank line", "delete the line"),
-    (b"a ||| b ||| 1\nc ||| d ||| x\n", 2, "score 1 is 'x', which Moses does not", "digits"),
-    (b"a ||| b ||| 1 0x1\n", 1, "score 2 is '0x1', which Moses does not", "digits"),
-    (b"a ||| b ||| 1,5\n", 1, "score 1 is '1,5', which Moses does not", "digits"),
-    (b"a ||| b ||| 1_0\n", 1, "score 1 is '1_0', which Moses does not", "digits"),
+    (b"a ||| b ||| 1\nc ||| d ||| x\n", 2, "score 1 is 'x', expected a finite number", "digits"),
+    (b"a ||| b ||| 1 0x1\n", 1, "score 2 is '0x1', expected a finite number", "digits"),
+    (b"a ||| b ||| 1,5\n", 1, "score 1 is '1,5', expected a finite number", "digits"),
+    (b"a ||| b ||| 1_0\n", 1, "score 1 is '1_0', expected a finite number", "digits"),
     (b"a ||| b ||| 1\nc ||| d ||| -0.5\n", 2, "score 1 is negative (-0.5)", "exp(x)"),
-    (b"a ||| b ||| 1 nan\n", 1, "score 2 is nan", "repair or delete"),
-    (b"a ||| b ||| inf\n", 1, "score 1 is infinite (inf)", "repair or delete"),
-    (b"a ||| b ||| 1e999\n", 1, "score 1 is infinite (1e999)", "repair or delete"),
+    (b"a ||| b ||| 1 nan\n", 1, "score 2 is 'nan'", "repair or delete"),
+    (b"a ||| b ||| inf\n", 1, "score 1 is 'inf'", "repair or delete"),
+    (b"a ||| b ||| 1e999\n", 1, "score 1 is '1e999'", "repair or delete"),
     (b"a ||| b ||| \n", 1, "no score in column 3", "repair or delete"),
     (
         b"a ||| b ||| 1 2\nc ||| d ||| 1 2 3\n",
@@ -99,7 +99,7 @@ NO_TABLES = {
     "a zero byte after 1 bytes": [b"\x03\x00\x00\x00PHRASES\x00\n\x01\x02 ||| \n"],
     "score 1 is 'LM0='": [b"0 ||| the house ||| LM0= -3.1 ||| -1.5\n"],
     "score 1 is '0-0'": [b"la maison ||| the house ||| 0-0 1-1\n"],
-    "score 2 is 'c'": [b"a ||| b ||| 1\rc ||| d ||| 1\r"],
+    "the lines end in carriage returns": [b"a ||| b ||| 1\rc ||| d ||| 1\r"],
 }
 
 
