@@ -95,7 +95,7 @@ def _read_twice(path: str | Path) -> InputError:
     )
 
 
-def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
+def refuse_same_file(path: str | Path, output: str | Path) -> None:
     """Refuse to write an output onto one of its inputs; ``-`` is the file that the shell opened.
 
     The files themselves are compared, because names can differ.
@@ -103,7 +103,6 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
     Args:
         path: The input.
         output: The output.
-        what: The name of the input in the error, e.g. ``the table itself``.
 
     Raises:
         SettingsError: They are one file.
@@ -115,7 +114,7 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
         return  # the output does not exist yet, or reading will report the fault
     if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
         raise SettingsError(
-            f"the output is {what}", path=output, remedy="name another output with -o"
+            "the output is one of the inputs", path=output, remedy="name another output with -o"
         )
 
 
@@ -176,21 +175,6 @@ def read_regular(path: str | Path, max_bytes: int = _MAX_BYTES) -> bytes:
         return stream.read(size)
 
 
-def refuse_irregular(descriptor: int, path: str | Path) -> None:
-    """Close an opened file again if it is neither a regular file nor a folder.
-
-    Raises:
-        InputError: The path names a pipe or a device.
-    """
-    # the open file is judged, not its name, which could be given to another file in between
-    mode = os.fstat(descriptor).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        os.close(descriptor)
-        raise InputError(
-            "a pipe or a device, where a file was expected", path=path, remedy="move it away"
-        )
-
-
 def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
     """Lock an open file for this process, until the file is closed.
 
@@ -213,7 +197,13 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 def _opened(path: str, flags: int) -> int:
     # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    refuse_irregular(descriptor, path)
+    # the open file is judged, not its name, which could be given to another file in between
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        os.close(descriptor)
+        raise InputError(
+            "a pipe or a device, where a file was expected", path=path, remedy="move it away"
+        )
     return descriptor
 
 

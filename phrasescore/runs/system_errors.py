@@ -6,11 +6,9 @@ command line uses them for all other errors, so that no refusal of the system is
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
@@ -84,21 +82,6 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
         return _full(error, path)
     problem = f"cannot write there ({error.strerror or error})"
     return SettingsError(problem, path=path, remedy="name another output")
-
-
-@contextlib.contextmanager
-def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Name a path in the errors of a full disk that the block raises without one.
-
-    Raises:
-        StorageError: Replaces an error that names no file.
-    """
-    try:
-        yield
-    except OSError as error:
-        if is_full(error) and error.filename is None:
-            raise _full(error, path) from None
-        raise
 
 
 def too_long(path: str) -> str | None:

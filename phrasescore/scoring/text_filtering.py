@@ -237,7 +237,6 @@ def filter_texts(
         _Filter(models, scorers, how).score,
         FilterCounts(models=tuple(TextCounts() for _ in models)),
         check=texts.blocks,
-        role="one of the texts",
         unlike="other options, models or texts",
     )
     if share is None:
@@ -246,7 +245,7 @@ def filter_texts(
     # All lines are scored into a hidden file first. The best are written before that file gets its
     # name: a run that is killed meanwhile still has its journal, and scores nothing again.
     for path in texts.paths:
-        refuse_same_file(path, output, "one of the texts")
+        refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")
     kept = [0]
 

@@ -257,7 +257,6 @@ def score_texts(
         TextScorer(loaded, scorer, words).score,
         TextCounts(),
         check=texts.blocks,
-        role="one of the texts",
         unlike="other options, model or texts",
     )
     done = stream.write(output)

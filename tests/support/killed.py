@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.warm_process import Observed, Started
+from tests.support.warm_process import Observed, Started, die_at
 
 
 def kill_when(
@@ -43,13 +44,18 @@ def blocks_done(output: Path) -> int:
     return int(json.loads(journal.read_bytes())["blocks"]) if journal.exists() else 0
 
 
-def is_running(process: int) -> bool:
-    """Tell whether a process of this machine is there and no zombie."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+def killed_at(moment: int, work: Callable[[], object]) -> bool:
+    """Do work in another process, which is killed before it changes a folder for that time.
+
+    Returns:
+        Whether the process was killed; otherwise it changes folders fewer times.
+    """
+    child = os.fork()
+    if child == 0:
+        die_at(moment + 1)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:

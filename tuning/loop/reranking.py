@@ -103,7 +103,8 @@ def rerank(task: Reranking) -> RerankingReport:
             candidate for a sentence, or two that are equally good.
         SettingsError: The output is an input.
     """
-    _refuse_inputs(task)
+    for path in filter(None, (task.nbest, task.weights, task.source)):
+        refuse_same_file(path, task.output)
     weights = None if task.weights is None else GivenWeights.read(task.weights)
     reader = NBestReader(
         task.nbest, WordTable(), sparse_weights=weights.sparse if weights else None, with_words=True
@@ -119,14 +120,6 @@ def rerank(task: Reranking) -> RerankingReport:
     if weights and reader.unweighted:
         notes += (f"sparse features without a weight count as 0, such as {reader.unweighted}",)
     return RerankingReport(sentences, chooser.candidates, chooser.moved, chooser.ties, notes)
-
-
-def _refuse_inputs(task: Reranking) -> None:
-    refuse_same_file(task.nbest, task.output, "the list itself")
-    if task.weights is not None:
-        refuse_same_file(task.weights, task.output, "the weights that are read")
-    if task.source is not None:
-        refuse_same_file(task.source, task.output, "the source that is read")
 
 
 def _in_step(sentences: Iterator[Candidates], task: Reranking) -> Iterator[Candidates | None]:

@@ -25,7 +25,7 @@ from phrasescore.training.work_folder import (
     save_checkpoint,
 )
 from tests.support.builders import write_phrase_table
-from tests.support.killed_at import killed_at
+from tests.support.killed import killed_at
 
 SETTINGS = json.dumps({INPUT: "0" * 64, "seed": 1})
 
