@@ -165,7 +165,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     train_model(_request(table, tmp_path / "straight"))
     expected = (tmp_path / "straight" / "model.safetensors").read_bytes()
     moments = 0
-    for moment in range(0, 10_000, 53):
+    for moment in range(0, 10_000, 37):
         folder = tmp_path / str(moment)
         folder.mkdir()
         model = folder / "model"
