@@ -29,7 +29,6 @@ from moses_integration.nbest.format import (
 )
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import ModelError, NBestError, SettingsError, counted
-from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
@@ -303,12 +302,8 @@ def rescore_nbest(
         ModelError: A model gives something that is not a log-probability.
     """
     _check(models, scores, source)
-    refuse_same_file(path, output, "the list itself")
-    for each in scores:
-        refuse_same_file(each.path, output, "a file of scores")
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
-        refuse_same_file(source, output, "the source")
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
     request = {
         "models": [[model.name, model.model.digest, model.factor] for model in models],

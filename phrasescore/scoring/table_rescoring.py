@@ -18,7 +18,7 @@ from phrasescore import __version__
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.model.folder import load_words
-from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
 from phrasescore.runs.results import ScoredColumn, ScoringModel, ScoringRecord
@@ -72,7 +72,6 @@ class Rescoring:
         models, table, scorer = self.ready.models, self.table, self.scorer
         if not models:
             raise SettingsError("there is no model to score with", remedy="name one with --model")
-        refuse_same_file(table, self.output, "the table itself")
         asked = {
             "models": [[model.digest, model.direction] for model in models],
             "settings": dataclasses.asdict(self.settings),

@@ -335,7 +335,6 @@ def score_texts(
         TextScorer(models, scorers, settings).score,
         TextCounts(models=(ModelCounts(),) * len(models)),
         check=texts.blocks,
-        role="one of the texts",
         unlike="other options, models or texts",
     )
     if share is None:
@@ -343,7 +342,7 @@ def score_texts(
     # All lines are scored into a hidden file first. The best are written before that file gets its
     # name: a run that is killed meanwhile still has its journal, and scores nothing again.
     for path in texts.paths:
-        refuse_same_file(path, output, "one of the texts")
+        refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")
     place = -2 if settings.words and not settings.dual else -1  # the deciding column
     kept = [0]

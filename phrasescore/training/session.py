@@ -30,7 +30,6 @@ from phrasescore.runs.final_names import remove_parts
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.lock import held
-from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
@@ -229,17 +228,16 @@ def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
     work, folder = settings.work_folder, settings.work_folder / PAIRS
     prepare_work(work, asked)
     encoding = PairSettings(*settings.shortlists, factor=settings.factor or 0)
-    with full_disk_named(folder):
-        if settings.learns_from == "phrases":
-            encode_table(settings.inputs[0], folder, encoding)
-        else:
-            encode_texts(
-                settings.inputs,
-                folder,
-                encoding,
-                max_length=settings.length_limit,
-                held_out=settings.held_out_text,
-            )
+    if settings.learns_from == "phrases":
+        encode_table(settings.inputs[0], folder, encoding)
+    else:
+        encode_texts(
+            settings.inputs,
+            folder,
+            encoding,
+            max_length=settings.length_limit,
+            held_out=settings.held_out_text,
+        )
     if asked[INPUT] is not None:
         return
     # the digest of a pipe is that of its encoded content

@@ -163,7 +163,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert b"the output is one of the texts" in done.stderr
+    assert b"the output is one of the inputs" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_moses
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, write_toy_system
-from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
+from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses, is_running
 
 # in place of a program that works for hours
 _WORK = 'echo $$ > "$(dirname "$0")/new"; mv "$(dirname "$0")/new" "$(dirname "$0")/pid"; '

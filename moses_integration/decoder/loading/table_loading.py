@@ -43,7 +43,7 @@ from phrasescore.table.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.table.input_files import open_input, truncation_named
+from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
@@ -483,8 +483,7 @@ def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[
     first_line = 1
     with open_input(path) as stream:
         while True:
-            with truncation_named(path):
-                lines = list(itertools.islice(stream, LINES_PER_BLOCK))
+            lines = list(itertools.islice(stream, LINES_PER_BLOCK))
             if not lines and first_line > 1:
                 return
             if not lines:

@@ -172,7 +172,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "10,612 more lines are like this",
         f"system/{TABLE}:1",
     ),
-    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is nan", f"system/{TABLE}:9"),
+    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is 'nan'", f"system/{TABLE}:9"),
     "zeros": (
         line(TABLE, 9, score(b"0")),
         "warning",
@@ -251,12 +251,12 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "/dev/null is a pipe or a device, where KENLM needs a file",
         "system/moses.ini:14",
     ),
-    "gzip cut short": (cut(TABLE), "error", "the gzip data end in the middle", f"system/{TABLE}:"),
+    "gzip cut short": (cut(TABLE), "error", "the gzip data end in the middle", f"system/{TABLE}"),
     "gzip cut short (reordering)": (
         cut(REORDERING),
         "error",
         "the gzip data end in the middle",
-        f"system/{REORDERING}:",
+        f"system/{REORDERING}",
     ),
     "plain text named .gz": (
         lambda: (
@@ -270,7 +270,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "another kind of file": (
         replaced("moses.ini", b"system/phrase-table.gz", b"system/lm.arpa"),
         "error",
-        "this is an ARPA language model, not a phrase table",
+        "so this is not a phrase table",
         "system/lm.arpa",
     ),
     "num-features": (

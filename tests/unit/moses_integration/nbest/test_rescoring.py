@@ -185,7 +185,7 @@ def test_settings_that_make_no_sense(tmp_path: Path) -> None:
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
         model_of(VALUES, "phrase_model")
-    with pytest.raises(SettingsError, match="the output is the list itself"):
+    with pytest.raises(SettingsError, match="the output is one of the inputs"):
         rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "list", [model_of(VALUES)])
     with pytest.raises(ModelError, match="gives no number for a phrase pair"):
         rescored(tmp_path, LINE, model_of(dict.fromkeys(VALUES, float("nan"))))

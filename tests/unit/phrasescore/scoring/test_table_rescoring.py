@@ -190,7 +190,7 @@ def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
 
 def test_output_over_the_table(table: Path) -> None:
     """The table itself is no place for the output."""
-    with pytest.raises(SettingsError, match="the output is the table itself"):
+    with pytest.raises(SettingsError, match="the output is one of the inputs"):
         rescore(table, table.parent / "." / table.name)
 
 

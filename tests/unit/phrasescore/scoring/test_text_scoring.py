@@ -301,7 +301,7 @@ def test_output_over_an_input(link: str, loaded: LoadedModel, pairs: Path, tmp_p
     elif link == "hard":
         output.hardlink_to(pairs)
     before = pairs.read_bytes()
-    with pytest.raises(SettingsError, match="the output is one of the texts"):
+    with pytest.raises(SettingsError, match="the output is one of the inputs"):
         score(Texts((tmp_path / "other", pairs)), output, loaded)
     assert pairs.read_bytes() == before
 

@@ -12,7 +12,8 @@ from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InterruptedWorkError
 from phrasescore.runs.lock import held
 from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
+from tests.support.warm_process import is_running
 from tuning.experiment.cluster_steps import ClusterSteps
 from tuning.experiment.plan import CommandStep, command_step
 from tuning.experiment.runner import Job, Runner

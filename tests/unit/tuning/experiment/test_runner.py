@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
+from tests.support.warm_process import is_running
 from tuning.experiment.plan import CommandStep, command_step
 from tuning.experiment.runner import LocalSteps, Runner
 

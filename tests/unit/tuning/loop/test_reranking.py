@@ -254,5 +254,5 @@ def test_no_input_is_written_over(tmp_path: Path) -> None:
         (tmp_path / "source").write_text("x\n")
         (tmp_path / name).touch()
         (tmp_path / "out").symlink_to(tmp_path / name)
-        with pytest.raises(SettingsError, match="the output is the"):
+        with pytest.raises(SettingsError, match="the output is one of the inputs"):
             chosen(tmp_path, line_of(0, "a"), source="x\n")
