@@ -51,6 +51,11 @@ _ZOOM_MARGIN = 0.1  # around a cluster, as a share of its extent
 _LONGEST = 45  # characters of a label
 _MAX_TEXTS = 400  # labels to try in a zoomed cluster
 _APART = 1.5  # pixels around a label
+# The page reaches no other machine. Bokeh compiles the code of the search box, which is eval.
+_POLICY = """{% block preamble %}
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:; font-src data:">
+{% endblock %}"""
 # the page's search marks the points whose text has the words
 _SEARCH = """
 const wanted = cb_obj.value_input.toLowerCase();
@@ -260,9 +265,8 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
     )
     search = TextInput(title=f"Search among {len(drawn.texts):,} texts")
     search.js_on_change("value_input", CustomJS(args={"points": points}, code=_SEARCH))
-    page = file_html(
-        column(search, plot, sizing_mode="stretch_both"), INLINE, title="Map of a model"
-    )
+    layout = column(search, plot, sizing_mode="stretch_both")
+    page = file_html(layout, INLINE, title="Map of a model", template=_POLICY)
     write_atomically(path, page.encode("utf-8", "backslashreplace"))
 
 

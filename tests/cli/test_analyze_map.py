@@ -56,6 +56,9 @@ def test_search_and_hover(page: Path, pages: Pages) -> None:
     opened.on("dialog", lambda dialog: pytest.fail(dialog.message))
     search = opened.locator("input")
     search.wait_for()
+    policy = opened.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
     for wanted, count in ((HOSTILE[0].decode(), 1), ("W2", None), ("nowhere", 0), ("", 0)):
         search.fill(wanted)
         marked, texts = opened.evaluate(

@@ -26,7 +26,8 @@ from tuning.experiment.plan import CommandStep
 from tuning.experiment.runner import Ended, Job, run_command
 
 _LOOK = 0.5  # seconds between two looks at free workers, and at new files
-# a command that was killed on another machine leaves a lock that counts for ten minutes
+# a killed command may still hold its lock: its process ends late, or its machine died and the file
+# server has not noticed
 _LOCKED, _BETWEEN = 660.0, 15.0
 _SEEN = 60.0  # seconds until a file shows that another machine has made
 
