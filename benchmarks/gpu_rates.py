@@ -1,6 +1,6 @@
 """What a GPU can do at best: bytes a second of a copy, operations a second of matrix products.
 
-These are the ceilings that docs/performance.md compares runs on a GPU with. Medians of 20 tries,
+They are ceilings to compare runs on a GPU with (docs/performance.md). Medians of 20 tries,
 timed on the device; numbers are random, because zeros go faster.
 
     python -m benchmarks.gpu_rates [--device cuda:N]
