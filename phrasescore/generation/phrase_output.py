@@ -141,9 +141,7 @@ class PhraseWriter:
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
     """Return the words of each phrase of ids, separated by spaces."""
-    words = [vocabulary.words[number] for number in phrases.tokens.tolist()]
-    offsets = phrases.offsets.tolist()
-    return [b" ".join(words[a:b]) for a, b in itertools.pairwise(offsets)]
+    return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
 
 
 def refuse_bars(phrases: Sequence[bytes]) -> None:

@@ -161,7 +161,8 @@ class TextScorer:
         )
         work_before = self._scorer.work
         ln_p = self._scorer.score_words(sources, targets)
-        begins = targets.offsets[:-1] + np.arange(len(rows))
+        ln_p, lengths = self._loaded.target_vocabulary.sums_of_words(ln_p, targets)
+        begins = np.cumsum(lengths) - lengths
         totals = np.add.reduceat(ln_p, begins) if len(rows) else np.empty(0)
         wrong = np.flatnonzero(~np.isfinite(totals))
         if len(wrong):
@@ -173,7 +174,7 @@ class TextScorer:
             )
         columns = [spread(ln_p_texts(totals), rows, len(block))]
         if self._words:
-            fields = _joined(ln_p_texts(ln_p), targets.lengths + 1)
+            fields = _joined(ln_p_texts(ln_p), lengths)
             columns.append(spread(fields, rows, len(block)))
         counts = TextCounts(
             lines=before.lines + len(block),
@@ -183,7 +184,7 @@ class TextScorer:
             ln_p=before.ln_p + float(totals.sum()),
             work=before.work + (self._scorer.work - work_before),
         )
-        return totals, targets.lengths + 1, columns, counts
+        return totals, lengths, columns, counts
 
 
 def encode_texts(

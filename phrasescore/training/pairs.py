@@ -21,6 +21,7 @@ from phrasescore.model.model_settings import Direction
 from phrasescore.runs.json_files import read_object
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE
 from phrasescore.words import SHORTLIST_WORDS
+from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, Vocabulary
 
@@ -38,11 +39,13 @@ class PairSettings:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
         factor: The factor of factored tokens to read, from 0.
+        byte_pairs: Number of merges to learn; the shortlists then have all pieces of words.
     """
 
     source_words: int = SHORTLIST_WORDS
     target_words: int = SHORTLIST_WORDS
     factor: int = 0
+    byte_pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,10 @@ class PhraseSide:
     def lengths(self, rows: NDArray[Any]) -> Rows:
         """Return the lengths of some pairs' phrases, ``(N,)``, without </s>."""
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
+
+    def words(self, rows: NDArray[Any]) -> int:
+        """Return the number of words of some pairs' phrases, without </s>."""
+        return self.vocabulary.count_words(self.select(rows).tokens)
 
 
 @dataclass(frozen=True)
@@ -165,7 +172,9 @@ class _Manifest:
 
 
 def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
-    vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt")
+    merges = folder / BYTE_PAIRS
+    byte_pairs = BytePairs.read(merges) if merges.exists() else None
+    vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt", byte_pairs)
     outside = OutsideWords.read(folder / f"{side}.outside.txt")
     tokens = _mapped(folder / f"{side}.tokens.npy", np.uint16, np.int32)
     offsets = _mapped(folder / f"{side}.offsets.npy", np.int64)
