@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from phrasescore.errors import SettingsError
-from phrasescore.runs.processes import usable_cores
 from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
 from tuning.loop.outer_loop import tune as run_tuning
-from tuning.loop.tuning_settings import DecoderName, DecoderSettings, StopRules, TuningSettings
+from tuning.loop.tuning_settings import DecoderName, TuningSettings
 from tuning.metrics.evaluation import TextScores
 from tuning.metrics.evaluation import evaluate as evaluate_files
 from tuning.metrics.metric_settings import (
@@ -30,7 +29,7 @@ from tuning.metrics.metric_settings import (
 )
 from tuning.metrics.system_comparison import SystemComparison, compare_systems
 from tuning.metrics.text_scores import NamedLines, TextFile
-from tuning.optimizers.optimizer_settings import OptimizerName, OptimizerSettings
+from tuning.optimizers.optimizer_settings import OptimizerName
 
 __all__ = ["SystemComparison", "TextScores", "TuningReport", "TuningResult", "compare", "evaluate",
            "tune"]  # fmt: skip
@@ -125,7 +124,7 @@ def tune(
     optimizer: OptimizerName = "mert",
     objective: Mapping[str, float] | None = None,
     nbest_size: int = TuningSettings.nbest_size,
-    rounds: int = StopRules.rounds,
+    rounds: int = TuningSettings.rounds,
     runs: int = TuningSettings.runs,
     seed: int = 1,
     threads: int | None = None,
@@ -160,11 +159,12 @@ def tune(
         ini=str(ini),
         source=str(source),
         references=tuple(map(str, several)),
-        optimizer=OptimizerSettings(optimizer, threads=threads),
-        objective=Objective.of(objective or {}),
+        optimizer=optimizer,
+        objective=Objective.from_shares(objective or {}),
         seed=seed,
-        decoder=DecoderSettings(decoder, threads=threads or usable_cores()),
-        stop=StopRules(rounds=rounds),
+        threads=threads,
+        decoder=decoder,
+        rounds=rounds,
         nbest_size=nbest_size,
         runs=runs,
     )

@@ -1,12 +1,16 @@
-"""Maps of phrases or words in two dimensions: selection, layout and clusters.
+"""Figures 4 and 5 of Cho et al. (2014): maps of words or phrases in two dimensions.
 
 Points that are close in the map are close in the model; long distances and directions mean nothing.
-The layout is Barnes-Hut t-SNE (van der Maaten, 2013), as in figures 4 and 5 of the paper.
+The layout is Barnes-Hut t-SNE (van der Maaten, 2013), and clusters are found by HDBSCAN. A map is
+an HTML page to browse, or a picture of the whole map and of some clusters at a larger scale.
 """
 
 from __future__ import annotations
 
+import html
+import importlib.util
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,28 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.vectors import Vectors, WordVectors
-from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, counted
-from phrasescore.pictures.figure_files import COLOURS
-from phrasescore.runs.progress import Progress
-from phrasescore.table.block import read_blocks
-from phrasescore.words.distinct_phrases import phrase_digests
-from phrasescore.words.vocabulary import SPECIALS, Vocabulary
+from phrasescore.analysis.vectors import Vectors
+from phrasescore.errors import MissingDependencyError, SettingsError, counted
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, saved_figure
+from phrasescore.runs.final_names import write_atomically
 
 if TYPE_CHECKING:
-    from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
-MIN_POINTS = 10
-PERPLEXITY = 30.0
-NO_CLUSTER = "#8a8f98"  # a grey that is visible on white and on black pages
-# without black, the last colour, which is invisible on a dark page
-_CLUSTER_COLOURS = COLOURS[:-1]
-# Moses's escapes; the ampersand comes last because all the other escapes contain it
-_ESCAPED = (
-    *((b"&bar;", b"|"), (b"&#124;", b"|"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&bra;", b"[")),
-    *((b"&ket;", b"]"), (b"&quot;", b'"'), (b"&apos;", b"'"), (b"&#91;", b"["), (b"&#93;", b"]")),
-    (b"&amp;", b"&"),
-)
+_MIN_POINTS = 10
+_PERPLEXITY = 30.0
 # van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
 # With fewer points or threads, the threads mostly wait for each other: on 5,000 points two threads
@@ -48,108 +42,33 @@ _MIN_SHARE = 200  # a cluster has at least one in this many of all points
 _MAX_CLUSTERS = 24
 _WORDS = 3  # in a cluster's name
 _INSIDE = (0.05, 0.95)  # quantiles of a cluster's box: a few points stray far
+_NO_CLUSTER = "#8a8f98"
+# a grid of 3 x 3: the map covers four cells, each zoomed cluster one cell (row, column)
+_ZOOMS = ((0, 2), (1, 2), (2, 2), (2, 1), (2, 0))
+_INCHES = 11.0  # a side
+_RASTERISED = 1000  # from this many points on, SVG and PDF hold pixels, which open quickly
+_ZOOM_MARGIN = 0.1  # around a cluster, as a share of its extent
+_LONGEST = 45  # characters of a label
+_MAX_TEXTS = 400  # labels to try in a zoomed cluster
+_APART = 1.5  # pixels around a label
+# the page's search marks the points whose text has the words
+_SEARCH = """
+const wanted = cb_obj.value_input.toLowerCase();
+const rows = [...points.data.text.keys()];
+points.selected.indices = wanted === "" ? [] :
+  rows.filter((row) => points.data.text[row].toLowerCase().includes(wanted));
+"""
 
 
-# -- points ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class MapPoints:
-    """The phrases or words of a map, and their vectors.
-
-    Args:
-        texts: N phrases or words, with Moses's escapes undone.
-        vectors: ``(N, D)``.
-        noun: ``phrase`` or ``word``.
-        among: Number of phrases or words that the N were chosen from.
-    """
-
-    texts: tuple[str, ...]
-    vectors: Vectors
-    noun: str
-    among: int
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-
-def random_phrases(
-    phrases: TablePhrases,
-    vocabulary: Vocabulary,
-    summaries: PhraseSummaries,
-    count: int,
-    seed: int,
-) -> MapPoints:
-    """Draw a uniform sample of the distinct phrases of a table, in one pass.
-
-    Each phrase is hashed with the seed, and the phrases with the lowest hashes are taken, so the
-    sample does not depend on where or how often a phrase occurs.
-
-    Args:
-        phrases: The phrases of the table.
-        vocabulary: The words that the model reads.
-        summaries: Computes the vectors of the phrases.
-        count: Maximum number of phrases to draw.
-        seed: Seed of the draw.
+def check_map_libraries() -> None:
+    """Check before the work begins that a map can be made.
 
     Raises:
-        CorpusError: The model knows no phrase.
+        MissingDependencyError: scikit-learn or Bokeh is not installed.
     """
-    from phrasescore.analysis.phrases import joined
-    from phrasescore.generation.phrase_output import phrase_texts
-
-    swap, spread = np.random.default_rng(seed).integers(1 << 63, size=2, dtype=np.uint64)
-    ids, keys = joined([]), np.empty(0, np.uint64)
-    seen = np.empty(0, np.uint64)
-    for block in phrases.blocks():
-        digests = phrase_digests(block.tokens, block.offsets)[:, 0]
-        seen = np.union1d(seen, digests)
-        ids = joined([ids, block])
-        keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
-        # unique sorts the keys
-        keys, rows = np.unique(keys, return_index=True)
-        keys, ids = keys[:count], ids.select(rows[:count])
-    if not len(ids):
-        raise phrases.no_phrase_error()
-    texts = tuple(map(shown, phrase_texts(ids, vocabulary)))
-    return MapPoints(texts, summaries.encode(ids), "phrase", len(seen))
-
-
-def frequent_words(
-    known: WordVectors, count: int, table: str | Path | None, factor: int
-) -> MapPoints:
-    """Take a model's most frequent words, or the most frequent words of a table.
-
-    Args:
-        known: Words and their vectors, the most frequent first.
-        count: Maximum number of words.
-        table: Phrase table that must contain the words, or ``None``.
-        factor: The factor of factored tokens that is the word.
-
-    Raises:
-        CorpusError: The model knows no word of the table.
-    """
-    rows = np.arange(len(known.words))
-    if table is not None:
-        rows = rows[_in_table(table, known, factor)]
-        if not len(rows):
-            raise CorpusError(
-                f"the {known.side} side of this table has no word that the model knows",
-                path=table,
-                remedy="name a table of the languages that the model was trained on",
-            )
-    texts = tuple(shown(known.words[row]) for row in rows[:count].tolist())
-    return MapPoints(texts, known.vectors[rows[:count]], "word", len(rows))
-
-
-def _in_table(path: str | Path, known: WordVectors, factor: int) -> NDArray[np.bool_]:
-    vocabulary = Vocabulary.from_words(known.words)
-    there = np.zeros(len(vocabulary), np.bool_)
-    with Progress("reading the phrase table", unit="lines") as progress:
-        for block in read_blocks(path):
-            there[vocabulary.encode_spans(block.token_spans(known.side, factor)).tokens] = True
-            progress.advance(len(block))
-    return there[len(SPECIALS) :]
+    for module, name in (("sklearn", "scikit-learn"), ("bokeh", "bokeh")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingDependencyError.extra(name, "report")
 
 
 def shown(text: bytes) -> str:
@@ -158,24 +77,7 @@ def shown(text: bytes) -> str:
     >>> shown(b"don &apos;t &amp;lt;")
     "don 't &lt;"
     """
-    for code, letter in _ESCAPED:
-        text = text.replace(code, letter)
-    return text.decode("utf-8", "backslashreplace")
-
-
-# -- layout ------------------------------------------------------------------------------------
-
-
-def check_layout() -> None:
-    """Check before the work begins that a map can be laid out.
-
-    Raises:
-        MissingDependencyError: scikit-learn is not installed.
-    """
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingDependencyError.extra("scikit-learn", "report") from None
+    return html.unescape(text.decode("utf-8", "backslashreplace"))
 
 
 def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
@@ -194,9 +96,9 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
     from threadpoolctl import threadpool_limits
 
     N, D = vectors.shape
-    if N < MIN_POINTS:
+    if N < _MIN_POINTS:
         raise SettingsError(
-            f"a map needs at least {MIN_POINTS} points, and here {counted(N, 'point')} would be "
+            f"a map needs at least {_MIN_POINTS} points, and here {counted(N, 'point')} would be "
             "in it",
             remedy="name a larger table or model, or ask for shorter phrases with --min-words",
         )
@@ -215,7 +117,7 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
         init="pca",
         learning_rate="auto",
         # roughly the number of neighbours that t-SNE considers for each point
-        perplexity=min(PERPLEXITY, (N - 1) / 3),
+        perplexity=min(_PERPLEXITY, (N - 1) / 3),
         random_state=random_state,
         n_jobs=threads,
     )
@@ -223,9 +125,6 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
     # n_jobs does not limit the OpenMP loop over the points
     with threadpool_limits(threads if many else 1):
         return np.asarray(method.fit_transform(narrow), np.float32)
-
-
-# -- clusters ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -237,12 +136,14 @@ class PointCluster:
         members: Indices of its points, nearest to the centre first.
         centre: Position of the name, x and y.
         box: Left, right, bottom and top of a box around nearly all points.
+        colour: Its colour; colours repeat.
     """
 
     name: str
     members: NDArray[np.int64]
     centre: tuple[float, float]
     box: tuple[float, float, float, float]
+    colour: str
 
 
 def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[PointCluster]:
@@ -263,22 +164,17 @@ def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[Poi
     groups.sort(key=lambda rows: -len(rows))
     words = [text.split() for text in texts]
     everywhere = Counter(word for each in words for word in set(each))
-    return [_cluster(places, words, everywhere, rows) for rows in groups[:_MAX_CLUSTERS]]
-
-
-def _cluster(
-    places: NDArray[np.float32],
-    words: Sequence[Sequence[str]],
-    everywhere: Counter[str],
-    rows: NDArray[np.int64],
-) -> PointCluster:
-    there = places[rows]
-    centre = np.median(there, axis=0)
-    rows = rows[np.argsort(((there - centre) ** 2).sum(axis=1), kind="stable")]
-    (left, low), (right, high) = np.quantile(there, _INSIDE, axis=0).tolist()
-    name = _name([words[row] for row in np.sort(rows).tolist()], everywhere, len(words))
-    x, y = centre.tolist()
-    return PointCluster(name, rows, (x, y), (left, right, low, high))
+    clusters = []
+    for number, rows in enumerate(groups[:_MAX_CLUSTERS]):
+        there = places[rows]
+        centre = np.median(there, axis=0)
+        nearest = rows[np.argsort(((there - centre) ** 2).sum(axis=1), kind="stable")]
+        (left, low), (right, high) = np.quantile(there, _INSIDE, axis=0).tolist()
+        name = _name([words[row] for row in rows.tolist()], everywhere, len(words))
+        x, y = centre.tolist()
+        colour = COLOURS[number % len(COLOURS)]
+        clusters.append(PointCluster(name, nearest, (x, y), (left, right, low, high), colour))
+    return clusters
 
 
 def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int) -> str:
@@ -299,36 +195,174 @@ class DrawnMap:
     """A laid-out map, ready to be drawn.
 
     Args:
-        title: Title of the picture or page.
-        subtitle: Where the points come from, and how the map was made.
-        noun: What a point is: ``phrase`` or ``word``.
+        title: Title of the picture or page: where the points come from.
         texts: The text of each of N points.
         places: ``(N, 2)`` coordinates.
         clusters: Clusters, the largest first.
     """
 
     title: str
-    subtitle: str
-    noun: str
-    texts: tuple[str, ...]
+    texts: list[str]
     places: NDArray[np.float32]
-    clusters: tuple[PointCluster, ...]
-
-    def cluster_numbers(self) -> NDArray[np.int64]:
-        """Return (N,) the number of each point's cluster, -1 for none."""
-        numbers = np.full(len(self.texts), -1, np.int64)
-        for number, cluster in enumerate(self.clusters):
-            numbers[cluster.members] = number
-        return numbers
+    clusters: list[PointCluster]
 
     def colours(self) -> list[str]:
         """Return (N,) the colour of each point."""
-        return [
-            NO_CLUSTER if number < 0 else cluster_colour(number)
-            for number in self.cluster_numbers().tolist()
-        ]
+        colours = [_NO_CLUSTER] * len(self.texts)
+        for cluster in self.clusters:
+            for row in cluster.members.tolist():
+                colours[row] = cluster.colour
+        return colours
 
 
-def cluster_colour(number: int) -> str:
-    """Return the colour of a cluster; colours repeat, so clusters are numbered, too."""
-    return _CLUSTER_COLOURS[number % len(_CLUSTER_COLOURS)]
+def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
+    """Write a page with hover, zoom and search, one file that loads nothing from the network.
+
+    Args:
+        path: Output file.
+        drawn: The map.
+
+    Raises:
+        SettingsError: The file cannot be written.
+    """
+    from bokeh.embed import file_html
+    from bokeh.layouts import column
+    from bokeh.models import ColumnDataSource, CustomJS, HoverTool
+    from bokeh.models.widgets import TextInput
+    from bokeh.plotting import figure
+    from bokeh.resources import INLINE
+
+    x, y = drawn.places.T.astype(float).tolist()
+    points = ColumnDataSource({"x": x, "y": y, "text": drawn.texts, "colour": drawn.colours()})
+    plot = figure(
+        title=drawn.title,
+        sizing_mode="stretch_both",
+        tools="pan,wheel_zoom,box_zoom,reset,save",
+        active_scroll="wheel_zoom",
+    )
+    plot.axis.visible = plot.grid.visible = False
+    shown_points = plot.scatter(
+        *("x", "y"), source=points, size=6, color="colour", alpha=0.65, nonselection_alpha=0.1
+    )
+    plot.add_tools(HoverTool(renderers=[shown_points], tooltips="@text", limit=6))
+    names = {
+        "x": [cluster.centre[0] for cluster in drawn.clusters],
+        "y": [cluster.centre[1] for cluster in drawn.clusters],
+        "text": [cluster.name for cluster in drawn.clusters],
+    }
+    plot.text(
+        *("x", "y", "text"),
+        source=ColumnDataSource(names),
+        text_align="center",
+        text_baseline="middle",
+        text_font_size="12px",
+        text_font_style="bold",
+    )
+    search = TextInput(title=f"Search among {len(drawn.texts):,} texts")
+    search.js_on_change("value_input", CustomJS(args={"points": points}, code=_SEARCH))
+    page = file_html(
+        column(search, plot, sizing_mode="stretch_both"), INLINE, title="Map of a model"
+    )
+    write_atomically(path, page.encode("utf-8", "backslashreplace"))
+
+
+def draw_map(path: str | Path, drawn: DrawnMap) -> None:
+    """Write a picture of the whole map, and of the largest clusters at a larger scale.
+
+    Args:
+        path: Output file; the extension chooses the format.
+        drawn: The map.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        SettingsError: The extension is not a format, or the file cannot be written.
+    """
+    zooms = drawn.clusters[: len(_ZOOMS)]
+    x, y = drawn.places.T
+    with warnings.catch_warnings(), saved_figure(path, _INCHES, _INCHES) as figure:
+        # a character that the font lacks is drawn as an empty box; no warning is needed
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        grid = figure.add_gridspec(3, 3)
+        end = 2 if zooms else 3
+        whole = figure.add_subplot(grid[:end, :end])
+        parts = [figure.add_subplot(grid[place]) for place in _ZOOMS[: len(zooms)]]
+        for axes in (whole, *parts):
+            axes.scatter(
+                x,
+                y,
+                s=6,
+                c=drawn.colours(),
+                alpha=0.6,
+                linewidths=0,
+                rasterized=len(drawn.texts) >= _RASTERISED,
+            )
+            axes.set(xticks=[], yticks=[])
+        whole.set_title(plain_label(drawn.title), fontsize=10)
+        whole.set_aspect("equal", adjustable="datalim")
+        for axes, cluster in zip(parts, zooms, strict=True):
+            _zoom(axes, cluster)
+        # fix the layout before labels are placed: whether a label fits depends on pixels
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        _name_clusters(whole, drawn.clusters)
+        for axes, cluster in zip(parts, zooms, strict=True):
+            _write_texts(axes, drawn, cluster.members)
+        if not zooms:
+            _write_texts(whole, drawn, np.arange(len(drawn.texts)))
+
+
+def _zoom(axes: Axes, cluster: PointCluster) -> None:
+    """Zoom axes to one cluster, in a frame of its colour."""
+    left, right, low, high = cluster.box
+    side = max(right - left, high - low) * (0.5 + _ZOOM_MARGIN)
+    x, y = (left + right) / 2, (low + high) / 2
+    axes.set(xlim=(x - side, x + side), ylim=(y - side, y + side))
+    axes.set_title(plain_label(cluster.name), fontsize=9)
+    for spine in axes.spines.values():
+        spine.set(edgecolor=cluster.colour, linewidth=1.5)
+
+
+def _name_clusters(axes: Axes, clusters: Sequence[PointCluster]) -> None:
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.8, "linewidth": 0.8}
+    named = [
+        axes.text(
+            *cluster.centre,
+            plain_label(cluster.name),
+            fontsize=7.5,
+            ha="center",
+            va="center",
+            bbox=box | {"edgecolor": cluster.colour},
+        )
+        for cluster in clusters
+    ]
+    _keep_apart(axes, named)
+
+
+def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
+    """Label as many of the points of ``first`` as there is room for."""
+    rows = first[:_MAX_TEXTS].tolist()
+    written = [
+        axes.annotate(
+            plain_label(cut_label(drawn.texts[row], _LONGEST)),
+            drawn.places[row].tolist(),
+            xytext=(2.5, 0),
+            textcoords="offset points",
+            fontsize=6.5,
+            va="center",
+        )
+        for row in rows
+    ]
+    _keep_apart(axes, written)
+
+
+def _keep_apart(axes: Axes, written: Sequence[Text]) -> None:
+    """Remove labels that leave the axes or touch an earlier label."""
+    room = axes.get_window_extent()
+    taken: list[Bbox] = []
+    for text in written:
+        box = text.get_window_extent().padded(_APART)
+        leaves = box.x0 < room.x0 or box.x1 > room.x1 or box.y0 < room.y0 or box.y1 > room.y1
+        if leaves or any(box.overlaps(other) for other in taken):
+            text.remove()
+        else:
+            taken.append(box)

@@ -1,26 +1,20 @@
-"""Summaries c of phrases, and reading the phrases: from a phrase table, or one on each line."""
+"""Phrases for the analyses, from a phrase table or one on each line, and their summaries c."""
 
 from __future__ import annotations
 
 import copy
-import itertools
-import queue
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from phrasescore.analysis.vectors import JoinedTexts, Vectors
+from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
-from phrasescore.generation.phrase_output import phrase_texts
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.kinds import must_summarise
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.progress import Progress
@@ -31,84 +25,71 @@ from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
-from phrasescore.words.vocabulary import UNK_ID, Vocabulary
+from phrasescore.words.vocabulary import UNK_ID
 
-_GROUP = {"cpu": 2048, "cuda": 16384}
-_CHUNK = {"cpu": 256, "cuda": 4096}
+_BATCH = {"cpu": 256, "cuda": 4096}  # phrases
+_GROUP = {"cpu": 2048, "cuda": 16384}  # phrases that share prefixes
 _PANEL = 1024
-_LONG = 64  # the largest area of a padded chunk, in words per phrase
-_PHRASES_AT_ONCE = 16_384
-_TEXTS_AT_ONCE = 65_536
+_LONG = 64  # the largest area of a padded batch, in words per phrase
 
 Rows: TypeAlias = NDArray[np.int64]
-# encodes sorted, distinct phrases into their summaries, (N, H)
-Encode: TypeAlias = Callable[[TokenSequences], Tensor]
 
 
-class TablePhrases:
-    """The phrases of a table whose words a model knows, as arrays of word ids.
+def sample_phrases(
+    path: str | Path, loaded: LoadedModel, min_words: int, count: int, seed: int
+) -> tuple[TokenSequences, int]:
+    """Draw a uniform sample of the distinct phrases of a table, in one pass.
 
-    A phrase with an unknown word is skipped: all unknown words are the same word to the model, so
-    different phrases would look alike.
+    Each phrase is hashed with the seed, and the phrases with the lowest hashes are taken, so the
+    sample does not depend on where or how often a phrase occurs. A phrase with an unknown word is
+    skipped: all unknown words are the same word to the model, so different phrases would look
+    alike.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
-        loaded: The model.
+        loaded: The model; the phrases are of the side that it reads.
         min_words: Minimum number of words of a phrase.
+        count: Maximum number of phrases to draw.
+        seed: Seed of the draw.
 
-    Attributes:
-        unknown: Number of phrases skipped so far because of an unknown word.
+    Returns:
+        The phrases as word ids, and the number of distinct phrases that they were drawn from.
+
+    Raises:
+        InputError: The table cannot be read or breaks its format.
+        CorpusError: The model knows no phrase of the table.
     """
-
-    def __init__(self, path: str | Path, loaded: LoadedModel, min_words: int = 1) -> None:
-        self._path, self._min_words = path, min_words
-        self._vocabulary = loaded.source_vocabulary
-        self._side: Side = "source" if loaded.direction == "source-target" else "target"
-        self._factor = loaded.model.settings.factor
-        self.unknown = 0
-
-    def blocks(self) -> Iterator[TokenSequences]:
-        """Yield the phrases as word ids, block by block, distinct within a block.
-
-        Raises:
-            InputError: The file cannot be read.
-            PhraseTableError: The file breaks the format.
-        """
-        with Progress("reading the phrase table", unit="lines") as progress:
-            for block in read_blocks(self._path):
-                spans = block.token_spans(self._side, self._factor)
-                ids = distinct(self._vocabulary.encode_spans(spans))
-                ids = ids.select(np.flatnonzero(ids.lengths >= self._min_words))
-                unknown_before = np.concatenate([[0], np.cumsum(ids.tokens == UNK_ID)])
-                known = np.flatnonzero(np.diff(unknown_before[ids.offsets]) == 0)
-                self.unknown += len(ids) - len(known)
-                if len(known):
-                    yield ids.select(known)
-                progress.advance(len(block))
-
-    def all(self) -> TokenSequences:
-        """Return the distinct phrases of the whole table, in the order of their first lines.
-
-        Raises:
-            CorpusError: The model knows none of them.
-        """
-        ids = distinct(joined(list(self.blocks())))
-        if not len(ids):
-            raise self.no_phrase_error()
-        return ids
-
-    def no_phrase_error(self) -> CorpusError:
-        """Return the error to raise if the model knows no phrase of the table."""
-        at_least = "" if self._min_words == 1 else f" of at least {self._min_words} words"
-        return CorpusError(
-            f"the model knows all words of no {self._side} phrase{at_least} in this table "
-            f"({counted(self.unknown, 'phrase')} with unknown words)",
-            path=self._path,
+    side: Side = "source" if loaded.direction == "source-target" else "target"
+    swap, spread = np.random.default_rng(seed).integers(1 << 63, size=2, dtype=np.uint64)
+    drawn, keys, seen = from_lists([]), np.empty(0, np.uint64), np.empty(0, np.uint64)
+    unknown = 0
+    with Progress("reading the phrase table", unit="lines") as progress:
+        for block in read_blocks(path):
+            spans = block.token_spans(side, loaded.model.settings.factor)
+            ids = _distinct(loaded.source_vocabulary.encode_spans(spans))
+            ids = ids.select(np.flatnonzero(ids.lengths >= min_words))
+            known = _known(ids)
+            unknown += len(ids) - len(known)
+            ids = ids.select(known)
+            digests = phrase_digests(ids.tokens, ids.offsets)[:, 0]
+            seen = np.union1d(seen, digests)
+            keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
+            # unique sorts the keys
+            keys, rows = np.unique(keys, return_index=True)
+            keys, drawn = keys[:count], _joined([drawn, ids]).select(rows[:count])
+            progress.advance(len(block))
+    if not len(drawn):
+        at_least = "" if min_words == 1 else f" of at least {min_words} words"
+        raise CorpusError(
+            f"the model knows all words of no {side} phrase{at_least} in this table "
+            f"({counted(unknown, 'phrase')} with unknown words)",
+            path=path,
             remedy="name a table of the language that the model was trained on",
         )
+    return drawn, len(seen)
 
 
-def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences, JoinedTexts]:
+def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences, list[bytes]]:
     """Read one phrase per line; words that the model does not know become ``<unk>``.
 
     Returns:
@@ -118,158 +99,105 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
         InputError: The file cannot be read.
         CorpusError: A line is empty or too long for a model to read, or the file is empty.
     """
-    ids, texts, lengths = [], [], list[int]()
+    ids, texts = list[TokenSequences](), list[bytes]()
     for block in Texts((path,), columns=1, factor=loaded.model.settings.factor).blocks():
         spans = block.tokens[0]
         words = np.diff(spans.offsets)
         wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
         if len(wrong):
-            row = int(wrong[0])
             raise CorpusError(
-                f"a phrase of {words[row]:,} words, where a model reads at most {MAX_PHRASE:,}"
-                if words[row]
-                else "an empty phrase",
+                f"a phrase of {words[wrong[0]]:,} words, where a model reads 1 to {MAX_PHRASE:,}",
                 path=path,
-                line=block.first_line + row,
+                line=block.first_line + int(wrong[0]),
                 remedy="delete the line",
             )
         ids.append(loaded.source_vocabulary.encode_spans(spans))
-        lines = [b" ".join(spans.tokens(line)) for line in range(len(block))]
-        texts.append(b"".join(lines))
-        lengths += map(len, lines)
-    if not ids:
+        texts += [b" ".join(spans.tokens(line)) for line in range(len(block))]
+    if not texts:
         raise CorpusError("there is no phrase", path=path, remedy="write phrases, one a line")
-    return joined(ids), (b"".join(texts), _offsets(lengths))
+    return _joined(ids), texts
 
 
-def texts_of(ids: TokenSequences, vocabulary: Vocabulary) -> JoinedTexts:
-    """Return the texts of phrases of known words, with few Python objects alive at a time."""
-    parts, lengths = [], list[NDArray[np.int64]]()
-    for begin in range(0, len(ids), _TEXTS_AT_ONCE):
-        rows = np.arange(begin, min(begin + _TEXTS_AT_ONCE, len(ids)))
-        texts = phrase_texts(ids.select(rows), vocabulary)
-        parts.append(b"".join(texts))
-        lengths.append(np.array([len(text) for text in texts], np.int64))
-    return b"".join(parts), _offsets(np.concatenate(lengths))
-
-
-def joined(parts: Sequence[TokenSequences]) -> TokenSequences:
-    """Concatenate sequences of phrases."""
-    if not parts:
-        return from_lists([])
-    tokens = np.concatenate([part.tokens for part in parts])
-    return TokenSequences(tokens, _offsets(np.concatenate([part.lengths for part in parts])))
-
-
-def distinct(ids: TokenSequences) -> TokenSequences:
-    """Return the distinct phrases in the order of their first occurrence."""
-    return ids.select(np.flatnonzero(is_first(first_rows(phrase_digests(ids.tokens, ids.offsets)))))
-
-
-def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.fromiter(itertools.accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
-
-
-# -- summaries ---------------------------------------------------------------------------------
-
-
-class PhraseSummaries:
-    """Computes the summaries c of phrases.
-
-    Phrases are sorted and cut into groups, as in scoring. Equal phrases are encoded once; the gated
-    unit also encodes equal prefixes once. Each core works on its own groups.
+def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) -> Vectors:
+    """Return the summaries c of N phrases (ids without </s>), ``(N, H)``.
 
     Args:
-        loaded: The model, on any device.
+        loaded: A model of a kind that ``summarises``.
+        phrases: The phrases.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
-    Attributes:
-        size: H, the length of a summary.
-
     Raises:
-        ModelError: Models of this kind have no summaries.
+        ModelError: A summary is not finite.
     """
+    place = choose_device(device)
+    found = np.empty((len(phrases), loaded.model.settings.hidden), np.float32)
+    model = loaded.model
+    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
+        encode, batches = _gated_batches(model, phrases, place, found)
+    else:
+        encode, batches = _batches(model, phrases, place, found)
+    cores = Cores(torch.get_num_threads() if place.type == "cpu" else 1)
+    with Progress("reading phrases", len(phrases), "phrases") as progress:
+        for parts in cores.each(lambda rows: in_fitting_parts(encode, rows), batches):
+            progress.advance(sum(len(rows) for rows, _ in parts))
+    cores.rest()
+    if not np.isfinite(found).all():
+        raise ModelError(
+            "the summaries of some phrases are no finite numbers",
+            path=loaded.path,
+            remedy="train the model again, perhaps with a lower learning rate",
+        )
+    return found
 
-    def __init__(self, loaded: LoadedModel, device: str = "auto") -> None:
-        must_summarise(loaded.model.settings, loaded.path)
-        model = loaded.model
-        place = choose_device(device)
-        self._folder = loaded.path
-        self.size = model.settings.hidden
-        self._group = _GROUP[place.type]
-        threads = torch.get_num_threads() if place.type == "cpu" else 1
-        self._pool = ThreadPoolExecutor(threads)
-        self._free: queue.SimpleQueue[Encode] = queue.SimpleQueue()
-        make = _encoder_maker(model, place)
+
+def _batches(
+    model: SequenceModel, phrases: TokenSequences, place: torch.device, found: Vectors
+) -> tuple[Callable[[Rows], None], list[Rows]]:
+    """Return batches of similar lengths, and a function that encodes one into ``found``."""
+    placed = copy.deepcopy(model).to(place).eval()
+
+    def encode(rows: Rows) -> None:
+        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows), END))
         with torch.inference_mode():
-            for _ in range(threads):
-                self._free.put(make())
+            found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
 
-    def blocks(self, phrases: TokenSequences) -> Iterator[Vectors]:
-        """Yield the summaries of all phrases in order, some thousands at a time.
+    order, most = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
+    cuts = cut_by_area(phrases.lengths[order], most, most * _LONG)
+    return encode, [order[cut] for cut in cuts]
 
-        Raises:
-            ModelError: A summary is not finite.
-        """
-        with Progress("reading phrases", len(phrases), "phrases") as progress:
-            for begin in range(0, len(phrases), _PHRASES_AT_ONCE):
-                rows = np.arange(begin, min(begin + _PHRASES_AT_ONCE, len(phrases)))
-                yield self.encode(phrases.select(rows))
-                progress.advance(len(rows))
 
-    def encode(self, phrases: TokenSequences) -> Vectors:
-        """Return the summaries of N phrases (ids without </s>), ``(N, H)``, in their order.
+def _gated_batches(
+    model: EncoderDecoder, phrases: TokenSequences, place: torch.device, found: Vectors
+) -> tuple[Callable[[Rows], None], list[Rows]]:
+    """Do what `_batches` does for the gated unit: each prefix that phrases share is read once."""
+    weights = pack(model, place, torch.float32, _PANEL)
 
-        Raises:
-            ModelError: A summary is not finite.
-        """
-        found = np.empty((len(phrases), self.size), np.float32)
-        nothing = TokenSequences(np.empty(0, np.int32), np.zeros(len(phrases) + 1, np.int64))
-        order = pair_order(phrases, nothing)
-
-        def work(rows: Rows) -> None:
-            in_fitting_parts(lambda part: self._read(phrases, part, found), rows)
-
-        groups = [order[cut] for cut in cut_in_groups(order, phrases, self._group)]
-        list(each_on_one_core(self._pool, work, groups))
-        if not np.isfinite(found).all():
-            raise ModelError(
-                "the summaries of some phrases are no finite numbers",
-                path=self._folder,
-                remedy="train the model again, perhaps with a lower learning rate",
-            )
-        return found
-
-    def _read(self, phrases: TokenSequences, rows: Rows, found: Vectors) -> None:
-        """Encode the phrases of sorted ``rows`` into the same rows of ``found``."""
+    def encode(rows: Rows) -> None:
         part = phrases.select(rows)
         new = is_new(part)  # sorted, so equal phrases are neighbours
-        encode = self._free.get()
-        try:
-            with torch.inference_mode():
-                summaries = encode(part.select(np.flatnonzero(new))).cpu().numpy()
-                found[rows] = summaries[np.cumsum(new) - 1]
-        finally:
-            self._free.put(encode)
+        with torch.inference_mode():
+            steps = GatedSteps(weights, len(rows), _BATCH[place.type])
+            summaries = steps.summaries(part.select(np.flatnonzero(new))).cpu().numpy()
+        found[rows] = summaries[np.cumsum(new) - 1]
+
+    nothing = TokenSequences(np.empty(0, np.int32), np.zeros(len(phrases) + 1, np.int64))
+    order = pair_order(phrases, nothing)
+    return encode, [order[cut] for cut in cut_in_groups(order, phrases, _GROUP[place.type])]
 
 
-def _encoder_maker(model: SequenceModel, device: torch.device) -> Callable[[], Encode]:
-    """Return a factory of encoders; each thread needs its own."""
-    group, chunk = _GROUP[device.type], _CHUNK[device.type]
-    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
-        weights = pack(model, device, torch.float32, _PANEL)
-        return lambda: GatedSteps(weights, group, chunk).summaries
-    placed = copy.deepcopy(model).to(device).eval()
+def _joined(parts: Sequence[TokenSequences]) -> TokenSequences:
+    tokens = np.concatenate([part.tokens for part in parts])
+    lengths = np.concatenate([part.lengths for part in parts])
+    return TokenSequences(tokens, np.concatenate([[0], np.cumsum(lengths)]))
 
-    def encode(phrases: TokenSequences) -> Tensor:
-        """Encode phrases in batches of similar length."""
-        order = np.argsort(phrases.lengths, kind="stable")
-        found = torch.empty(len(phrases), placed.settings.hidden, device=device)
-        for cut in cut_by_area(phrases.lengths[order], chunk, chunk * _LONG):
-            rows = order[cut]
-            padded = as_matrix(phrases.select(rows), END)
-            ids, lengths = (torch.from_numpy(each).to(device) for each in padded)
-            found[torch.from_numpy(rows).to(device)] = placed.summaries(ids, lengths)
-        return found
 
-    return lambda: encode
+def _distinct(phrases: TokenSequences) -> TokenSequences:
+    """Return the distinct phrases in the order of their first occurrence."""
+    digests = phrase_digests(phrases.tokens, phrases.offsets)
+    return phrases.select(np.flatnonzero(is_first(first_rows(digests))))
+
+
+def _known(phrases: TokenSequences) -> NDArray[np.int64]:
+    """Return the rows of the phrases without unknown words."""
+    unknown_before = np.concatenate([[0], np.cumsum(phrases.tokens == UNK_ID)])
+    return np.flatnonzero(np.diff(unknown_before[phrases.offsets]) == 0)

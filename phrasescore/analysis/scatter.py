@@ -1,43 +1,30 @@
-"""Figure 3 of Cho et al. (2014): ln p of phrase pairs by a model against ln p by their table.
-
-The difference of the two ln p says little by itself. A pair whose source was seen once has p = 1 in
-the table whatever its target is, and the model's ln p falls with every word. Each pair is therefore
-compared with similar pairs: a least-squares fit over randomly drawn pairs predicts the model's ln p
-as
-
-    a + b * ln p of the table + c * words + d * [p of the table is 1]
-
-with a standard deviation that grows with the square root of the number of words. The strength of a
-disagreement is the number of standard deviations between a pair and its prediction. The model is
-"higher" on a pair if its ln p exceeds both the prediction and the table's ln p, and "lower" if its
-ln p is below both.
-"""
+"""Figure 3 of Cho et al. (2014): ln p of phrase pairs by a model against ln p by their table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.table_lines import LowestItems, logarithms, probabilities, random_numbers
-from phrasescore.errors import PhrasescoreError, counted
-from phrasescore.runs.file_kinds import refuse_pipe
+from phrasescore.analysis.table_lines import LowestItems, probabilities
+from phrasescore.errors import PhrasescoreError
+from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.results import Count, Number, Probability, Record
 from phrasescore.scoring.block_scoring import ScoringModel, must_be_numbers
+from phrasescore.scoring.probability_column import FLOOR_LN, ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
-from phrasescore.table.phrase_table import Entry, Side, TableFormat
+from phrasescore.table.phrase_table import Side, TableFormat, parse_entry, phrase_tokens
 
 NEAR, FAR = 1.0, 5.0  # nats
 _PAIRS_AT_ONCE = 8192
-# if all pairs lie exactly on the fitted plane, a smaller deviation is rounding error
-_MIN_DEVIATION = 1e-9
-
-
-# -- pairs and their two scores ----------------------------------------------------------------
+_INCHES = 6.0, 5.0
+_CELLS = 70  # hexagons of the density plot, from left to right
+_OUTSIDE = 5e-3  # share of outliers that may be cut off, so that the rest is not squeezed
 
 
 @dataclass(frozen=True)
@@ -58,13 +45,6 @@ class DrawnPairs:
     lines: tuple[bytes, ...]
     among: int
 
-    def blocks(self, pairs: int = _PAIRS_AT_ONCE) -> Iterator[TableBlock]:
-        """Yield the lines in blocks; a block counts its lines among the drawn ones, from 1."""
-        for begin in range(0, len(self.lines), pairs):
-            lines = self.lines[begin : begin + pairs]
-            text = b"".join(line + b"\n" for line in lines)
-            yield checked_block(text, len(lines), begin + 1, self.path, self.format)
-
 
 def draw_pairs(
     table: str | Path, count: int, seed: int, lines_per_block: int = LINES_PER_BLOCK
@@ -81,32 +61,16 @@ def draw_pairs(
         InputError: The table cannot be read or breaks its format.
     """
     kept: LowestItems[tuple[int, bytes]] = LowestItems(count)
-    among = 0
+    rng, among = np.random.default_rng(seed), 0
     with Progress("drawing pairs", unit="lines") as progress:
         for block in read_blocks(table, lines_per_block):
-            numbers = random_numbers(block.first_line + np.arange(len(block)), seed)
-            rows = kept.candidates(numbers)
-            lines = ((block.first_line + row, block.line(row)) for row in rows.tolist())
-            kept.add(numbers[rows], lines)
+            keys = rng.random(len(block))
+            rows = kept.candidates(keys)
+            kept.add(keys[rows], ((block.first_line + r, block.line(r)) for r in rows.tolist()))
             among, found = among + len(block), block.format
             progress.advance(len(block))
     drawn = sorted(kept.items())
     return DrawnPairs(table, found, tuple(n for n, _ in drawn), tuple(t for _, t in drawn), among)
-
-
-@dataclass(frozen=True)
-class PairScores:
-    """ln p of N pairs.
-
-    Args:
-        table: (N,) ln p by the table, at least -100.
-        model: (N,) ln p by the model, or by another score of the table.
-        words: (N,) number of predicted words, </s> included.
-    """
-
-    table: NDArray[np.float64]
-    model: NDArray[np.float64]
-    words: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -128,90 +92,91 @@ class Scores:
         """The predicted side: p(this side | other side)."""
         return "target" if isinstance(self.model, int) else self.model.sides[1][0]
 
-    def score(self, block: TableBlock) -> PairScores:
-        """Return both ln p of each pair of a block.
+    def score(self, block: TableBlock) -> NDArray[np.float64]:
+        """Return ln p of each pair of a block by the table and by the model, ``(2, lines)``.
 
         Raises:
             SettingsError: The table has no such score.
             PhraseTableError: A score is above 1, or a token lacks the factor.
             ModelError: The model returns a value that is not a log-probability.
         """
-        table = logarithms(probabilities(block, self.column))
-        words = np.diff(block.token_spans(self.predicted, self.factor).offsets) + 1
+        table = _logarithms(probabilities(block, self.column))
         if isinstance(self.model, int):
-            return PairScores(table, logarithms(probabilities(block, self.model)), words)
+            return np.array([table, _logarithms(probabilities(block, self.model))])
         read, predicted = (
             vocabulary.encode_spans(block.token_spans(side, self.factor))
             for side, vocabulary in self.model.sides
         )
         ln_p = self.model.scorer.score(read, predicted)
         must_be_numbers(ln_p, self.model, block)
-        return PairScores(table, ln_p, words)
+        return np.array([table, ln_p])
 
 
-ScoredBlock: TypeAlias = tuple[TableBlock, PairScores]
+def _logarithms(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (N,) ln p of probabilities, at least Moses's floor of -100 and at most 0."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(p), FLOOR_LN, 0.0)
 
 
-def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[ScoredBlock]:
-    """Return the drawn pairs in blocks with their scores; errors name the table's own lines."""
-    scored = []
+def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
+    """Return ln p of N drawn pairs by table and model, ``(2, N)``; errors name the table's lines.
+
+    Raises:
+        PhrasescoreError: As `Scores.score` does.
+    """
+    parts = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
-        for block in drawn.blocks():
+        for begin in range(0, len(drawn.lines), _PAIRS_AT_ONCE):
+            lines = drawn.lines[begin : begin + _PAIRS_AT_ONCE]
+            text = b"".join(line + b"\n" for line in lines)
             try:
-                scored.append((block, scores.score(block)))
+                block = checked_block(text, len(lines), begin + 1, drawn.path, drawn.format)
+                parts.append(scores.score(block))
             except PhrasescoreError as error:
                 if error.line is not None:
                     error.line = drawn.numbers[error.line - 1]
                 raise
-            progress.advance(len(block))
-    return scored
+            progress.advance(len(lines))
+    return np.concatenate(parts, axis=1)
 
 
-def _scored_blocks(table: str | Path, scores: Scores, total: int) -> Iterator[ScoredBlock]:
-    """Yield a whole table of ``total`` lines in blocks, with the scores of their pairs."""
-    with Progress("scoring the table", total=total, unit="pairs") as progress:
-        for block in read_blocks(table):
-            yield block, scores.score(block)
-            progress.advance(len(block))
-
-
-# -- agreement over all pairs ------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Statistics over the drawn pairs.
+@dataclass(frozen=True, kw_only=True)
+class ScatterRecord(Record):
+    """The record of ``analyze scatter``.
 
     Args:
+        pairs: Number of pairs in the table.
+        drawn_pairs: Number of drawn pairs; the figures are over these.
         pearson: Correlation of the two ln p; ``None`` if one of them is constant.
         spearman: Rank correlation; equal values share their mean rank.
         near: Share of pairs whose two ln p differ by at most 1 nat.
         far: Share of pairs whose two ln p differ by more than 5 nats.
-        above: Share of pairs to which the model gives a higher probability than the table.
-        mean_table: Mean ln p by the table.
-        mean_model: Mean ln p by the model.
+        provenance: Versions, inputs and settings of the comparison.
     """
 
-    pearson: float | None
-    spearman: float | None
-    near: float
-    far: float
-    above: float
-    mean_table: float
-    mean_model: float
+    kind: ClassVar[str] = "analyze scatter"
+    pairs: Count
+    drawn_pairs: Count
+    pearson: Number | None
+    spearman: Number | None
+    near: Probability
+    far: Probability
+    provenance: dict[str, Any]
 
     @classmethod
-    def from_scores(cls, scores: PairScores) -> Agreement:
-        """Compare the two ln p of one or more pairs."""
-        difference = scores.model - scores.table
+    def of(
+        cls, drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, Any]
+    ) -> ScatterRecord:
+        """Compare ln p of N drawn pairs by table and model, ``(2, N)``."""
+        difference = np.abs(ln_p[1] - ln_p[0])
         return cls(
-            _correlation(scores.table, scores.model),
-            _correlation(_ranks(scores.table), _ranks(scores.model)),
-            float((np.abs(difference) <= NEAR).mean()),
-            float((np.abs(difference) > FAR).mean()),
-            float((difference > 0).mean()),
-            float(scores.table.mean()),
-            float(scores.model.mean()),
+            pairs=drawn.among,
+            drawn_pairs=len(drawn.lines),
+            pearson=_correlation(*ln_p),
+            spearman=_correlation(*map(_ranks, ln_p)),
+            near=float((difference <= NEAR).mean()),
+            far=float((difference > FAR).mean()),
+            provenance=provenance,
         )
 
     def __str__(self) -> str:
@@ -220,9 +185,9 @@ class Agreement:
             for value in (self.pearson, self.spearman)
         )
         return (
-            f"correlation {pearson}, of ranks {spearman}\n"
-            f"{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, {self.far:.1%} by more "
-            f"than {FAR:g}; to {self.above:.1%} the model gives more than the table"
+            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, of ranks "
+            f"{spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
+            f"{self.far:.1%} by more than {FAR:g}"
         )
 
 
@@ -239,188 +204,71 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
     return float(np.corrcoef(left, right)[0, 1])
 
 
-# -- disagreement about single pairs -----------------------------------------------------------
+def write_pairs(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64]) -> None:
+    """Write lines of source, target, ln p by the table and by the model, separated by tabs.
 
-
-@dataclass(frozen=True)
-class Expectation:
-    """The fitted prediction of a model's ln p (see the module's docstring).
-
-    Args:
-        coefficients: (4,) a, b, c and d.
-        deviation: Standard deviation of the residual of a pair of one word.
-    """
-
-    coefficients: NDArray[np.float64]
-    deviation: float
-
-    @classmethod
-    def fit(cls, scores: PairScores) -> Expectation:
-        """Fit the prediction to one or more randomly drawn pairs."""
-        # weighted least squares: dividing by sqrt(words) gives all residuals the same deviation
-        roots = np.sqrt(scores.words)
-        features = _features(scores) / roots[:, None]
-        found = np.linalg.lstsq(features, scores.model / roots, rcond=None)[0]
-        coefficients = np.asarray(found, np.float64)
-        residuals = scores.model / roots - features @ coefficients
-        return cls(coefficients, float(np.sqrt(np.mean(residuals**2))))
-
-    def strengths(self, scores: PairScores) -> NDArray[np.float64]:
-        """Return (N,) how many standard deviations each pair lies above its prediction."""
-        residuals = scores.model - _features(scores) @ self.coefficients
-        if self.deviation < _MIN_DEVIATION:
-            return np.zeros(len(residuals))
-        return np.asarray(residuals / np.sqrt(scores.words) / self.deviation)
-
-
-def _features(scores: PairScores) -> NDArray[np.float64]:
-    one = np.ones(len(scores.table))
-    return np.column_stack([one, scores.table, scores.words, scores.table == 0.0])
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A pair about which model and table disagree.
+    The pairs to which the model gives most more than the table come first, those to which it gives
+    most less come last. Every line is valid input of ``prune --drop``.
 
     Args:
-        entry: The parsed line of the table.
-        table: ln p by the table.
-        model: ln p by the model.
-        words: Number of predicted words, </s> included.
-        strength: Standard deviations above the prediction.
-    """
-
-    entry: Entry
-    table: float
-    model: float
-    words: int
-    strength: float
-
-    @property
-    def per_word(self) -> float:
-        """The difference of the two ln p per predicted word."""
-        return (self.model - self.table) / self.words
-
-
-def strongest_disagreements(
-    scored: Iterable[ScoredBlock], count: int, expected: Expectation
-) -> tuple[list[Disagreement], list[Disagreement], int]:
-    """Find the strongest disagreements in both directions, in one pass.
-
-    Args:
-        scored: Blocks of scored pairs.
-        count: Number of pairs to keep in each direction.
-        expected: The fitted prediction.
-
-    Returns:
-        The pairs on which the model is higher, those on which it is lower, the strongest
-        disagreement first in both, and the number of pairs searched.
-    """
-    higher: LowestItems[Disagreement] = LowestItems(count)
-    lower: LowestItems[Disagreement] = LowestItems(count)
-    searched = 0
-    for block, scores in scored:
-        searched += len(block)
-        strengths = expected.strengths(scores)
-        for sign, kept in ((1.0, higher), (-1.0, lower)):
-            agrees = (sign * strengths <= 0) | (sign * (scores.model - scores.table) <= 0)
-            keys = np.where(agrees, np.inf, -sign * strengths)
-            rows = kept.candidates(keys)
-            found = (
-                Disagreement(
-                    block.entry(row),
-                    float(scores.table[row]),
-                    float(scores.model[row]),
-                    int(scores.words[row]),
-                    float(strengths[row]),
-                )
-                for row in rows.tolist()
-            )
-            kept.add(keys[rows], found)
-    return higher.items(), lower.items(), searched
-
-
-# -- the comparison ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ScatterSettings:
-    """Settings of a comparison.
-
-    Args:
-        pairs: Number of pairs to draw.
-        disagreements: Number of disagreements to list in each direction.
-        whole_table: Whether to search the whole table for disagreements, not only the drawn pairs.
-        seed: Seed of the draw.
-    """
-
-    pairs: int = 100_000
-    disagreements: int = 100
-    whole_table: bool = False
-    seed: int = 1
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The result of a comparison.
-
-    Args:
-        scores: The two scores that were compared.
-        drawn: The drawn pairs.
-        drawn_scores: The scores of the drawn pairs.
-        agreement: Statistics over the drawn pairs.
-        searched: Number of pairs that were searched for disagreements.
-        expected: The prediction, fitted to the drawn pairs.
-        higher: Pairs on which the model is higher, the strongest disagreement first.
-        lower: Pairs on which the model is lower, the strongest disagreement first.
-    """
-
-    scores: Scores
-    drawn: DrawnPairs
-    drawn_scores: PairScores
-    agreement: Agreement
-    searched: int
-    expected: Expectation
-    higher: list[Disagreement]
-    lower: list[Disagreement]
-
-    def __str__(self) -> str:
-        drawn = len(self.drawn.lines)
-        return (
-            f"{drawn:,} of {counted(self.drawn.among, 'pair')} drawn, {self.searched:,} searched "
-            f"for disagreements\n{self.agreement}"
-        )
-
-
-def compare(table: str | Path, scores: Scores, settings: ScatterSettings) -> Comparison:
-    """Compare ln p of a table's pairs by the table and by a model.
-
-    Memory depends on the number of pairs drawn and listed, not on the size of the table.
-
-    Args:
-        table: A plain or gzip phrase table, in any order; or ``-``, unless all of it is searched.
-        scores: The two scores to compare.
-        settings: Numbers of pairs to draw and to list.
+        path: Output file.
+        drawn: N pairs.
+        ln_p: ``(2, N)``.
 
     Raises:
-        InputError: The table cannot be read or breaks its format.
-        SettingsError: The table has no such score.
-        ModelError: The model returns a value that is not a log-probability.
+        SettingsError: The file cannot be written.
     """
-    if settings.whole_table:
-        refuse_pipe(table)
-    drawn = draw_pairs(table, settings.pairs, settings.seed)
-    scored = score_drawn(drawn, scores)
-    parts = [part for _, part in scored]
-    together = PairScores(
-        np.concatenate([part.table for part in parts]),
-        np.concatenate([part.model for part in parts]),
-        np.concatenate([part.words for part in parts]),
-    )
-    expected = Expectation.fit(together)
-    blocks: Iterable[ScoredBlock] = scored
-    if settings.whole_table and drawn.among > len(drawn.lines):
-        blocks = _scored_blocks(table, scores, drawn.among)
-    higher, lower, searched = strongest_disagreements(blocks, settings.disagreements, expected)
-    agreement = Agreement.from_scores(together)
-    return Comparison(scores, drawn, together, agreement, searched, expected, higher, lower)
+    order = np.argsort(ln_p[0] - ln_p[1], kind="stable")
+    with open_output(path) as stream:
+        for rows in np.split(order, range(_PAIRS_AT_ONCE, len(order), _PAIRS_AT_ONCE)):
+            texts = map(ln_p_texts, ln_p[:, rows])
+            for row, *values in zip(rows.tolist(), *texts, strict=True):
+                entry = parse_entry(drawn.lines[row])
+                phrases = (b" ".join(phrase_tokens(each)) for each in (entry.source, entry.target))
+                stream.write(b"\t".join([*phrases, *values]) + b"\n")
+
+
+def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], scores: Scores) -> None:
+    """Draw ln p of N pairs by the model over ln p by the table, as a density plot.
+
+    Both axes have the same scale and bounds, and a dashed line marks equal values. At most one pair
+    in 200 for each axis is outside; the title says how many.
+
+    Args:
+        path: Output file; the extension chooses the format.
+        drawn: The pairs.
+        ln_p: ``(2, N)``.
+        scores: The two scores.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        SettingsError: The extension is not a format, or the file cannot be written.
+    """
+    low, high = float(np.quantile(ln_p, _OUTSIDE, axis=1).min()), float(ln_p.max())
+    margin = 0.03 * (high - low) or 1.0
+    low, high = low - margin, high + margin
+    inside = ln_p[:, (ln_p >= low).all(axis=0)]
+    title = f"{len(drawn.lines):,} of {drawn.among:,} phrase pairs"
+    if outside := ln_p.shape[1] - inside.shape[1]:
+        title += f", {outside:,} of them outside"
+    p = "p(target | source)" if scores.predicted == "target" else "p(source | target)"
+    by = f"score {scores.model} of the table" if isinstance(scores.model, int) else "the model"
+    with saved_figure(path, *_INCHES) as figure:
+        axes = figure.add_subplot()
+        # pixels even in vector formats: thousands of hexagons would make a large file
+        cells = axes.hexbin(
+            *inside,
+            gridsize=_CELLS,
+            extent=(low, high, low, high),
+            bins="log",
+            mincnt=1,
+            cmap="viridis_r",
+            linewidths=0.1,
+            rasterized=True,
+        )
+        figure.colorbar(cells, ax=axes, label="phrase pairs", shrink=0.8)
+        axes.plot([low, high], [low, high], color=COLOURS[1], linewidth=1.0, linestyle="--")
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        axes.set_title(plain_label(title), fontsize=11)
+        axes.set_xlabel(plain_label(f"ln {p} by score {scores.column} of the table"))
+        axes.set_ylabel(plain_label(f"ln {p} by {by}"))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.table_lines import (
-    Counts,
-    LowestItems,
-    probabilities,
-    random_numbers,
-    source_counts,
-)
+from phrasescore.analysis.table_lines import LowestItems, probabilities
 from phrasescore.errors import CorpusError, ModelError, PhraseTableError
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
@@ -32,7 +28,17 @@ from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 # why a source was chosen; "long" where the table has no counts
 Group: TypeAlias = Literal["frequent", "rare", "long", "given"]
-DRAWN: tuple[Group, ...] = ("frequent", "rare", "long")
+_DRAWN: tuple[Group, ...] = ("frequent", "rare", "long")
+_BEST_SAMPLES = 5  # distinct samples of a source to show
+_TITLES: dict[Group, str] = {
+    "frequent": "Long, frequent source phrases",
+    "rare": "Long, rare source phrases",
+    "long": "Long source phrases, of a table without counts",
+    "given": "Source phrases",
+}
+_HEADER = ("source", "by the table", "by the model", "samples of the model")
+# characters with a meaning in Markdown or HTML, as character references
+_SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "&<>|[]*_`\\~$"})
 
 
 @dataclass(frozen=True)
@@ -45,11 +51,11 @@ class TopSettings:
         min_targets: Minimum number of targets in the table; one target leaves nothing to rank.
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
-        seed: Seed of the draw and of the samples.
+        column: Number of the score that is p(target | source), counted from 1.
         best: Number of targets in the table's list and in the model's list.
         samples: Number of targets to sample from the model for each source.
-        best_samples: Number of distinct samples to show.
-        unknown: Whether a sample may contain ``<unk>``.
+        seed: Seed of the draw and of the samples.
+        no_unknown: Whether ``<unk>`` is excluded from samples.
     """
 
     phrases: int = 10
@@ -57,11 +63,11 @@ class TopSettings:
     min_targets: int = 2
     frequent: int = 10
     rare: int = 3
-    seed: int = 1
+    column: int = 3
     best: int = 3
     samples: int = 50
-    best_samples: int = 5
-    unknown: bool = True
+    seed: int = 1
+    no_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,20 +93,19 @@ class ChosenSource:
         group: Why the source was chosen.
         source: Tokens, separated by single blanks.
         words: The words that a model sees.
-        count: Extraction count, ``None`` if the table has no counts.
+        count: Extraction count, ``nan`` if the table has no counts.
         candidates: Targets in the order of the table; none if the table lacks the source.
     """
 
     group: Group
     source: bytes
     words: tuple[bytes, ...]
-    count: float | None
+    count: float
     candidates: tuple[TableTarget, ...]
 
 
 def draw_sources(
     table: str | Path,
-    column: int,
     factor: int,
     settings: TopSettings,
     lines_per_block: int = LINES_PER_BLOCK,
@@ -111,7 +116,6 @@ def draw_sources(
 
     Args:
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
-        column: Number of the score that is p(target | source), counted from 1.
         factor: The factor of factored tokens that a model reads.
         settings: Which sources to draw.
         lines_per_block: Number of lines to hold in memory at a time.
@@ -125,15 +129,16 @@ def draw_sources(
         SettingsError: The table has no such score.
     """
     kept: dict[Group, LowestItems[ChosenSource]] = {
-        name: LowestItems(settings.phrases) for name in DRAWN
+        name: LowestItems(settings.phrases) for name in _DRAWN
     }
-    among: dict[Group, int] = dict.fromkeys(DRAWN, 0)
-    for block in _blocks(table, column, lines_per_block):
+    among: dict[Group, int] = dict.fromkeys(_DRAWN, 0)
+    rng = np.random.default_rng(settings.seed)
+    for block in _blocks(table, settings.column, lines_per_block):
         begins, targets = block.run_offsets[:-1], np.diff(block.run_offsets)
         words = np.diff(block.token_spans("source", factor).offsets)[begins]
         long = np.flatnonzero((words >= settings.min_words) & (targets >= settings.min_targets))
-        numbers = random_numbers(block.first_line + begins[long], settings.seed)
-        counts = source_counts(block, begins[long])
+        keys = rng.random(len(block))[begins[long]]
+        counts = np.array([_source_count(block, row) for row in begins[long].tolist()])
         groups: dict[Group, NDArray[np.bool_]] = {
             "frequent": counts >= settings.frequent,
             "rare": counts <= settings.rare,
@@ -141,28 +146,24 @@ def draw_sources(
         }
         for group, members in groups.items():
             among[group] += int(members.sum())
-            rows = kept[group].candidates(np.where(members, numbers, np.inf))
-            sources = (_chosen(block, run, group, column, factor) for run in long[rows].tolist())
-            kept[group].add(numbers[rows], sources)
-    drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in DRAWN]
+            rows = kept[group].candidates(np.where(members, keys, np.inf))
+            runs = long[rows].tolist()
+            sources = (_chosen(block, run, group, settings.column, factor) for run in runs)
+            kept[group].add(keys[rows], sources)
+    drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _DRAWN]
     return list(itertools.chain(*drawn)), among
 
 
 def find_sources(
-    table: str | Path,
-    column: int,
-    factor: int,
-    wanted: list[bytes],
-    lines_per_block: int = LINES_PER_BLOCK,
+    table: str | Path, factor: int, wanted: list[bytes], column: int
 ) -> tuple[list[ChosenSource], dict[Group, int]]:
     """Look up given sources in a table, as `draw_sources` draws some.
 
     Args:
-        table: As in `draw_sources`, likewise the next two and the last.
-        column: Number of the score.
-        factor: The factor.
+        table: As in `draw_sources`.
+        factor: Likewise.
         wanted: Phrases, their words separated by single blanks.
-        lines_per_block: Number of lines.
+        column: Number of the score.
 
     Returns:
         The sources in the order of ``wanted``; one that the table lacks has no candidates.
@@ -173,12 +174,12 @@ def find_sources(
     """
     sources = {
         phrase: ChosenSource(
-            "given", phrase, tuple(scored_tokens(phrase, "source", factor)), None, ()
+            "given", phrase, tuple(scored_tokens(phrase, "source", factor)), math.nan, ()
         )
         for phrase in wanted
     }
     found = 0
-    for block in _blocks(table, column, lines_per_block):
+    for block in _blocks(table, column, LINES_PER_BLOCK):
         for run, begin in enumerate(block.run_offsets[:-1].tolist()):
             phrase = block.source(begin)
             if phrase in sources:
@@ -196,11 +197,19 @@ def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
             progress.advance(len(block))
 
 
+def _source_count(block: TableBlock, row: int) -> float:
+    """Return how often a line's source was extracted; ``nan`` without two or three counts."""
+    with contextlib.suppress(ValueError):
+        counts = [float(token) for token in phrase_tokens(block.entry(row).counts)]
+        if len(counts) in (2, 3) and all(0 <= count < math.inf for count in counts):
+            return counts[1]
+    return math.nan
+
+
 def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int) -> ChosenSource:
     """Return source number ``run`` of a block with its targets."""
     begin, end = block.run_offsets[run : run + 2].tolist()
-    p: NDArray[np.float64] = block.score_column(column)[begin:end]
-    entries = [block.entry(row) for row in range(begin, end)]
+    p = block.score_column(column)[begin:end].tolist()
 
     def words(phrase: bytes, row: int, side: Side) -> tuple[bytes, ...]:
         try:
@@ -209,18 +218,14 @@ def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int)
         except PhraseTableError as error:
             raise error.at(block.path, block.first_line + row) from None
 
+    targets = [block.entry(row).target for row in range(begin, end)]
     candidates = tuple(
-        TableTarget(_joined(entry.target), words(entry.target, row, "target"), float(value))
-        for row, (entry, value) in enumerate(zip(entries, p, strict=True), begin)
+        TableTarget(_joined(target), words(target, row, "target"), value)
+        for row, (target, value) in enumerate(zip(targets, p, strict=True), begin)
     )
-    first, counts = entries[0], Counts.parse(entries[0].counts)
-    return ChosenSource(
-        group,
-        _joined(first.source),
-        words(first.source, begin, "source"),
-        None if counts is None else counts.source,
-        candidates,
-    )
+    source = block.entry(begin).source
+    count = _source_count(block, begin)
+    return ChosenSource(group, _joined(source), words(source, begin, "source"), count, candidates)
 
 
 def _joined(phrase: bytes) -> bytes:
@@ -282,7 +287,7 @@ def find_preferences(
     sources: Sequence[ChosenSource],
     settings: TopSettings,
     device: str = "auto",
-) -> tuple[Preferences, ...]:
+) -> list[Preferences]:
     """Rank the candidates of each source, and sample targets from the model.
 
     Candidates of equal values stay in the order of the table. The samples of a source depend on the
@@ -298,12 +303,12 @@ def find_preferences(
         ModelError: The model returns a value that is not a log-probability.
     """
     if not sources:
-        return ()
+        return []
     encode = loaded.source_vocabulary.encode
     ids = from_lists([encode(source.words) for source in sources])
     ln_p = _score_candidates(loaded, sources, ids, device)
     samples = _sample(loaded, ids, settings, device)
-    return tuple(
+    return [
         Preferences(
             source,
             _best(source, [candidate.p for candidate in source.candidates], settings.best),
@@ -311,7 +316,7 @@ def find_preferences(
             sampled,
         )
         for source, by_model, sampled in zip(sources, ln_p, samples, strict=True)
-    )
+    ]
 
 
 def _score_candidates(
@@ -335,8 +340,8 @@ def _sample(
     loaded: LoadedModel, ids: TokenSequences, settings: TopSettings, device: str
 ) -> list[tuple[Preferred, ...]]:
     """Return the best samples of each source."""
-    how_many = SampleSettings(settings.samples, settings.seed, best=settings.best_samples)
-    method = Sampling(how_many, TargetSettings(unknown=settings.unknown))
+    how_many = SampleSettings(settings.samples, settings.seed, best=_BEST_SAMPLES)
+    method = Sampling(how_many, TargetSettings(unknown=not settings.no_unknown))
     targets = TargetGenerator(loaded.model, method, device).targets(ids)
     texts = phrase_texts(targets.words, loaded.target_vocabulary)
     rows = zip(texts, targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
@@ -348,3 +353,90 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
     """Return the candidates with the highest values; of equal values the first ones."""
     order = sorted(range(len(values)), key=lambda row: -values[row])[:limit]
     return tuple(Preferred(source.candidates[row].target, values[row]) for row in order)
+
+
+# -- results -----------------------------------------------------------------------------------
+
+
+def figures(preferences: Sequence[Preferences]) -> dict[str, float]:
+    """Return statistics over those sources that the table has; nothing if there are none.
+
+    ``sources`` is their number; ``same_best`` the share whose best target is the same by table and
+    model, among the sources with one best target in the table; and ``table_words``,
+    ``model_words`` and ``sample_words`` the mean lengths of the best targets.
+    """
+    known = [each for each in preferences if each.by_table]
+    if not known:
+        return {}
+    clear = [each for each in known if _has_one_best(each.source)]
+    same = [each.by_table[0].target == each.by_model[0].target for each in clear]
+    return {
+        "sources": len(known),
+        **({"same_best": sum(same) / len(same)} if same else {}),
+        "table_words": _mean_words([each.by_table[0] for each in known]),
+        "model_words": _mean_words([each.by_model[0] for each in known]),
+        "sample_words": _mean_words([each.samples[0] for each in known]),
+    }
+
+
+def _has_one_best(source: ChosenSource) -> bool:
+    p = [candidate.p for candidate in source.candidates]
+    return p.count(max(p)) == 1
+
+
+def _mean_words(best: Sequence[Preferred]) -> float:
+    return sum(len(phrase_tokens(each.target)) for each in best) / len(best)
+
+
+def markdown(preferences: Iterable[Preferences]) -> bytes:
+    """Return tables laid out like those of the paper, one for each group of sources."""
+    lines: list[str] = []
+    for group, members in itertools.groupby(preferences, key=lambda each: each.source.group):
+        lines += ["", f"**{_TITLES[group]}**", ""] if lines else [f"**{_TITLES[group]}**", ""]
+        lines += [_row(_HEADER), _row(["---"] * len(_HEADER))]
+        for each in members:
+            cells = (each.by_table, each.by_model, each.samples)
+            lines.append(_row([_shown(each.source.source), *map(_cell, cells)]))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def json_values(preferences: Iterable[Preferences]) -> list[dict[str, Any]]:
+    """Return all lists as JSON values; bytes that are not UTF-8 become escapes."""
+
+    def listed(ranked: Iterable[Preferred], name: str) -> list[dict[str, Any]]:
+        return [{"target": _text(each.target), name: each.value} for each in ranked]
+
+    return [
+        {
+            "group": each.source.group,
+            "source": _text(each.source.source),
+            "count": None if math.isnan(each.source.count) else each.source.count,
+            "candidates": len(each.source.candidates),
+            "by_table": listed(each.by_table, "p"),
+            "by_model": listed(each.by_model, "ln_p"),
+            "samples": [
+                {**value, "times": sample.times}
+                for value, sample in zip(listed(each.samples, "ln_p"), each.samples, strict=True)
+            ],
+        }
+        for each in preferences
+    ]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(ranked: Iterable[Preferred]) -> str:
+    return "<br>".join(
+        _shown(each.target) + (f" (×{each.times})" if each.times > 1 else "") for each in ranked
+    )
+
+
+def _shown(phrase: bytes) -> str:
+    """Escape a phrase so that Markdown shows every character of it."""
+    return _text(phrase).translate(_SPECIAL)
+
+
+def _text(phrase: bytes) -> str:
+    return phrase.decode("utf-8", "backslashreplace")

@@ -280,7 +280,7 @@ class Optimized:
 
 @dataclass(frozen=True)
 class TunedRound:
-    """One round of a tuning, a line of ``curve.jsonl``.
+    """One round of a tuning.
 
     Args:
         number: From 1.

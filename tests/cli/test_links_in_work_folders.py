@@ -14,7 +14,7 @@ from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 
 _MINE = b"mine\n"
-_ROUND = ("nbest.gz", "decoder.log", "scores.json", "optimized.json")
+_ROUND = ("nbest.gz", "decoder.log", "optimized.json")
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ FILES = [
     ("tune", "round01/weights.json", 3),
     ("tune", "round01/optimized.json", 6),
     ("tune", "filtered/moses.ini", 3),
-    ("tune", "curve.svg", 0),
     ("tune", "weights.json", 0),
     ("build", "result.json", 0),
     ("build", "corpus.source.gz", 3),

@@ -37,7 +37,7 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
         assert list(mine.features) == list(theirs.features)
         assert mine.total == pytest.approx(theirs.total, abs=1e-4)
     scores = [
-        json.loads((tmp_path / name / "round01/scores.json").read_text())
+        json.loads((tmp_path / name / "result.json").read_text())["curve"][0]
         for name in ("moses", "embedded")
     ]
     assert scores[0]["bleu"] == scores[1]["bleu"]

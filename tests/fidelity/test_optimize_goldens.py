@@ -17,7 +17,7 @@ import sacrebleu
 
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
 from tuning.loop.lists import ListOptimization, optimize_lists
-from tuning.optimizers.optimizer_settings import OptimizerName, OptimizerSettings
+from tuning.optimizers.optimizer_settings import OptimizerName
 
 
 class Reached(NamedTuple):
@@ -89,7 +89,7 @@ def optimized(golden: Path, optimizer: OptimizerName, seed: int) -> float:
         lists=tuple(map(str, rounds(folder))),
         references=(str(folder / "refs.fr"),),
         start=str(golden / "system" / "moses.ini"),
-        optimizer=OptimizerSettings(optimizer, restarts=20),
+        optimizer=optimizer,
         seed=seed,
     )
     report = optimize_lists(task)

@@ -48,7 +48,7 @@ def optimize(options: OptimizeOptions) -> None:
     from tuning.loop.lists import ListOptimization, optimize_lists
     from tuning.metrics.score_tables import points
 
-    task = options.settings(ListOptimization, **options.optimization())
+    task = options.settings(ListOptimization, objective=options.objective)
     report = optimize_lists(task)
     show_notes(report.notes)
     click.echo(

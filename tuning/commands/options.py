@@ -23,7 +23,7 @@ from tuning.metrics.metric_settings import (
     SentenceSelection,
     TextScoring,
 )
-from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings, OptimizerSettings
+from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings
 
 if TYPE_CHECKING:
     from tuning.metrics.evaluation import Evaluation
@@ -124,17 +124,18 @@ class OptimizationOptions(Options):
     optimizer: str = option(
         OPTIMIZERS,
         "Minimum error rate training, pairwise ranking, or batch MIRA.",
-        default=OptimizerSettings.optimizer,
+        default=OptimizationSettings.optimizer,
     )
     restarts: int = option(
         Whole(0, 100_000),
         "Of MERT: climbs from other points than the start.",
-        default=OptimizerSettings.restarts,
+        default=OptimizationSettings.restarts,
     )
-    objective: tuple[str, ...] = option(
+    shares: tuple[str, ...] = option(
         "METRIC=SHARE",
         "What to maximise: bleu, chrf, accuracy, or 1 less an error rate (ter, cer, wer), and its "
         "share; may be repeated for a mixture.  [default: bleu=1]",
+        "--objective",
         many=True,
     )
     reference_length: LengthName = option(
@@ -158,12 +159,10 @@ class OptimizationOptions(Options):
         THREADS, "Cores to use; the result does not depend on it.  [default: all]"
     )
 
-    def optimization(self) -> dict[str, Any]:
-        """Return the fields of ``OptimizationSettings`` that are no options of their names."""
-        return {
-            "optimizer": self.settings(OptimizerSettings),
-            "objective": Objective.of(parse_shares(self.objective)),
-        }
+    @property
+    def objective(self) -> Objective:
+        """What is maximised."""
+        return Objective.from_shares(parse_shares(self.shares))
 
 
 def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.interruption import interruptible
 from tuning.commands.options import OptimizationOptions, references
-from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
+from tuning.loop.tuning_settings import TuningSettings
 
 if TYPE_CHECKING:
     from tuning.loop.outer_loop import TuningReport
@@ -30,12 +30,13 @@ class TuneOptions(OptimizationOptions, Result):
     )
     output: str = option(OUTPUT_FOLDER, "Where everything goes.", "-o", required=True)
     decoder: str = option(
-        ["auto", "embedded", "moses"],
-        "The embedded decoder, which auto means, or real Moses.",
-        default="auto",
+        ["embedded", "moses"], "The embedded decoder or real Moses.", default=TuningSettings.decoder
     )
-    moses_bin: str | None = option(
-        INPUT, "The moses binary or its folder.  [default: MOSES_BIN, then PATH]", metavar="PATH"
+    moses: str | None = option(
+        INPUT,
+        "The moses binary or its folder.  [default: MOSES_BIN, then PATH]",
+        "--moses-bin",
+        metavar="PATH",
     )
     sections: tuple[tuple[str, str], ...] = sections(
         "Search with another setting than MOSES_INI has, e.g. search-algorithm=1; may be "
@@ -46,11 +47,11 @@ class TuneOptions(OptimizationOptions, Result):
         "Different translations of each sentence in a round.",
         default=TuningSettings.nbest_size,
     )
-    rounds: int = option(Whole(1, 10_000), "Most optimisations.", default=StopRules.rounds)
+    rounds: int = option(Whole(1, 10_000), "Most optimisations.", default=TuningSettings.rounds)
     patience: int = option(
         Whole(0, 10_000),
         "End after this many rounds without a better score on the dev set; 0: never.",
-        default=StopRules.patience,
+        default=TuningSettings.patience,
     )
     runs: int = option(
         Whole(1, 10_000),
@@ -65,21 +66,15 @@ def tune(options: TuneOptions) -> None:
     """Find the weights of MOSES_INI that translate the dev set best.
 
     Each round decodes with the weights in force, adds the candidates to those of all rounds
-    before, and optimises over all of them. FOLDER gets moses.ini, which is MOSES_INI with the
-    best weights, weights.json, a picture of the scores (curve.svg), and a folder for each round.
-    The same command continues a run that was stopped.
+    before, and optimises over all of them. FOLDER receives moses.ini, which is MOSES_INI with the
+    best weights, weights.json, and a folder for each round; phrasescore report shows the scores of
+    the rounds. The same command continues a run that was stopped.
     """
     from tuning.loop.outer_loop import tune as run
     from tuning.loop.work_folder import read_json
 
-    decoder = DecoderSettings(
-        "moses" if options.decoder == "moses" else "embedded",
-        options.moses_bin,
-        options.threads,
-        dict(options.sections),
-    )
     settings = options.settings(
-        TuningSettings, decoder=decoder, stop=options.settings(StopRules), **options.optimization()
+        TuningSettings, sections=dict(options.sections), objective=options.objective
     )
     with interruptible(options.output):
         report = run(settings, options.output, lambda text: click.echo(text, err=True))

@@ -37,7 +37,7 @@ from phrasescore.runs.results import FilteredTable
 from phrasescore.table.input_files import open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, phrase_tokens
 from phrasescore.words.known_words import first_words
-from tuning.loop.tuning_settings import DecoderSettings
+from tuning.loop.tuning_settings import TuningSettings
 
 if TYPE_CHECKING:
     from moses_integration.decoder.decoder import Decoder
@@ -53,7 +53,7 @@ class NBestDecoder(Protocol):
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Write the n-best list, whole or not at all, and what there is to say; return lines."""
+        """Write the n-best list, whole or not at all, and a log; return the number of lines."""
         ...
 
 
@@ -70,34 +70,33 @@ def read_source(path: str | Path) -> list[bytes]:
 
 
 def prepare(
-    settings: DecoderSettings, ini: MosesIni, source: str | Path, folder: Path
+    settings: TuningSettings, ini: MosesIni, folder: Path
 ) -> tuple[NBestDecoder, list[FilteredTable]]:
     """Make a decoder for one system and one text.
 
     Args:
-        settings: Which, and how.
+        settings: Which decoder, what it translates, and how it searches.
         ini: The system; its paths resolve against the current directory.
-        source: The text, tokenised.
-        folder: Gets the text and the filtered system, unless they are there already.
+        folder: Receives the text and the filtered system, unless they are there already.
 
     Returns:
-        The decoder, and what was filtered; nothing if that was done before.
+        The decoder, and the tables that were filtered; none if that was done before.
 
     Raises:
         PhrasescoreError: Moses is not there, or the system or the text cannot be used.
     """
-    lines = read_source(source)
+    lines = read_source(settings.source)
     binary = None
-    if settings.name == "moses":
+    if settings.decoder == "moses":
         refuse_in_moses(ini)
         binary = find_moses(settings.moses)
-    check_input(lines, source)
-    sentences = [] if binary else _sentences(source)
-    for section, value in (settings.sections or {}).items():
+    check_input(lines, settings.source)
+    sentences = [] if binary else _sentences(settings.source)
+    for section, value in settings.sections.items():
         ini = with_section(ini, section, value)
     place = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
-        # while paths are as they were written, so that the error names the folder they hold in
+        # before paths become absolute, so that an error shows the path as it was written
         find_model_file(feature.options["path"], ini=ini.path)
     filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
     threads = settings.threads or usable_cores()
@@ -111,7 +110,7 @@ def prepare(
 
 
 def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
-    # not at the top: real Moses needs nothing of the embedded decoder
+    # imported here because real Moses needs nothing of the embedded decoder
     from moses_integration.decoder.loading.source_phrases import read_sentences
 
     return read_sentences(source)
@@ -185,7 +184,7 @@ def check_dev_set(
 
     Args:
         ini: The system.
-        filtered: The same with the lines that are for this text.
+        filtered: The same system with only the lines for this text.
         source: The text to translate.
         references: Its translations.
         say: Takes warnings.
@@ -198,33 +197,24 @@ def check_dev_set(
     if not (tables and whole_tables):
         return
     sources, targets = _words_of(tables)
-    whole = whole_tables[0]
-    # a filtered table has no other spelling of a word; the beginning of the whole one may
-    spellings = {side: _surfaces(words) for side, words in first_words(whole).items()}
-    for path, known, others, owner, effect in (
-        (source, sources, spellings["source"], "the phrase table", "they are copied as they are"),
-        *(
-            (each, targets, spellings["target"], "the target side of the phrase table",
-             "no translation has them")
-            for each in references
-        ),
-    ):  # fmt: skip
+    # the filtered table has no other spelling of a word; the beginning of the whole table may
+    spellings = {side: _surfaces(words) for side, words in first_words(whole_tables[0]).items()}
+    for number, path in enumerate((source, *references)):
         words = TextWords(Text.read(path).tokens(), str(path))
-        knows = known.__contains__
         found = Diagnosis()
-        if known is sources:
-            check_language(found, words, knows, whole)
-        words.check(found, knows, owner, effect, others.__contains__)
-        _report(found, words.unknown_share(knows) > MOST_UNKNOWN, say)
-
-
-def _report(found: Diagnosis, refused: bool, say: Say) -> None:
-    bad = [each for each in found.findings if each.severity != "note"]
-    if refused and bad:
-        worst = bad[0]
-        raise CorpusError(worst.what, path=worst.where, remedy=worst.remedy)
-    for each in bad:
-        say(f"warning: {each.where}: {each.what}; {each.remedy}")
+        if number == 0:
+            known, other = sources, spellings["source"]
+            check_language(found, words, known.__contains__, whole_tables[0])
+            owner, effect = "the phrase table", "they are copied as they are"
+        else:
+            known, other = targets, spellings["target"]
+            owner, effect = "the target side of the phrase table", "no translation has them"
+        words.check(found, known.__contains__, owner, effect, other.__contains__)
+        bad = [each for each in found.findings if each.severity != "note"]
+        if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
+            raise CorpusError(bad[0].what, path=bad[0].where, remedy=bad[0].remedy)
+        for each in bad:
+            say(f"warning: {each.where}: {each.what}; {each.remedy}")
 
 
 def _text_tables(ini: MosesIni) -> list[Path]:
@@ -234,7 +224,7 @@ def _text_tables(ini: MosesIni) -> list[Path]:
             try:
                 path = find_model_file(line.options.get("path", ""), ini=ini.path).path
             except InputError:
-                continue  # said when it is decoded
+                continue  # decoding reports it
             if path.is_file():  # a pipe cannot be read again
                 found.append(path)
     return found

@@ -1,10 +1,8 @@
-"""From n-best lists on disk to a pool of candidates, and one optimisation over such lists.
-
-What is wrong with a list is said in words.
-"""
+"""N-best lists on disk become a pool of candidates; one optimisation over such lists."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +17,7 @@ from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from phrasescore.errors import IniError, NBestError, did_you_mean
+from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
 from tuning.loop.weights import WeightPlan, read_weights_file
 from tuning.metrics.metric_scores import CandidateStatistics
@@ -27,10 +25,9 @@ from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 
-# how much better another alignment of lists and references must be to be called the right one
-_CLEARLY = 2.0
-_AT_LEAST = 0.05
-_SHIFTS = (-1, 1)
+# references one line off must reach BLEU of more than _FACTOR times what they reach as given, plus
+# _MARGIN, to be reported as out of step
+_FACTOR, _MARGIN = 2.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -125,34 +122,23 @@ def read_scored(
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
-    """Compare the features of a list with those to be tuned.
+    """Compare the features of a list, and how many values each has, with those to be tuned.
 
     Raises:
-        NBestError: One is missing, unexpected, of another size, or in another place.
+        NBestError: They differ, or come in another order.
     """
-    problem, remedy = "", "use the moses.ini that it was decoded with"
-    for name, size in expected.items():
-        if name not in found:
-            problem = f"the list has no feature {name}{did_you_mean(name, found)}"
-            remedy = "decode with this moses.ini; a feature with tuneable=false is not printed"
-            break
-        if found[name] != size:
-            problem = f"{found[name]} values of {name}, but {size} of its weights may be tuned"
-            remedy = "decode with this moses.ini; num-features and tuneable-components count"
-            break
-    else:
-        if unexpected := [name for name in found if name not in expected]:
-            problem = (
-                f"the list has a feature {unexpected[0]} that is not to be tuned"
-                f"{did_you_mean(unexpected[0], expected)}"
-            )
-        elif list(found) != list(expected):
-            problem = (
-                f"the features come in another order: {' '.join(found)}; "
-                f"expected {' '.join(expected)}"
-            )
-    if problem:
-        raise NBestError(problem, path=path, line=1, remedy=remedy)
+    if list(found.items()) != list(expected.items()):
+        here, wanted = (
+            " ".join(f"{name}({size})" for name, size in sizes.items())
+            for sizes in (found, expected)
+        )
+        raise NBestError(
+            f"the list has the features {here} (number of values); expected {wanted}",
+            path=path,
+            line=1,
+            remedy="decode with this moses.ini; lists omit what tuneable=false and "
+            "tuneable-components exclude",
+        )
 
 
 def _check_step(
@@ -166,12 +152,12 @@ def _check_step(
     lengths = np.diff(found.offsets)[chosen]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     places = np.arange(offsets[-1]) + np.repeat(found.offsets[chosen] - offsets[:-1], lengths)
-    for shift in _SHIFTS:
+    for shift in (-1, 1):
         sentences = np.clip(found.sentences[chosen] + shift, 0, len(statistics) - 1)
         there = _corpus_bleu(
             statistics.references.score_tokens(sentences, found.tokens[places], offsets)
         )
-        if there > _CLEARLY * here + _AT_LEAST:
+        if there > _FACTOR * here + _MARGIN:
             raise NBestError(
                 f"translations and references are out of step: BLEU is {here:.3f}, but "
                 f"{there:.3f} with references one line {'later' if shift > 0 else 'before'}",
@@ -203,8 +189,7 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
     if not len(sentences):
         return pool.arrays
     count = len(pool.arrays.features)
-    filled = CandidatePool(pool.sentences, count, pool.arrays.statistics.shape[1])
-    filled.arrays = pool.arrays
+    filled = copy.copy(pool)
     rows = statistics.score_lines(sentences, [b""] * len(sentences))
     filled.add(sentences, np.zeros((len(sentences), count), np.float32), rows)
     return filled.arrays
@@ -272,9 +257,6 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
     """
     statistics = CandidateStatistics(task.references, task.objective, task.reference_length)
     plan, lists, notes = _read(task, statistics)
-    notes += [note for scored in lists for note in scored.notes]
-    if plan.hidden:
-        notes.append(plan.hidden_note)
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
     pool = CandidatePool(len(statistics), features, statistics.columns)
@@ -282,7 +264,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
-    solution = task.optimizer.build().optimize(problem, np.random.default_rng(task.seed))
+    solution = task.build_optimizer().optimize(problem, np.random.default_rng(task.seed))
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,
@@ -301,9 +283,9 @@ def _read(
 ) -> tuple[WeightPlan, list[ScoredList], list[str]]:
     """Read the start and the lists, which must agree; return notes, too."""
     plan: WeightPlan | None = None
-    weights: dict[str, tuple[float, ...]] | None = None
+    given: dict[str, tuple[float, ...]] = {}
     if task.start is not None and task.start.endswith(".json"):
-        weights = read_weights_file(task.start)
+        given = read_weights_file(task.start)
     elif task.start is not None:
         plan = WeightPlan.from_ini(MosesIni.read(task.start))
     lists, notes = [], []
@@ -317,14 +299,15 @@ def _read(
         if plan is None:
             layout = FeatureLayout.from_sizes(scored.sizes)
             zeros = {name: (0.0,) * size for name, size in scored.sizes.items()}
-            if weights and (new := [name for name in zeros if name not in weights]):
+            if given and (new := [name for name in zeros if name not in given]):
                 notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
-            start = {**zeros, **(weights or {})}
             try:
-                layout.flatten(start)
+                layout.flatten({**zeros, **given})
             except IniError as error:
                 raise error.at(task.start or path) from None
-            plan = WeightPlan.of(layout, start)
+            plan = WeightPlan.from_weights(layout, {**zeros, **given})
         lists.append(scored)
     assert plan is not None, "there is at least one list"
+    notes += [note for scored in lists for note in scored.notes]
+    notes += plan.notes
     return plan.restricted(task.freeze, task.bounds), lists, notes

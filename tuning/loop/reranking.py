@@ -1,14 +1,14 @@
 """Translations chosen anew from an n-best list: by weighted sums of its features, or by risk.
 
 A candidate's score is the sum of its dense features times their weights, in double precision, and
-of the sparse ones that have a weight; that is what ``optimize`` maximises BLEU over. Lists go past
-sentence by sentence. Ties are not broken silently: which of two equally good candidates is taken
-must not depend on the order in which a decoder happened to print them.
+of the sparse ones that have a weight; ``optimize`` maximises BLEU over the same scores. Lists are
+read sentence by sentence. Ties are not broken silently: which of two equally good candidates is
+taken must not depend on the order in which a decoder happened to print them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,23 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.settings import RiskSettings
+from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from moses_integration.nbest.segmentation import without_marks
-from phrasescore.errors import NBestError, SettingsError, counted
+from phrasescore.errors import IniError, NBestError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM, refuse_same_file
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 from phrasescore.words.word_table import WordTable
-from tuning.loop.weights import GivenWeights
+from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
 Ties = Literal["error", "first"]
 # sums that differ by less than this share of their terms differ by rounding alone
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Reranking:
         nbest: The list.
         output: Where translations go, one a line; ``-`` is standard output.
         weights: A weights file or a moses.ini; ``None`` for the list's own totals.
-        risk: How to choose by risk; ``None`` for the highest score.
+        risk: Settings of minimum-Bayes-risk decoding; ``None`` for the highest score.
         source: The text that the list translates, to check that no sentence is missing.
         ties: What to do where candidates with different words are equally good.
 
@@ -71,23 +71,23 @@ class Reranking:
             )
 
 
-@dataclass(frozen=True)
+@dataclass
 class RerankingReport:
-    """What was done.
+    """Counts of a reranking.
 
     Args:
-        sentences: How many lines were written.
-        candidates: How many there were to choose from.
-        moved: For how many sentences the choice is not the list's first.
-        ties: In how many sentences the first of several equally good ones was taken.
-        notes: What the user should know.
+        sentences: The lines that were written.
+        candidates: The candidates that there were to choose from.
+        moved: The sentences whose translation is not the list's first.
+        ties: The sentences where the first of several equally good candidates was taken.
+        notes: Warnings for the user.
     """
 
-    sentences: int
-    candidates: int
-    moved: int
-    ties: int
-    notes: tuple[str, ...]
+    sentences: int = 0
+    candidates: int = 0
+    moved: int = 0
+    ties: int = 0
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         text = f"{counted(self.sentences, 'sentence')}, {counted(self.candidates, 'candidate')}; "
@@ -99,38 +99,43 @@ def rerank(task: Reranking) -> RerankingReport:
     """Write the best candidate of every sentence, one a line.
 
     Raises:
-        NBestError: The list breaks its format, does not fit the weights or the source, has no
-            candidate for a sentence, or two that are equally good.
+        NBestError: The list breaks its format, does not fit the source, has no candidate for a
+            sentence, or two that are equally good.
+        IniError: The weights do not fit the features of the list.
         SettingsError: The output is an input.
     """
-    _refuse_inputs(task)
-    weights = None if task.weights is None else GivenWeights.read(task.weights)
-    reader = NBestReader(
-        task.nbest, WordTable(), sparse_weights=weights.sparse if weights else None, with_words=True
-    )
-    chooser = _Chooser(task, weights)
-    sentences = 0
+    for path, name in (
+        (task.nbest, "the list itself"),
+        (task.weights, "the weights that are read"),
+        (task.source, "the source that is read"),
+    ):
+        if path is not None:
+            refuse_same_file(path, task.output, name)
+    report, given, sparse = RerankingReport(), None, None
+    if task.weights is not None:
+        given, report.notes = read_weights(task.weights)
+        # of these the reader takes those that are features of the list
+        sparse = {name: each[0] for name, each in given.items() if "_" in name and len(each) == 1}
+    reader = NBestReader(task.nbest, WordTable(), sparse_weights=sparse, with_words=True)
+    weights: Weights | None = None
     with open_output(task.output) as output, Progress("reranking", unit="candidates") as progress:
         for candidates in _in_step(reader.sentences(), task):
-            output.write(b"\n" if candidates is None else chooser.chosen(candidates) + b"\n")
-            progress.advance(0 if candidates is None else len(candidates))
-            sentences += 1
-    notes = weights.notes if weights else ()
-    if weights and reader.unweighted:
-        notes += (f"sparse features without a weight count as 0, such as {reader.unweighted}",)
-    return RerankingReport(sentences, chooser.candidates, chooser.moved, chooser.ties, notes)
-
-
-def _refuse_inputs(task: Reranking) -> None:
-    refuse_same_file(task.nbest, task.output, "the list itself")
-    if task.weights is not None:
-        refuse_same_file(task.weights, task.output, "the weights that are read")
-    if task.source is not None:
-        refuse_same_file(task.source, task.output, "the source that is read")
+            report.sentences += 1
+            if candidates is None:
+                output.write(b"\n")
+                continue
+            if given is not None and weights is None:
+                weights = _fitting(given, candidates.sizes, task)
+            output.write(_chosen(candidates, weights, task, report) + b"\n")
+            progress.advance(len(candidates))
+    if given is not None and reader.unweighted:
+        note = f"sparse features without a weight count as 0, such as {reader.unweighted}"
+        report.notes += (note,)
+    return report
 
 
 def _in_step(sentences: Iterator[Candidates], task: Reranking) -> Iterator[Candidates | None]:
-    """Yield the candidates of each sentence, and nothing for one whose source line is empty.
+    """Yield the candidates of each sentence, and ``None`` for one whose source line is empty.
 
     Raises:
         NBestError: A sentence has no candidate, or the source no such sentence.
@@ -173,73 +178,68 @@ def _refuse_gap(
     raise NBestError(problem, path=task.nbest, line=line, remedy=remedy)
 
 
-class _Chooser:
-    """Chooses among the candidates of one sentence after the other, and counts.
+def _fitting(
+    given: Mapping[str, tuple[float, ...]], sizes: Mapping[str, int], task: Reranking
+) -> Weights:
+    """Return (F,) the weights of the dense features of a list, in its order.
 
-    Attributes:
-        candidates: How many there were.
-        moved: How often the choice was not the first.
-        ties: How often the first of several equally good ones was taken.
+    Raises:
+        IniError: A feature has no weight, a weight no feature, or their numbers differ.
     """
+    dense = {
+        name: values
+        for name, values in given.items()
+        if name in sizes or len(values) != 1 or name.partition("_")[0] not in sizes
+    }
+    try:
+        return FeatureLayout.from_sizes(sizes).flatten(dense)
+    except IniError as error:
+        error.remedy = f"give the weights that were found for lists such as {task.nbest}"
+        raise error.at(str(task.weights)) from None
 
-    def __init__(self, task: Reranking, given: GivenWeights | None) -> None:
-        self.candidates = self.moved = self.ties = 0
-        self._task, self._given = task, given
-        self._weights: Weights | None = None
 
-    def chosen(self, candidates: Candidates) -> bytes:
-        """Return the words of the best candidate."""
-        words = [without_marks(text) for text in candidates.words]
-        scores, rounding = self._scores(candidates)
-        places: Places
-        if self._task.risk is None:
-            places, losses = np.arange(len(words)), -scores
-        else:
-            places, losses = _risks(words, scores, self._task.risk)
-            rounding = _ROUNDING
-        best = places[losses <= losses.min() + rounding]
-        first = int(best[0])
-        rivals = [place for place in best.tolist() if words[place] != words[first]]
-        if rivals and self._task.ties == "error":
-            self._refuse_tie(candidates, first, rivals[0])
-        self.candidates += len(words)
-        self.moved += words[first] != words[0]
-        self.ties += bool(rivals)
-        return words[first]
-
-    def _scores(self, candidates: Candidates) -> tuple[Floats, float]:
-        """Return the scores of K candidates, and how much rounding alone may make of equal ones."""
-        if self._given is None:
-            return candidates.totals, 0.0
-        if self._weights is None:
-            try:
-                self._weights = self._given.fitted(candidates.sizes)
-            except NBestError as error:
-                raise error.at(self._task.nbest, int(candidates.lines[0])) from None
-        terms = candidates.features * self._weights
+def _chosen(
+    candidates: Candidates, weights: Weights | None, task: Reranking, report: RerankingReport
+) -> bytes:
+    """Return the words of the best candidate of one sentence, and count it in the report."""
+    words = [without_marks(text) for text in candidates.words]
+    scores, rounding = candidates.totals, 0.0
+    if weights is not None:
+        terms = candidates.features * weights
         scores = terms.sum(1) + candidates.sparse
+        # the difference that rounding alone may make between equal sums
+        rounding = _ROUNDING * float((np.abs(terms).sum(1) + np.abs(candidates.sparse)).max())
         if not np.isfinite(scores).all():
-            wrong = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise NBestError(
                 "the weighted sum of the features is not finite",
-                path=self._task.nbest,
-                line=int(candidates.lines[wrong]),
+                path=task.nbest,
+                line=int(candidates.lines[np.argmin(np.isfinite(scores))]),
                 remedy="look for a model that gives infinite scores",
             )
-        return scores, _ROUNDING * float((np.abs(terms).sum(1) + np.abs(candidates.sparse)).max())
-
-    def _refuse_tie(self, candidates: Candidates, first: int, rival: int) -> None:
-        measure = "the highest score" if self._task.risk is None else "the least risk"
+    places, losses = np.arange(len(words)), -scores
+    if task.risk is not None:
+        places, losses = _risks(words, scores, task.risk)
+        rounding = _ROUNDING
+    best = places[losses <= losses.min() + rounding].tolist()
+    rivals = [place for place in best if words[place] != words[best[0]]]
+    if rivals and task.ties == "error":
         raise NBestError(
-            f"this candidate and that of line {candidates.lines[rival]} are other translations of "
-            f"sentence {candidates.sentences[0]}, and both have {measure}",
-            path=self._task.nbest,
-            line=int(candidates.lines[first]),
+            f"this candidate and that of line {candidates.lines[rivals[0]]} are other translations "
+            f"of sentence {candidates.sentences[0]}, and both have "
+            f"{'the highest score' if task.risk is None else 'the least risk'}",
+            path=task.nbest,
+            line=int(candidates.lines[best[0]]),
             remedy="take the one that stands first in the list with --ties first",
         )
+    report.candidates += len(words)
+    report.moved += words[best[0]] != words[0]
+    report.ties += bool(rivals)
+    return words[best[0]]
 
 
-def _risks(words: Sequence[bytes], scores: Floats, risk: RiskSettings) -> tuple[Places, Floats]:
+def _risks(
+    words: Sequence[bytes], scores: Floats, risk: RiskSettings
+) -> tuple[NDArray[np.int64], Floats]:
     """Return which candidates are compared, in the list's order, and the risk of each.
 
     As in Moses, translations are distinct: each has the score of its best candidate.

@@ -1,4 +1,4 @@
-"""Weights: which of them are tuned, and within which bounds; weights in files and in lists."""
+"""Weights: which of them are tuned, and within which bounds; weights in files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import InputError, NBestError, SettingsError, counted, did_you_mean
+from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.runs.json_files import parse_json
 from phrasescore.table.input_files import open_input
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
 
-# what lists do not show of model scores enters as one more feature of weight 1
+# the part of model scores that lists do not show enters as one more feature of weight 1
 _FIXED_NAME = "what is not tuned"
 _BOUND = re.compile(r"(?P<name>[^=]+)=(?P<low>[^=]*?)\.\.(?P<high>[^=]*)")
 
@@ -35,8 +35,8 @@ class WeightPlan:
         start: The weights of each feature to begin with.
         sparse_weights: Weights of single sparse features, which stay.
         frozen: (T,) bool, which of the T components in n-best lists must stay as well.
-        lower: (T,) the least each may be.
-        upper: (T,) the most.
+        lower: (T,) the minimum of each.
+        upper: (T,) the maximum of each.
         hidden: The features with weights other than 0 that n-best lists do not show, or not all.
     """
 
@@ -49,14 +49,14 @@ class WeightPlan:
     hidden: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_weights(
         cls,
         layout: FeatureLayout,
         start: Mapping[str, tuple[float, ...]],
         sparse_weights: Mapping[str, float] | None = None,
         hidden: tuple[str, ...] = (),
     ) -> WeightPlan:
-        """A plan in which everything that n-best lists show is tuned without bounds."""
+        """Plan to tune everything that n-best lists show, without bounds."""
         count = layout.nbest.size
         infinity = np.full(count, np.inf)
         frozen = np.zeros(count, bool)
@@ -68,6 +68,7 @@ class WeightPlan:
 
         Raises:
             IniError: Features and weights do not fit together.
+            SettingsError: No feature is tuneable.
         """
         layout = FeatureLayout.from_ini(ini)
         if not layout.nbest.features:
@@ -75,7 +76,7 @@ class WeightPlan:
                 "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
             )
         weights = layout.read_weights(ini)
-        # nearly always the same for all translations of a sentence, so that nothing is lost with it
+        # the penalty of unknown words is nearly always the same for all translations of a sentence
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
         hidden = tuple(
             feature.name
@@ -86,14 +87,16 @@ class WeightPlan:
                 for weight, tuneable in zip(weights[feature.name], feature.tuneable, strict=True)
             )
         )
-        return cls.of(layout, weights, layout.sparse_weights(ini), hidden)
+        return cls.from_weights(layout, weights, layout.sparse_weights(ini), hidden)
 
     @property
-    def hidden_note(self) -> str:
-        """What the user should know about ``hidden``, where that names any."""
+    def notes(self) -> tuple[str, ...]:
+        """A warning for work on given lists, if they do not show all features."""
+        if not self.hidden:
+            return ()
         return (
             f"the lists do not show all of what {', '.join(self.hidden)} contribute: "
-            "that part is left out of account"
+            "that part is left out of account",
         )
 
     @property
@@ -236,72 +239,21 @@ def _not_weights(path: str | Path, why: str) -> InputError:
     )
 
 
-@dataclass(frozen=True)
-class GivenWeights:
-    """The weights of features, dense and sparse ones, as a user gives them.
+def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
+    """Read a weights file, which ends in ``.json``, or else the weights of a moses.ini.
 
-    Args:
-        path: Where they came from.
-        values: By feature; a sparse feature, ``TranslationModel0_name``, has one.
-        notes: What the user should know about them.
+    Returns:
+        The weights of the features that n-best lists show, and of single sparse features such as
+        ``TranslationModel0_name``; and notes for the user.
+
+    Raises:
+        InputError: It is neither, or names are unknown.
     """
-
-    path: str
-    values: Mapping[str, tuple[float, ...]]
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, path: str) -> GivenWeights:
-        """Read a weights file, which ends in ``.json``, or else the weights of a moses.ini.
-
-        Raises:
-            InputError: It is neither, or names are unknown.
-        """
-        if path.endswith(".json"):
-            return cls(path, read_weights_file(path))
-        plan = WeightPlan.from_ini(MosesIni.read(path))
-        shown = plan.layout.nbest.unflatten(plan.tuned(plan.start))
-        sparse = {name: (weight,) for name, weight in plan.sparse_weights.items()}
-        notes = [plan.hidden_note] if plan.hidden else []
-        return cls(path, {**shown, **sparse}, tuple(notes))
-
-    @property
-    def sparse(self) -> dict[str, float]:
-        """The weights that may belong to single sparse features."""
-        return {
-            name: values[0]
-            for name, values in self.values.items()
-            if "_" in name and len(values) == 1
-        }
-
-    def fitted(self, sizes: Mapping[str, int]) -> Weights:
-        """Return (F,) the weights of the dense features of a list, in its order.
-
-        Args:
-            sizes: How many values each has in the list.
-
-        Raises:
-            NBestError: A feature has no weight, a weight no feature, or their numbers differ.
-        """
-        for name, values in self.values.items():
-            is_sparse = name.partition("_")[0] in sizes and len(values) == 1
-            if name not in sizes and not is_sparse:
-                raise NBestError(
-                    f"the list has no feature {name}, for which {self.path} has "
-                    f"{counted(len(values), 'weight')}{did_you_mean(name, sizes)}",
-                    remedy="give the list that the weights belong to, or delete this one from them",
-                )
-        for name, size in sizes.items():
-            if name not in self.values:
-                raise NBestError(
-                    f"the list has a feature {name}, for which {self.path} has no weight"
-                    f"{did_you_mean(name, self.values)}",
-                    remedy="find weights for all features of the list with phrasescore optimize",
-                )
-            if (found := len(self.values[name])) != size:
-                raise NBestError(
-                    f"{counted(size, 'value')} of {name}, for which {self.path} has "
-                    f"{counted(found, 'weight')}",
-                    remedy="give the weights that were found for such lists",
-                )
-        return np.array([value for name in sizes for value in self.values[name]], np.float64)
+    if path.endswith(".json"):
+        return read_weights_file(path), ()
+    plan = WeightPlan.from_ini(MosesIni.read(path))
+    shown = plan.layout.nbest.unflatten(plan.tuned(plan.start))
+    return {
+        **shown,
+        **{name: (weight,) for name, weight in plan.sparse_weights.items()},
+    }, plan.notes

@@ -103,13 +103,13 @@ class Objective:
     wer: float = 0.0
 
     @classmethod
-    def of(cls, shares: Mapping[str, float]) -> Objective:
+    def from_shares(cls, shares: Mapping[str, float]) -> Objective:
         """Build a mixture from shares that need not add up to 1 yet; none at all means BLEU.
 
         Raises:
             SettingsError: A metric is unknown, a share is negative, or all are 0.
 
-        >>> Objective.of({"bleu": 3, "chrf": 1})
+        >>> Objective.from_shares({"bleu": 3, "chrf": 1})
         Objective(bleu=0.75, chrf=0.25, ter=0.0, accuracy=0.0, cer=0.0, wer=0.0)
         """
         for name, share in shares.items():

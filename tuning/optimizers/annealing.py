@@ -7,13 +7,13 @@ region. At low sharpness it has few local optima, at high sharpness it becomes t
 single best candidates.
 
 Weights are measured by the spread of their features, so that sharpness means the same everywhere.
+Without annealing, MERT's climbs from the start weights end in poor optima.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,134 +22,105 @@ from phrasescore.compiled import compiled
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import Point, PoolArrays, score_candidates
-from tuning.optimizers.optimizer import Region
+from tuning.optimizers.optimizer import Region, Weights
 from tuning.optimizers.workers import Workers
 
-# ln of how much less likely than the best a candidate may be: the rest says nothing
+# ln of the probability of a candidate relative to the best one, below which it counts as 0
 LEAST_LN = -12.0
 _RELATIVE_DIFFERENCE = 1e-4
-# likely candidates of all sentences together: with fewer, sharing takes longer than it saves
-_FEW = 10_000
+# deviations of the model score within a sentence: from nearly uniform to nearly decided
+SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
+_STEPS = 15
+_CONVERGED = 1e-3
+_FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.1, 0.5, 1e-8
 
 
-# what Python calls takes arrays, not named tuples: numba takes long to look at those
+# arguments are arrays, not named tuples: numba takes long to unpack those when Python calls
 @compiled
-def _expect(
+def _fill_probabilities(
     starts: NDArray[np.int64],
     scores: NDArray[np.float64],
     winners: NDArray[np.int64],
     sharpness: float,
-    rows: NDArray[np.int64],
     probabilities: NDArray[np.float64],
-    ends: NDArray[np.int64],
 ) -> None:
-    """Find the likely candidates of some sentences; the fields of ``_Likely`` are filled."""
+    """Fill the probabilities of the candidates of some sentences, given their model scores."""
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
-        ends[sentence] = begin
         if begin == end:
             continue  # a sentence without candidates has no winner
         least = scores[winners[sentence]] + LEAST_LN / sharpness
-        count = begin
         total = 0.0
         for row in range(begin, end):
+            chance = 0.0
             if scores[row] > least:
-                rows[count] = row
                 chance = math.exp(sharpness * (scores[row] - least) + LEAST_LN)
-                probabilities[count] = chance
                 total += chance
-                count += 1
-        for i in range(begin, count):
-            probabilities[i] /= total
-        ends[sentence] = count
-
-
-@compiled
-def _value(
-    slopes: NDArray[np.float64],
-    sharpness: float,
-    statistics: NDArray[np.int16],
-    starts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    ends: NDArray[np.int64],
-    worth: NDArray[np.float64],
-) -> None:
-    """Find what the likely candidates of some sentences are worth: their part of the gradient."""
-    for sentence in range(ends.size):
-        begin, end = starts[sentence], ends[sentence]
-        mean = 0.0
-        for i in range(begin, end):
-            value = 0.0
-            for column in range(slopes.size):
-                value += slopes[column] * statistics[rows[i], column]
-            worth[i] = value
-            mean += probabilities[i] * value
-        for i in range(begin, end):
-            worth[i] = sharpness * probabilities[i] * (worth[i] - mean)
+            probabilities[row] = chance
+        for row in range(begin, end):
+            probabilities[row] /= total
 
 
 @compiled
 def _add_statistics(
-    statistics: NDArray[np.int16],
-    probabilities: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    sums: NDArray[np.float64],
-) -> int:
-    """Fill ``sums`` with the expected statistics; return how many candidates are likely."""
+    statistics: NDArray[np.int16], probabilities: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None:
+    """Fill ``sums`` with the expected statistics of all sentences."""
     sums[:] = 0.0
-    count = 0
-    for sentence in range(ends.size):
-        count += ends[sentence] - starts[sentence]
-        for i in range(starts[sentence], ends[sentence]):
-            row, probability = rows[i], probabilities[i]
+    for row in range(probabilities.size):
+        if probabilities[row] > 0.0:
             for column in range(sums.size):
-                sums[column] += probability * statistics[row, column]
-    return count
+                sums[column] += probabilities[row] * statistics[row, column]
 
 
 @compiled
-def _add_up(
-    values: NDArray[np.float32],
-    first: int,
-    factors: NDArray[np.float64],
+def _fill_factors(
+    slopes: NDArray[np.float64],
+    sharpness: float,
+    statistics: NDArray[np.int16],
     starts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    sums: NDArray[np.float64],
+    probabilities: NDArray[np.float64],
+    factors: NDArray[np.float64],
 ) -> None:
-    """Fill ``sums`` with those of (F, C) values from ``first`` on, each times its factor.
+    """Fill the derivative of the expected score by the model score of each candidate.
 
-    An addition waits for the one before, so four sums are formed abreast.
+    With v the linearised value of a candidate's statistics, it is sharpness p (v - E[v]).
     """
+    for sentence in range(starts.size - 1):
+        begin, end = starts[sentence], starts[sentence + 1]
+        mean = 0.0
+        for row in range(begin, end):
+            factors[row] = 0.0
+            if probabilities[row] > 0.0:
+                value = 0.0
+                for column in range(slopes.size):
+                    value += slopes[column] * statistics[row, column]
+                factors[row] = value
+                mean += probabilities[row] * value
+        for row in range(begin, end):
+            factors[row] = sharpness * probabilities[row] * (factors[row] - mean)
+
+
+@compiled
+def _add_features(
+    features: NDArray[np.float32], factors: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None:
+    """Fill ``sums`` with the sums over candidates of (F, C) features times (C,) factors.
+
+    Each addition waits for the one before, so four features are summed abreast.
+    """
+    last = sums.size - 1
     for place in range(0, sums.size, 4):
-        last = sums.size - 1
         p, q, r = min(place + 1, last), min(place + 2, last), min(place + 3, last)
         a = b = c = d = 0.0
-        for sentence in range(ends.size):
-            for i in range(starts[sentence], ends[sentence]):
-                row, factor = rows[i], factors[i]
-                a += factor * values[first + place, row]
-                b += factor * values[first + p, row]
-                c += factor * values[first + q, row]
-                d += factor * values[first + r, row]
+        for row in range(factors.size):
+            factor = factors[row]
+            if factor != 0.0:
+                a += factor * features[place, row]
+                b += factor * features[p, row]
+                c += factor * features[q, row]
+                d += factor * features[r, row]
         sums[place], sums[p], sums[q], sums[r] = a, b, c, d
-
-
-def _slopes(objective: Objective, sums: list[float]) -> NDArray[np.float64]:
-    """The derivative of the objective by each summed statistic, by central differences."""
-    slopes = np.zeros(len(sums))
-    for column, value in enumerate(sums):
-        size = _RELATIVE_DIFFERENCE * value
-        if size > 0.0:
-            moved = sums.copy()
-            moved[column] += size
-            above = objective_score(objective, moved)
-            moved[column] -= 2 * size
-            slopes[column] = (above - objective_score(objective, moved)) / (2 * size)
-    return slopes
 
 
 class ExpectedScore:
@@ -158,8 +129,8 @@ class ExpectedScore:
     Args:
         pool: The candidates.
         weights: (F,).
-        sharpness: What model scores are multiplied with.
-        objective: What is expected.
+        sharpness: The factor of model scores.
+        objective: The score that is expected.
         workers: Threads that share the work. Each sum is formed by one of them in one order, so
             their number changes nothing.
 
@@ -170,7 +141,7 @@ class ExpectedScore:
     def __init__(
         self,
         pool: PoolArrays,
-        weights: NDArray[np.float64],
+        weights: Weights,
         sharpness: float,
         objective: Objective,
         workers: Workers,
@@ -178,56 +149,49 @@ class ExpectedScore:
         self._pool, self._sharpness, self._objective = pool, sharpness, objective
         self._workers = workers
         candidates, sentences = len(pool.statistics), len(pool.starts) - 1
-        # the likely candidates of a sentence, and the probability of each, stand where its
-        # candidates begin; there they end
-        self._rows = np.empty(candidates, np.int64)
-        self._probabilities = np.empty(candidates)
-        self._ends = np.empty(sentences, np.int64)
         point = Point(np.empty(candidates), np.empty(sentences, np.int64))
+        self._probabilities = np.empty(candidates)
 
         def expect(part: slice) -> None:
             starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
             score_candidates(pool.features, starts, weights, point.scores, winners)
-            ends = self._ends[part]
-            _expect(starts, point.scores, winners, sharpness, self._rows, self._probabilities, ends)
+            _fill_probabilities(starts, point.scores, winners, sharpness, self._probabilities)
 
-        workers.share_range(expect, sentences)
-        sums = np.empty(pool.statistics.shape[1])
-        likely = pool.starts, self._rows, self._ends
-        self._likely = _add_statistics(pool.statistics, self._probabilities, *likely, sums)
-        # in Python's own numbers, whose arithmetic is quicker
-        self._sums: list[float] = sums.tolist()
+        workers.share(expect, sentences)
+        self._sums = np.empty(pool.statistics.shape[1])
+        _add_statistics(pool.statistics, self._probabilities, self._sums)
         self.score = objective_score(objective, self._sums)
 
-    def gradient(self) -> NDArray[np.float64]:
+    def gradient(self) -> Weights:
         """Return (F,) sharpness times the covariance of a candidate's value and its features."""
-        pool, slopes = self._pool, _slopes(self._objective, self._sums)
-        worth, gradient = np.empty(len(self._rows)), np.empty(len(pool.features))
+        pool, slopes = self._pool, self._slopes()
+        factors, gradient = np.empty(len(pool.statistics)), np.empty(len(pool.features))
 
-        def value(part: slice) -> None:
-            _value(
-                slopes, self._sharpness, pool.statistics, pool.starts[part], self._rows,
-                self._probabilities, self._ends[part], worth,
-            )  # fmt: skip
+        def fill_factors(part: slice) -> None:
+            starts = pool.starts[part.start : part.stop + 1]
+            _fill_factors(
+                slopes, self._sharpness, pool.statistics, starts, self._probabilities, factors
+            )
 
-        def add_up(part: slice) -> None:
-            likely = pool.starts, self._rows, self._ends
-            _add_up(pool.features, part.start, worth, *likely, gradient[part])
+        def add_features(part: slice) -> None:
+            _add_features(pool.features[part], factors, gradient[part])
 
-        for work, count in ((value, len(self._ends)), (add_up, len(gradient))):
-            if self._likely < _FEW:
-                work(slice(0, count))
-            else:
-                self._workers.share_range(work, count)
+        self._workers.share(fill_factors, len(pool.starts) - 1)
+        self._workers.share(add_features, len(gradient))
         return gradient
 
-
-# deviations of the model score within a sentence: from nearly uniform to nearly decided
-SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
-_STEPS = 15
-_CONVERGED = 1e-3
-_LONGEST_STEP = 0.5
-_SHORTEST_STEP = 1e-8
+    def _slopes(self) -> NDArray[np.float64]:
+        """Return the derivative of the objective by each summed statistic (central differences)."""
+        slopes = np.zeros(len(self._sums))
+        for column, value in enumerate(self._sums.tolist()):
+            size = _RELATIVE_DIFFERENCE * value
+            if size > 0.0:
+                moved = self._sums.copy()
+                moved[column] += size
+                above = objective_score(self._objective, moved)
+                moved[column] -= 2 * size
+                slopes[column] = (above - objective_score(self._objective, moved)) / (2 * size)
+        return slopes
 
 
 class _Ascent:
@@ -241,46 +205,44 @@ class _Ascent:
         sharpness: float,
         workers: Workers,
     ) -> None:
-        self._region = region
-        self._expected = partial(
-            ExpectedScore, pool=pool, sharpness=sharpness, objective=objective, workers=workers
-        )
-        self._free = np.zeros(len(region.spread), bool)
-        self._free[region.free] = True
+        self._pool, self._region, self._objective = pool, region, objective
+        self._sharpness, self._workers = sharpness, workers
 
-    def gradient(
-        self, weights: NDArray[np.float64], expected: ExpectedScore
-    ) -> NDArray[np.float64]:
-        """Return the gradient at some weights by free weights measured by their spread."""
-        gradient = np.where(self._free, expected.gradient() * self._region.spread, 0.0)
-        if self._region.scalable:
+    def _expected(self, weights: Weights) -> ExpectedScore:
+        return ExpectedScore(self._pool, weights, self._sharpness, self._objective, self._workers)
+
+    def _gradient(self, weights: Weights, expected: ExpectedScore) -> Weights:
+        """Return the gradient by free weights measured by their spread."""
+        region = self._region
+        gradient = np.zeros(len(weights))
+        gradient[region.free] = (expected.gradient() * region.spread)[region.free]
+        if region.scalable:
             # a change that only scales the weights is not a direction
-            scaled = weights / self._region.spread
+            scaled = weights / region.spread
             gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
         return gradient
 
-    def allowed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _allowed(self, scaled: Weights) -> Weights:
         """Return weights within their bounds, of size 1 if they are scalable."""
-        weights = np.clip(scaled * self._region.spread, self._region.lower, self._region.upper)
-        if self._region.scalable:
-            weights = weights / np.linalg.norm(weights / self._region.spread)
-        return weights
+        region = self._region
+        weights = np.clip(scaled * region.spread, region.lower, region.upper)
+        return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
 
-    def climb(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def climb(self, weights: Weights) -> Weights:
         """Climb from a point for a few steps."""
         spread = self._region.spread
-        weights = self.allowed(weights / spread)
-        expected = self._expected(weights=weights)
-        gradient = self.gradient(weights, expected)
-        length = 0.1
+        weights = self._allowed(weights / spread)
+        expected = self._expected(weights)
+        gradient = self._gradient(weights, expected)
+        length = _FIRST_STEP
         for _ in range(_STEPS):
             size, steepness = np.linalg.norm(weights / spread), np.linalg.norm(gradient)
             if steepness == 0.0:
                 break
             factor = min(length, _LONGEST_STEP * size) / steepness
             while factor * steepness > _SHORTEST_STEP * size:
-                moved = self.allowed(weights / spread + factor * gradient)
-                reached = self._expected(weights=moved)
+                moved = self._allowed(weights / spread + factor * gradient)
+                reached = self._expected(moved)
                 if reached.score > expected.score:
                     break
                 factor *= 0.3
@@ -290,29 +252,31 @@ class _Ascent:
             weights, expected = moved, reached
             if np.linalg.norm(change) < _CONVERGED * size:
                 break
-            old_gradient, gradient = gradient, self.gradient(weights, expected)
+            # Barzilai and Borwein: the next step is |s|² / (s y), with s the change of the
+            # weights and y the fall of the gradient
+            old_gradient, gradient = gradient, self._gradient(weights, expected)
             bend = float(change @ (old_gradient - gradient))
-            steepness = np.linalg.norm(gradient)
             straight = float(change @ change)
+            steepness = np.linalg.norm(gradient)
             length = steepness * straight / bend if bend > 0.0 else 2 * np.sqrt(straight)
         return weights
 
 
 def anneal(
     pool: PoolArrays,
-    weights: NDArray[np.float64],
+    weights: Weights,
     region: Region,
     objective: Objective,
     workers: Workers,
     sharpnesses: Sequence[float] = SHARPNESSES,
-) -> NDArray[np.float64]:
+) -> Weights:
     """Return weights of high expected score, found by climbing at rising sharpness.
 
     Args:
         pool: The candidates.
-        weights: (F,) where to begin.
-        region: Where weights may be.
-        objective: What is expected.
+        weights: (F,) the point to begin at.
+        region: The region that weights may be in.
+        objective: The score that is expected.
         workers: Threads that share the work.
         sharpnesses: One climb for each.
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled, inlined
 from phrasescore.errors import NBestError
-from tuning.optimizers.workers import Workers
+from tuning.optimizers.workers import ALONE, Workers
 
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -113,13 +113,9 @@ class CandidatePool:
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
-        order = np.argsort(digests, kind="stable")
-        ordered = digests[order]
-        begins = np.ones(len(ordered), bool)
-        begins[1:] = ordered[1:] != ordered[:-1]
-        # the earliest with the same digest; whether all values are the same is seen to below
-        earliest = np.empty_like(order)
-        earliest[order] = order[begins][np.cumsum(begins) - 1]
+        # the earliest candidate with the same digest; below, all its values are compared
+        _, first_of, number = np.unique(digests, return_index=True, return_inverse=True)
+        earliest = first_of[number]
         known = len(self)
         found = np.flatnonzero(earliest[known:] != np.arange(known, len(digests)))
         same = np.ones(len(found), bool)
@@ -216,9 +212,7 @@ def score_candidates(
         winners[sentence] = begin + best if begin < end else -1
 
 
-def point_at(
-    pool: PoolArrays, weights: NDArray[np.float64], workers: Workers | None = None
-) -> Point:
+def point_at(pool: PoolArrays, weights: NDArray[np.float64], workers: Workers = ALONE) -> Point:
     """Score all candidates with (F,) weights; workers may share the sentences."""
     point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
 
@@ -226,8 +220,5 @@ def point_at(
         starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
         score_candidates(pool.features, starts, weights, point.scores, winners)
 
-    if workers:
-        workers.share_range(score, len(point.winners))
-    else:
-        score(slice(0, len(point.winners)))
+    workers.share(score, len(point.winners))
     return point

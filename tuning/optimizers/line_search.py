@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from phrasescore.compiled import borrowed, compiled, inlined
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import Point, PoolArrays, combine
-from tuning.optimizers.workers import Workers
+from tuning.optimizers.workers import ALONE, Workers
 
 NARROW = 1e-6
 BEYOND = 0.1
@@ -363,7 +363,7 @@ class LineSearch:
         point: Point,
         directions: NDArray[np.float64],
         ends: NDArray[np.float64],
-        workers: Workers | None = None,
+        workers: Workers = ALONE,
     ) -> list[tuple[float, float]]:
         """Return the best step along each of L directions and the score it reaches.
 
@@ -381,8 +381,5 @@ class LineSearch:
                 low, high = ends[line].tolist()
                 found[line] = self._search(point, directions[line], low, high)
 
-        if workers:
-            workers.share_range(search, len(ends))
-        else:
-            search(slice(0, len(ends)))
+        workers.share(search, len(ends))
         return found

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from tuning.optimizers.optimizer import (
     Weights,
     defect_of,
     prepare,
-    written,
+    rounded,
 )
 from tuning.optimizers.workers import Workers
 
@@ -78,15 +79,14 @@ class Mert:
                     for number in range(done, min(done + _TOGETHER, self.restarts))
                 ]
                 search.climb_from(points, workers)
-        weights = written(search.best, scalable=region.scalable)
+        weights = rounded(search.best, scalable=region.scalable)
         score = problem.score(weights)
         defect = defect_of(weights, region)
         if score <= start_score or defect:
             if defect:
                 notes.append(f"the search ended where {defect}: the start weights stay")
             weights, score = problem.start, start_score
-        effort = {"climbs": search.climbs, "lines": search.lines}
-        return Solution(weights, score, start_score, tuple(notes), effort)
+        return Solution(weights, score, start_score, tuple(notes))
 
 
 class _Begin(NamedTuple):
@@ -111,7 +111,6 @@ class _Search:
         self._lines = LineSearch(problem.pool, problem.objective.shares)
         self.best = problem.start
         self.best_score = -np.inf
-        self.climbs = self.lines = 0
 
     def climb_from(self, points: Sequence[_Begin], workers: Workers) -> None:
         """Climb from some points at a time and keep the best end; the first of equals."""
@@ -121,13 +120,11 @@ class _Search:
         ends = workers.run(
             [partial(self._climb, points[place], seeds[place], workers) for place in order]
         )
-        for _, (weights, score, lines) in sorted(zip(order, ends, strict=True)):
-            self.climbs += 1
-            self.lines += lines
+        for _, (weights, score) in sorted(zip(order, ends, strict=True), key=itemgetter(0)):
             if score > self.best_score and not defect_of(weights, self._region):
                 self.best, self.best_score = weights, score
 
-    def _climb(self, point: _Begin, seed: int, workers: Workers) -> tuple[Weights, float, int]:
+    def _climb(self, point: _Begin, seed: int, workers: Workers) -> tuple[Weights, float]:
         problem, region = self._problem, self._region
         begin = anneal(
             problem.pool, point.weights, region, problem.objective, workers, point.sharpnesses
@@ -180,7 +177,7 @@ def climb(
     full_passes: int,
     seed: int,
     workers: Workers,
-) -> tuple[NDArray[np.float64], float, int]:
+) -> tuple[NDArray[np.float64], float]:
     """Climb from a point.
 
     Args:
@@ -192,13 +189,13 @@ def climb(
         workers: Help with lines that start from the same point.
 
     Returns:
-        (F,) the weights reached, their score, and how many lines were searched.
+        (F,) the weights reached, and their score.
     """
     rng = np.random.RandomState(seed)
     axes = np.eye(len(weights))
     point = point_at(search.pool, weights, workers)
     best = -np.inf
-    lines = passes = 0
+    passes = 0
     gained = True
     while gained:
         gained = False
@@ -209,7 +206,6 @@ def climb(
         for begin in range(0, len(order), _AT_ONCE):
             features = order[begin : begin + _AT_ONCE]
             found = search.along(point, axes[features], ends[features], workers)
-            lines += len(found)
             scores = [score for _, score in found]
             score = max(scores)
             chosen = scores.index(score)
@@ -222,4 +218,4 @@ def climb(
                 ends = _ends(weights, region, reach)
                 gained = True
         passes += 1
-    return weights, best, lines
+    return weights, best

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays, combine
-from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, written
+from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, rounded
 
 _REFERENCE_LENGTH = 8
 
@@ -43,20 +43,19 @@ class Mira:
         start_score = problem.score(problem.start)
         shares = np.array(problem.objective.shares)
         state = MiraState.of(problem.pool, problem.start)
-        best, best_score, best_epoch = problem.start, start_score, 0
+        best, best_score = problem.start, start_score
         sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
-        for epoch in range(1, self.epochs + 1):
+        for _ in range(self.epochs):
             rng.shuffle(sentences)
             learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, state)
             inside = np.clip(state.average(), problem.lower, problem.upper)
-            average = written(inside, scalable=region.scalable)
+            average = rounded(inside, scalable=region.scalable)
             score = problem.score(average)
             if score > best_score and not defect_of(average, region):
-                best, best_score, best_epoch = average, score, epoch
-        if not best_epoch:
+                best, best_score = average, score
+        if best is problem.start:
             notes.append("no epoch found better weights: the start weights stay")
-        effort = {"best epoch": best_epoch, "updates": float(state.updates[0])}
-        return Solution(best, best_score, start_score, tuple(notes), effort)
+        return Solution(best, best_score, start_score, tuple(notes))
 
 
 class MiraState(NamedTuple):

@@ -8,8 +8,7 @@ alone, and weights that make no sense are refused.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -71,14 +70,12 @@ class Solution:
         score: The objective of the best candidates under exactly these weights.
         start_score: The same under the weights it began with.
         notes: What the user should know.
-        effort: Counts such as lines searched, for logs.
     """
 
     weights: Weights
     score: float
     start_score: float
     notes: tuple[str, ...] = ()
-    effort: Mapping[str, float] = field(default_factory=dict)
 
 
 class Optimizer(Protocol):
@@ -94,8 +91,8 @@ class Optimizer(Protocol):
         ...
 
 
-def written(weights: Weights, *, scalable: bool) -> Weights:
-    """Return weights as they are written: nine significant digits, more than float32 has.
+def rounded(weights: Weights, *, scalable: bool) -> Weights:
+    """Return weights as files have them: nine significant digits, more than float32 has.
 
     Args:
         weights: (F,).

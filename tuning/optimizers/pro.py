@@ -28,7 +28,7 @@ from tuning.optimizers.optimizer import (
     Weights,
     defect_of,
     prepare,
-    written,
+    rounded,
 )
 
 _ITERATIONS = 50
@@ -59,24 +59,22 @@ class Pro:
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         differences = self._pairs(problem, rng)
-        effort = {"pairs": float(len(differences))}
         if not len(differences):
             notes.append("no two candidates differ enough to learn from: the start weights stay")
-            return Solution(problem.start, start_score, start_score, tuple(notes), effort)
+            return Solution(problem.start, start_score, start_score, tuple(notes))
         learnt = self._learnt(problem, region, differences)
         if not region.scalable:
             inside = np.clip(learnt, problem.lower, problem.upper)
             if (inside != learnt).any():
                 notes.append("weights beyond their bounds were moved to them")
             learnt = inside
-        effort["ranking score"] = problem.score(learnt)
         if self.interpolate:
-            learnt, effort["share"] = _best_between(problem, region, learnt)
-        weights = written(learnt, scalable=region.scalable)
+            learnt = _best_between(problem, region, learnt)
+        weights = rounded(learnt, scalable=region.scalable)
         if defect := defect_of(weights, region):
             notes.append(f"ranking ended where {defect}: the start weights stay")
             weights = problem.start
-        return Solution(weights, problem.score(weights), start_score, tuple(notes), effort)
+        return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
     def _learnt(
         self, problem: Problem, region: Region, differences: NDArray[np.float64]
@@ -110,8 +108,8 @@ class Pro:
         return np.concatenate(pieces) if pieces else np.zeros((0, count))
 
 
-def _best_between(problem: Problem, region: Region, learnt: Weights) -> tuple[Weights, float]:
-    """Return the point between start and learnt weights that scores best, and how far it is."""
+def _best_between(problem: Problem, region: Region, learnt: Weights) -> Weights:
+    """Return the point between start and learnt weights that scores best."""
     start = problem.start
     if region.scalable:
         free = region.free
@@ -120,7 +118,7 @@ def _best_between(problem: Problem, region: Region, learnt: Weights) -> tuple[We
     search = LineSearch(problem.pool, problem.objective.shares)
     point, ends = point_at(problem.pool, start), np.array([[0.0, 1.0]])
     ((share, _),) = search.along(point, (learnt - start)[np.newaxis], ends)
-    return start + share * (learnt - start), share
+    return start + share * (learnt - start)
 
 
 def logistic_regression(

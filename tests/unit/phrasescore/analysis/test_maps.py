@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.maps import find_clusters, lay_out, random_phrases, shown
-from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases
+from phrasescore.analysis.maps import find_clusters, lay_out, shown
+from phrasescore.analysis.phrases import sample_phrases
 from phrasescore.errors import CorpusError, SettingsError
+from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.model.folder import LoadedModel, load_model
 from tests.support.random_models import save_random_model
 
@@ -34,42 +35,32 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
     """However often it stands there and wherever; unknown words and short ones leave it out."""
     known = [b"w%d w%d w%d" % (a, b, a) for a in range(20) for b in range(10)]
     sources = [*known, known[3], known[3], known[3], b"w1 w2", b"w1 w2 stranger", known[7]]
-    there = TablePhrases(table_of(tmp_path / "t", sources), loaded, 3)
-    summaries = PhraseSummaries(loaded, "cpu")
-    drawn = Counter[str]()
+    table = table_of(tmp_path / "t", sources)
+    turned = table_of(tmp_path / "turned", sources[::-1])
+    drawn = Counter[bytes]()
     for seed in range(200):
-        points = random_phrases(there, loaded.source_vocabulary, summaries, 20, seed)
-        assert len(set(points.texts)) == 20
-        assert points.among == 200
-        drawn.update(points.texts)
-    assert set(drawn) <= {each.decode() for each in known}
+        ids, among = sample_phrases(table, loaded, 3, 20, seed)
+        texts = phrase_texts(ids, loaded.source_vocabulary)
+        assert len(set(texts)) == 20
+        assert among == 200
+        drawn.update(texts)
+        if seed < 5:  # the order of the table does not matter
+            again, _ = sample_phrases(turned, loaded, 3, 20, seed)
+            assert phrase_texts(again, loaded.source_vocabulary) == texts
+    assert set(drawn) <= {*known}
     # 4,000 draws of 200 phrases: 20 each, and the one that stands there four times is no exception
-    assert 5 < drawn["w0 w3 w0"] < 40
+    assert 5 < drawn[b"w0 w3 w0"] < 40
     assert max(drawn.values()) < 45
     assert len(drawn) > 195
-    assert there.unknown == 200
-
-
-def test_the_order_of_the_table_does_not_matter(loaded: LoadedModel, tmp_path: Path) -> None:
-    """The same seed draws the same phrases, with the same vectors."""
-    sources = [b"w%d w%d w%d w1" % (a, b, c) for a in range(9) for b in range(9) for c in range(9)]
-    summaries = PhraseSummaries(loaded, "cpu")
-    found = []
-    for each in (sources, sources[::-1]):
-        there = TablePhrases(table_of(tmp_path / "t", each), loaded, 4)
-        found.append(random_phrases(there, loaded.source_vocabulary, summaries, 50, 7))
-    assert found[0].texts == found[1].texts
-    assert len(found[0]) == 50
-    assert np.allclose(found[0].vectors, found[1].vectors, atol=1e-6)
 
 
 def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:
     """The error says how many there would be otherwise."""
-    there = TablePhrases(table_of(tmp_path / "t", [b"no word of it", b"w1"]), loaded, 2)
+    table = table_of(tmp_path / "t", [b"no word of it", b"w1"])
     with pytest.raises(
         CorpusError, match=r"no source phrase of at least 2 words .*\(1 phrase with"
     ):
-        random_phrases(there, loaded.source_vocabulary, PhraseSummaries(loaded), 5, 1)
+        sample_phrases(table, loaded, 2, 5, 1)
 
 
 def test_the_layout_keeps_groups_together(

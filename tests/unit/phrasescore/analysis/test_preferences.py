@@ -15,15 +15,10 @@ from phrasescore.analysis.top import (
     Preferred,
     TableTarget,
     TopSettings,
+    figures,
     find_preferences,
-)
-from phrasescore.analysis.top_results import (
-    HEADER,
-    ListFigures,
     json_values,
     markdown,
-    tsv,
-    written,
 )
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
@@ -31,7 +26,7 @@ from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
 
-SETTINGS = TopSettings(best=2, samples=30, best_samples=4)
+SETTINGS = TopSettings(best=2, samples=30)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +38,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 
 def source(
-    phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float | None = 1
+    phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float = 1
 ) -> ChosenSource:
     candidates = tuple(TableTarget(t, tuple(t.split()), p) for t, p in targets.items())
     return ChosenSource(group, phrase, tuple(phrase.split()), count, candidates)
@@ -70,20 +65,20 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
     assert found == find_preferences(loaded, sources, SETTINGS, "cpu")
     for ids, each in zip(([2, 3], [4]), found, strict=True):
         values = [sample.value for sample in each.samples]
-        assert len(values) == len({sample.target for sample in each.samples}) == 4
+        assert len(values) == len({sample.target for sample in each.samples}) == 5
         assert values == sorted(values, reverse=True)
-        assert 4 <= sum(sample.times for sample in each.samples) <= 30
+        assert 5 <= sum(sample.times for sample in each.samples) <= 30
         targets = from_lists(
             [loaded.target_vocabulary.encode(s.target.split()) for s in each.samples]
         )
-        ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 4), targets)
+        ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 5), targets)
         assert values == pytest.approx(ln_p.tolist(), abs=1e-4)
     assert found[0].by_table == found[0].by_model == ()
 
 
 def test_samples_come_as_often_as_the_model_says(loaded: LoadedModel) -> None:
     """The share of the empty target among 4,000 is its probability."""
-    settings = TopSettings(samples=4000, best_samples=1000)
+    settings = TopSettings(samples=4000)
     (found,) = find_preferences(loaded, [source(b"a", {})], settings, "cpu")
     times = {sample.target: sample.times for sample in found.samples}
     ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([[2]]), from_lists([[]]))[0]
@@ -93,34 +88,13 @@ def test_samples_come_as_often_as_the_model_says(loaded: LoadedModel) -> None:
 
 def test_no_sources_no_model(loaded: LoadedModel) -> None:
     """Nothing to do is no error; a model that has no numbers is one."""
-    assert find_preferences(loaded, [], SETTINGS) == ()
+    assert find_preferences(loaded, [], SETTINGS) == []
     broken = load_model(loaded.path)
     with torch.no_grad():
         for parameter in broken.model.parameters():
             parameter.fill_(float("nan"))
     with pytest.raises(ModelError, match="the model gives no numbers"):
         find_preferences(broken, [source(b"a", {b"A": 1.0})], SETTINGS, "cpu")
-
-
-def test_tsv(loaded: LoadedModel) -> None:
-    """A header, a line for each source and rank, bytes as they are; empty where there is none."""
-    sources = [source(b"a \xff <script>", {b"A \xfe": 1.0}), source(b"b", {}, "given", None)]
-    found = find_preferences(loaded, sources, SETTINGS, "cpu")
-    lines = [line.split(b"\t") for line in tsv(found).split(b"\n")[:-1]]
-    assert tuple(name.decode() for name in lines[0]) == HEADER
-    assert all(len(line) == len(HEADER) for line in lines)
-    assert len(lines) == 1 + 4 + 4
-    best = found[0].by_model[0].value
-    assert lines[1][:8] == [
-        *(b"rare", b"a \xff <script>", b"1", b"1", b"A \xfe", b"1", b"A \xfe", b"%.4f" % best)
-    ]
-    assert lines[2][3:8] == [b"2", b"", b"", b"", b""]
-    assert lines[5][:8] == [b"given", b"b", b"", b"1", b"", b"", b"", b""]
-    samples = [s for each in found for s in each.samples]
-    assert [line[8:] for line in lines[1:]] == [
-        [s.target, b"%d" % s.times, b"%.4f" % s.value] for s in samples
-    ]
-    assert written(found, "x.tsv") == written(found, "-") == tsv(found)
 
 
 def test_markdown(loaded: LoadedModel) -> None:
@@ -130,8 +104,7 @@ def test_markdown(loaded: LoadedModel) -> None:
         source(b"b", {b"A": 1.0}),
     ]
     found = find_preferences(loaded, sources, SETTINGS, "cpu")
-    text = written(found, "x.MD").decode()
-    assert text == markdown(found).decode()
+    text = markdown(found).decode()
     tables = text.split("**Long, rare source phrases**")
     assert len(tables) == 2
     rows = [line for line in tables[0].split("\n") if line.startswith("|")]
@@ -166,13 +139,10 @@ def test_figures_of_many_lists() -> None:
         preferences({b"A": 1.0}, by_model=b"A", sample=b"X Y"),
         preferences({}, by_model=b"", sample=b"X"),
     ]
-    found = ListFigures.from_lists(lists)
-    assert found == ListFigures(4, 0.25, 0.5, 6 / 4, 7 / 4, 7 / 4, 0.5)
-    assert "the same best target for 50%; the table's is tied for 25%" in str(found)
-    assert ListFigures.from_lists(lists[4:]) is None
-    alone = ListFigures.from_lists(lists[3:])
-    assert alone is not None
-    assert alone.same_best is None
+    expected = {"sources": 4, "same_best": 2 / 3, "table_words": 6 / 4, "model_words": 7 / 4}
+    assert figures(lists) == {**expected, "sample_words": 7 / 4}
+    assert figures(lists[4:]) == {}
+    assert "same_best" not in figures(lists[2:3])
 
 
 def preferences(targets: dict[bytes, float], by_model: bytes, sample: bytes) -> Preferences:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from phrasescore.analysis.table_lines import random_numbers
 from phrasescore.analysis.top import (
     TopSettings,
     draw_sources,
@@ -42,14 +42,15 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
         sources.setdefault(columns[0], (int(columns[4].split()[1]), number))
         targets[columns[0]] += 1
     settings = TopSettings(phrases=3, rare=1, seed=5)
-    found = [draw_sources(table, 3, 0, settings, size) for size in (2, 17, 1000)]
+    found = [draw_sources(table, 0, settings, size) for size in (2, 17, 1000)]
+    random = np.random.default_rng(5).random(sum(targets.values()))
     assert found[0] == found[1] == found[2]
     expected = []
     for group, fits in (("frequent", lambda n: n >= 10), ("rare", lambda n: n <= 1)):
         several = [s for s in sources if len(s.split()) > 3 and targets[s] > 1]
         long = [s for s in several if fits(sources[s][0])]
         assert found[0][1][group] == len(long) > 3  # type: ignore[index]
-        keys = {s: random_numbers(np.array([sources[s][1]]), 5)[0] for s in long}
+        keys = {s: random[sources[s][1] - 1] for s in long}
         expected += [(group, s) for s in sorted(sorted(long, key=keys.__getitem__)[:3])]
     assert [(each.group, each.source.decode()) for each in found[0][0]] == expected
     assert all(each.count == sources[each.source.decode()][0] for each in found[0][0])
@@ -58,7 +59,7 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
 def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
     """With their p, in the order of the table."""
     table = write_table(tmp_path / "table")
-    for drawn in draw_sources(table, 3, 0, TopSettings(phrases=5), 3)[0]:
+    for drawn in draw_sources(table, 0, TopSettings(phrases=5), 3)[0]:
         lines = [
             line.split(" ||| ")
             for line in table.read_text().split("\n")
@@ -72,11 +73,9 @@ def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
 
 def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
     """Of long sources; nobody knows whether they are frequent."""
-    sources, among = draw_sources(
-        write_table(tmp_path / "table", counts=False), 3, 0, TopSettings(4)
-    )
+    sources, among = draw_sources(write_table(tmp_path / "table", counts=False), 0, TopSettings(4))
     assert [each.group for each in sources] == ["long"] * 4
-    assert all(each.count is None and len(each.words) >= 4 for each in sources)
+    assert all(math.isnan(each.count) and len(each.words) >= 4 for each in sources)
     assert among["frequent"] == among["rare"] == 0
 
 
@@ -85,12 +84,32 @@ def test_given_sources(tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
     wanted = [b"nowhere", b"c\xff", b"a b|N"]
-    for size in (1, 100):
-        sources, among = find_sources(table, 1, 0, wanted, size)
-        assert [each.source for each in sources] == wanted
-        assert [[c.p for c in each.candidates] for each in sources] == [[], [1, 0.25], [0.5]]
-        assert sources[2].words == (b"a", b"b")
-        assert among == {"given": 2}
+    sources, among = find_sources(table, 0, wanted, 1)
+    assert [each.source for each in sources] == wanted
+    assert [[c.p for c in each.candidates] for each in sources] == [[], [1, 0.25], [0.5]]
+    assert sources[2].words == (b"a", b"b")
+    assert among == {"given": 2}
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("4 242 1", 242),
+        ("  4\t2.5 0.5 ", 2.5),
+        ("3 2", 2),
+        ("", math.nan),
+        ("3", math.nan),
+        ("1 2 3 4", math.nan),
+        ("1 -2 3", math.nan),
+        ("1 2 nan", math.nan),
+        ("1 x 3", math.nan),
+    ],
+)
+def test_counts(tmp_path: Path, column: str, expected: float) -> None:
+    """Two or three numbers from 0, of which the second counts the source; or no count."""
+    (tmp_path / "table").write_text(f"a ||| A ||| 1 ||| 0-0 ||| {column} ||| x\n")
+    (source,), _ = find_sources(tmp_path / "table", 0, [b"a"], 1)
+    np.testing.assert_equal(source.count, expected)
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:
@@ -98,11 +117,11 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_bytes(b"a|N ||| A|M ||| 1\nb|N ||| B|M ||| 1\nb|N ||| C ||| 1\n")
     with pytest.raises(PhraseTableError, match="no factor 1") as caught:
-        draw_sources(table, 1, 1, TopSettings(min_words=1, min_targets=1))
+        draw_sources(table, 1, TopSettings(min_words=1, min_targets=1, column=1))
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
     with pytest.raises(PhraseTableError, match="must be neighbours"):
-        draw_sources(table, 1, 0, TopSettings())
+        draw_sources(table, 0, TopSettings(column=1))
 
 
 def test_phrases_of_a_file(tmp_path: Path) -> None:

@@ -17,10 +17,8 @@ VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A whole one."""
-    offsets = np.cumsum([0, *map(len, TEXTS)], dtype=np.int64)
     path = tmp_path / "v.npz"
-    blocks = [VECTORS[:1], VECTORS[1:]]
-    write_vectors(path, "phrases", "d" * 64, (b"".join(TEXTS), offsets), blocks, 3)
+    write_vectors(path, "phrases", "d" * 64, TEXTS, VECTORS)
     return path
 
 
@@ -36,8 +34,7 @@ def test_numpy_reads_it(file: Path) -> None:
 
 
 def test_the_same_content_is_the_same_file(file: Path, tmp_path: Path) -> None:
-    """Whenever it is written, and in whichever blocks."""
-    offsets = np.cumsum([0, *map(len, TEXTS)], dtype=np.int64)
+    """Whenever it is written."""
     again = tmp_path / "again.npz"
-    write_vectors(again, "phrases", "d" * 64, (b"".join(TEXTS), offsets), [VECTORS], 3)
+    write_vectors(again, "phrases", "d" * 64, TEXTS, VECTORS)
     assert again.read_bytes() == file.read_bytes()

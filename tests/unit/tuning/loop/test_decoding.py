@@ -10,13 +10,18 @@ import pytest
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import InputError
-from tests.support.toy_system import write_toy_system
+from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import prepare
 from tuning.loop.outer_loop import tune
-from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
-from tuning.optimizers.optimizer_settings import OptimizerSettings
+from tuning.loop.tuning_settings import TuningSettings
 
 WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
+
+
+def settings_of(toy: ToySystem, **others: int) -> TuningSettings:
+    """Return the settings of a tuning of the toy system."""
+    paths = {"ini": str(toy.ini), "source": str(toy.source)}
+    return TuningSettings(**paths, references=(str(toy.reference),), **others)  # type: ignore[arg-type]
 
 
 def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> None:
@@ -27,8 +32,7 @@ def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> Non
     for threads in (1, 2):
         work = tmp_path / f"work{threads}"
         work.mkdir()
-        settings = DecoderSettings("embedded", threads=threads)
-        decoder, tables = prepare(settings, ini, toy.source, work)
+        decoder, tables = prepare(settings_of(toy, threads=threads), ini, work)
         assert [table.name for table in tables] == ["TranslationModel0"]
         lines = decoder.write_nbest(WEIGHTS, 5, work / "one.gz", work / "log")
         lists = dict(read_nbest_lists(work / "one.gz"))
@@ -51,7 +55,7 @@ def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
     toy = write_toy_system(tmp_path / "toy")
     toy.source.write_bytes(b"s1\n\ns1 <b x='1'> s2\n")
     with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
-        prepare(DecoderSettings(), MosesIni.read(toy.ini), toy.source, tmp_path)
+        prepare(settings_of(toy), MosesIni.read(toy.ini), tmp_path)
     assert not (tmp_path / "filtered").exists()
 
 
@@ -60,14 +64,7 @@ def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     toy = write_toy_system(tmp_path / "toy")
     ini = toy.ini.read_bytes().replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
     toy.ini.write_bytes(ini)
-    settings = TuningSettings(
-        ini=str(toy.ini),
-        source=str(toy.source),
-        references=(str(toy.reference),),
-        optimizer=OptimizerSettings(restarts=5),
-        stop=StopRules(rounds=4),
-    )
-    report = tune(settings, tmp_path / "tuned", [].append)
+    report = tune(settings_of(toy, restarts=5, rounds=4), tmp_path / "tuned", [].append)
     first, *_, last = report.runs[0].rounds
     assert report.mean_and_deviation()[0] > first.score + 0.2
     assert report.best_run.weights["TranslationModel0"][1] == 0.4

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from moses_integration.decoder.settings import RiskSettings
 from moses_integration.nbest.minimum_bayes_risk import expected_losses, least_risk
-from phrasescore.errors import NBestError, SettingsError
+from phrasescore.errors import InputError, SettingsError
 from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.reranking import Reranking, RerankingReport, rerank
 from tuning.metrics.text_scores import ReferenceTexts
-from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 WEIGHTS: Mapping[str, Any] = {"LM0": 0.5, "TM": [1, 0.25]}
 
@@ -52,7 +51,7 @@ def chosen(
 def refused(folder: Path, lines: str, message: str, **options: Any) -> None:
     """Rerank a list that is refused, which must leave no output."""
     (folder / "out").unlink(missing_ok=True)
-    with pytest.raises(NBestError, match=message):
+    with pytest.raises(InputError, match=message):
         chosen(folder, lines, **options)
     assert {path.name for path in folder.iterdir()} <= {"list", "w.json", "source"}
 
@@ -94,11 +93,8 @@ def test_the_score_is_what_optimize_said(golden: Path, tmp_path: Path) -> None:
     [path] = golden.glob("tuning/run3.best*.gz")
     references = str(golden / "tuning" / "refs.fr")
     found = optimize_lists(
-        ListOptimization(
-            lists=(str(path),), references=(references,),
-            optimizer=OptimizerSettings("mert", restarts=0),
-        )
-    )  # fmt: skip
+        ListOptimization(lists=(str(path),), references=(references,), restarts=0)
+    )
     (tmp_path / "w.json").write_text(json.dumps(found.to_json()))
     output = str(tmp_path / "out")
     weights = str(tmp_path / "w.json")
@@ -131,9 +127,9 @@ def test_sparse_features(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (line_of(0, "a").replace("LM0", "LM1"), "list:1: the list has no feature LM0"),
-        (line_of(0, "a", more=" New0= 1"), "list:1: the list has a feature New0, for which .*w"),
-        (line_of(0, "a", tm="1 2 3"), "list:1: 3 values of TM, for which .* has 2 weights"),
+        (line_of(0, "a").replace("LM0", "LM1"), r"json: values for LM0, but .*\(did you"),
+        (line_of(0, "a", more=" New0= 1"), "json: no values for the feature New0.*such as .*list"),
+        (line_of(0, "a", tm="1 2 3"), "json: 2 values for TM, which has 3 components"),
         (line_of(0, "a") + line_of(1, "b", more=" New0= 1"),
          "list:2: the feature New0 is not in the list's first line"),
         (line_of(0, "a") + line_of(1, "b").replace("LM0= -1", ""),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InputError, NBestError
-from tuning.loop.weights import GivenWeights, read_weights_file
+from phrasescore.errors import InputError
+from tuning.loop.weights import read_weights, read_weights_file
 
 INI = """\
 [feature]
@@ -53,30 +53,10 @@ def test_other_files_are_no_weights_files(tmp_path: Path, content: str) -> None:
 
 
 def test_weights_of_an_ini(tmp_path: Path) -> None:
-    """Those of the components that lists show, sparse ones too; what they do not show is said."""
+    """Those of the components that lists show, and sparse ones; a note names what is missing."""
     (tmp_path / "moses.ini").write_text(INI)
-    given = GivenWeights.read(str(tmp_path / "moses.ini"))
-    assert given.sparse == {"TM_domain": 0.7}
-    assert given.fitted({"WordPenalty0": 1, "TM": 2}).tolist() == [-1.0, 0.1, 0.3]
-    assert given.fitted({"TM": 2, "WordPenalty0": 1}).tolist() == [0.1, 0.3, -1.0]
-    assert given.notes == (
+    weights, notes = read_weights(str(tmp_path / "moses.ini"))
+    assert weights == {"WordPenalty0": (-1.0,), "TM": (0.1, 0.3), "TM_domain": (0.7,)}
+    assert notes == (
         "the lists do not show all of what TM contribute: that part is left out of account",
     )
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"LM0": (1,), "TM": (1, 2), "LM1": (3,)},
-         r"no feature LM1, for which w has 1 weight \(did you mean LM0\?\)"),
-        ({"LM0": (1,), "TM": (1, 2), "TM_domain": (3, 4)},
-         "no feature TM_domain, for which w has 2 weights"),
-        ({"LM1": (1,), "TM": (1, 2)}, "no feature LM1"),
-        ({"TM": (1, 2)}, "a feature LM0, for which w has no weight"),
-        ({"LM0": (1,), "TM": (1,)}, "2 values of TM, for which w has 1 weight"),
-    ],
-)  # fmt: skip
-def test_weights_that_do_not_fit(values: dict[str, tuple[float, ...]], message: str) -> None:
-    """One too many, one too few, another number of them."""
-    with pytest.raises(NBestError, match=message):
-        GivenWeights("w", values).fitted({"LM0": 1, "TM": 2})

@@ -52,7 +52,7 @@ def counted(tmp_path: Path, objective: Objective, how_many: int) -> tuple[np.nda
 )
 def test_objectives_are_sacrebleus(tmp_path: Path, shares: dict[str, float], how_many: int) -> None:
     """Each metric and each mixture, with one reference or two, is computed from sacrebleu's."""
-    objective = Objective.of(shares)
+    objective = Objective.from_shares(shares)
     sums, (bleu, chrf, ter) = counted(tmp_path, objective, how_many)
     expected = objective.bleu * bleu + objective.chrf * chrf + objective.ter * (1 - ter)
     assert objective_score(objective, sums) == pytest.approx(expected, abs=1e-12)
@@ -85,21 +85,21 @@ def test_the_compiled_objective_is_the_plain_one(
 def test_shares_that_make_no_sense(shares: dict[str, float], message: str) -> None:
     """Unknown metrics and impossible shares are refused in words."""
     with pytest.raises(SettingsError, match=message):
-        Objective.of(shares)
+        Objective.from_shares(shares)
 
 
 def test_names_and_defaults() -> None:
     """Without shares the objective is BLEU; a mixture names its parts."""
-    assert Objective.of({}).is_bleu
+    assert Objective.from_shares({}).is_bleu
     assert str(Objective()) == "bleu"
-    assert str(Objective.of({"bleu": 1, "ter": 1})) == "0.5 bleu + 0.5 ter"
+    assert str(Objective.from_shares({"bleu": 1, "ter": 1})) == "0.5 bleu + 0.5 ter"
 
 
 def test_one_candidate_by_itself(tmp_path: Path) -> None:
     """Sentence scores mix smoothed BLEU, chrF and 1 - TER of the candidate alone."""
     path = tmp_path / "ref"
     path.write_text("le chat noir dort\n")
-    objective = Objective.of({"bleu": 1, "ter": 1})
+    objective = Objective.from_shares({"bleu": 1, "ter": 1})
     statistics = CandidateStatistics([path], objective)
     rows = statistics.score_lines(np.zeros(3, np.int32), [b"le chat noir dort", b"le chat", b""])
     perfect, poor, nothing = sentence_scores(rows.astype(np.int16), objective)

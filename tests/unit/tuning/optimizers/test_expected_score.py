@@ -13,10 +13,8 @@ from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.annealing import ExpectedScore, anneal
 from tuning.optimizers.optimizer import prepare
-from tuning.optimizers.workers import Workers
+from tuning.optimizers.workers import ALONE, Workers
 
-# a pool of threads that none has been started of: everything is done here
-ALONE = Workers(1)
 COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
 
 

@@ -66,7 +66,7 @@ def test_scalable_weights_are_written_with_a_sum_of_one() -> None:
 def test_other_objectives_are_climbed_too(shares: dict[str, float]) -> None:
     """chrF, TER and mixtures rise, and what is claimed is what the weights reach."""
     pool = random_pool(np.random.default_rng(6), 15, 15, 3, whole=False, columns=ALL_COLUMNS)
-    problem = problem_of(pool, [1.0, 1.0, 1.0], Objective.of(shares))
+    problem = problem_of(pool, [1.0, 1.0, 1.0], Objective.from_shares(shares))
     solution = Mert(restarts=4).optimize(problem, np.random.default_rng(1))
     assert solution.score > solution.start_score
     assert problem.score(solution.weights) == solution.score

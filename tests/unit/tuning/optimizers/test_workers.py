@@ -1,4 +1,4 @@
-"""Threads that share jobs and their parts: results in order, errors passed on, nobody waits."""
+"""Threads that share jobs and their parts: results in order, errors passed on, no deadlock."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from tuning.optimizers.workers import Workers
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_results_come_in_order(threads: int, jobs: int) -> None:
-    """Parts of parts of jobs, however many threads there are."""
+@pytest.mark.parametrize("count", [0, 1, 5, 100])
+def test_every_job_is_done_whole(threads: int, jobs: int, count: int) -> None:
+    """Results come in order, and shared ranges cover everything once, whoever does them."""
     with Workers(threads) as workers:
 
-        def job(number: int) -> list[tuple[int, int]]:
-            return workers.share([partial(tuple, (number, part)) for part in range(4)])
+        def job(number: int) -> list[int]:
+            done = [0] * count
+
+            def work(part: slice) -> None:
+                done[part] = [number + before for before in done[part]]
+
+            workers.share(work, count)
+            return done
 
         for _ in range(20):
-            found = workers.run([partial(job, number) for number in range(jobs)])
-            assert found == [[(number, part) for part in range(4)] for number in range(jobs)]
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("count", [0, 1, 5, 100])
-def test_ranges_cover_everything_in_order(threads: int, count: int) -> None:
-    """What is shared by ranges is done once, whoever does it."""
-    things = list(range(count))
-    with Workers(threads) as workers:
-        (found,) = workers.run([lambda: workers.share_range(lambda part: things[part], count)])
-    assert [thing for part in found for thing in part] == things
+            found = workers.run([partial(job, number) for number in range(1, jobs + 1)])
+            assert found == [[number] * count for number in range(1, jobs + 1)]
 
 
 def test_one_job_has_both_threads() -> None:
-    """Two parts that wait for each other come to an end."""
+    """Two ranges that wait for each other come to an end."""
     both = threading.Barrier(2, timeout=30)
     with Workers(2) as workers:
-        (found,) = workers.run([lambda: workers.share([both.wait, both.wait])])
-    assert sorted(found) == [0, 1]
+        workers.run([lambda: workers.share(lambda _: both.wait() and None, 2)])
 
 
 def test_errors_are_passed_on() -> None:
-    """What a part raises, the caller sees, and the workers go on."""
+    """The caller sees the error of a range, and the workers go on."""
     with Workers(2) as workers:
-        with pytest.raises(ZeroDivisionError):
-            workers.run([lambda: workers.share([lambda: 1, lambda: 1 // 0])])
+        for fails in range(3):
+
+            def work(part: slice, fails: int = fails) -> None:
+                assert not part.start <= fails < part.stop
+
+            with pytest.raises(AssertionError):
+                workers.run([partial(workers.share, work, 3)])
         assert workers.run([lambda: 2, lambda: 3]) == [2, 3]
 
 

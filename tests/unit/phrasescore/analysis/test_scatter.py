@@ -1,0 +1,155 @@
+"""Pairs drawn from a table, both their ln p, what the figures say of them, and the picture."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.image import imread
+from numpy.typing import NDArray
+
+from phrasescore.analysis.scatter import (
+    DrawnPairs,
+    ScatterRecord,
+    Scores,
+    draw_pairs,
+    draw_scatter,
+    score_drawn,
+)
+from phrasescore.errors import ModelError, PhraseTableError
+from phrasescore.model.folder import load_model
+from phrasescore.scoring.model_loading import ComputeSettings, load_models, scoring_model
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import read_blocks
+from tests.support.builders import write_phrase_table
+from tests.support.random_models import save_random_model
+
+LINES = [
+    b"b a ||| A ||| 0.5 0.25 ||| ||| 1 1 1",
+    b"a ||| B A A ||| 0.125 0.5",
+    b"a <script> ||| \xff ||| 1 0",
+    b"b ||| A B ||| 0.0625 1",
+]
+
+
+@pytest.mark.parametrize("most", [1, 30, 200, 500])
+def test_draw(tmp_path: Path, most: int) -> None:
+    """Lines in the order of the table, whatever the blocks, each line as often as another."""
+    table = write_phrase_table(tmp_path / "table.gz", 200)
+    drawn = [draw_pairs(table, most, 3, size) for size in (7, 64, 1000)]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert drawn[0].among == 200
+    numbers = drawn[0].numbers
+    assert numbers == tuple(sorted(set(numbers)))
+    assert len(numbers) == min(most, 200)
+    lines = gzip.decompress(table.read_bytes()).split(b"\n")
+    assert list(drawn[0].lines) == [lines[number - 1] for number in numbers]
+    often = np.bincount(np.concatenate([draw_pairs(table, most, s).numbers for s in range(200)]))
+    expected = 200 * len(numbers) / 200
+    assert abs(often[1:].mean() - expected) < 0.01
+    assert abs(often[1:] - expected).max() <= 6 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("direction", ["source-target", "target-source"])
+def test_scores(tmp_path: Path, direction: Any) -> None:
+    """By the table, the logarithm of a score; by the model, what the plain scorer gives."""
+    (tmp_path / "table").write_bytes(b"\n".join(LINES))
+    folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
+    model, plain = (
+        load_models([str(folder)], ComputeSettings("cpu", "fp32", shared=shared))[0][0]
+        for shared in (True, False)
+    )
+    drawn = draw_pairs(tmp_path / "table", 3, 1)
+    assert len(drawn.lines) == 3
+    table, by_model = score_drawn(drawn, Scores(2, model))
+    p = [float(line.split(b" ||| ")[2].split()[1]) for line in drawn.lines]
+    np.testing.assert_allclose(table, [math.log(x) if x else -100.0 for x in p])
+    (whole,) = read_blocks(tmp_path / "table")
+    exact = Scores(2, plain).score(whole)[1]
+    np.testing.assert_allclose(by_model, exact[np.array(drawn.numbers) - 1], atol=1e-4)
+
+
+def test_another_score_in_place_of_a_model(tmp_path: Path) -> None:
+    """It is read as the other is: at least the floor of Moses."""
+    (tmp_path / "table").write_bytes(b"\n".join(LINES))
+    found = score_drawn(draw_pairs(tmp_path / "table", 10, 1), Scores(1, 2))
+    np.testing.assert_allclose(found[1], [math.log(0.25), math.log(0.5), -100.0, 0.0])
+
+
+def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
+    """Not the place among the pairs that were drawn."""
+    lines = [*[b"a ||| A ||| 0.5 0.5"] * 50, b"a ||| B ||| 0.5 7"]
+    (tmp_path / "table").write_bytes(b"\n".join(lines) + b"\n")
+    draws = (draw_pairs(tmp_path / "table", 10, seed) for seed in range(99))
+    drawn = next(draw for draw in draws if 51 in draw.numbers)
+    with pytest.raises(PhraseTableError, match="score 2 is 7, which is no probability") as caught:
+        score_drawn(drawn, Scores(1, 2))
+    assert caught.value.line == 51
+
+
+def test_a_model_without_numbers(tmp_path: Path) -> None:
+    """Its name, and the line of the first pair."""
+    (tmp_path / "table").write_bytes(b"\n".join(LINES))
+    broken = load_model(save_random_model(tmp_path / "m", b"a b".split(), b"A B".split()))
+    with torch.no_grad():
+        for parameter in broken.model.parameters():
+            parameter.fill_(float("nan"))
+    model = scoring_model("broken", broken, SharedScorer(broken.model, "cpu"))
+    drawn = draw_pairs(tmp_path / "table", 2, 1)
+    with pytest.raises(ModelError, match="the model broken gives no number for this pair") as e:
+        score_drawn(drawn, Scores(1, model))
+    assert e.value.line == drawn.numbers[0]
+
+
+def pairs_of(folder: Path, count: int) -> DrawnPairs:
+    """Draw all pairs of a table of so many."""
+    (folder / "table").write_bytes(b"a ||| A ||| 1\n" * count)
+    return draw_pairs(folder / "table", count, 1)
+
+
+def record_of(folder: Path, ln_p: NDArray[np.float64]) -> ScatterRecord:
+    return ScatterRecord.of(pairs_of(folder, ln_p.shape[1]), ln_p, {})
+
+
+def test_figures(tmp_path: Path) -> None:
+    """By hand, over five pairs; equal values share their ranks."""
+    ln_p = np.array([[0.0, 0.0, -1.0, -3.0, -9.0], [-1.0, -0.5, -7.0, -2.0, -4.0]])
+    found = record_of(tmp_path, ln_p)
+    assert found.pearson == pytest.approx(np.corrcoef(ln_p)[0, 1])
+    ranks = [[4.5, 4.5, 3, 2, 1], [4, 5, 1, 3, 2]]
+    assert found.spearman == pytest.approx(np.corrcoef(ranks)[0, 1])
+    assert (found.near, found.far) == pytest.approx((0.6, 0.2))
+    assert "60.0% of the pairs differ by at most 1 nat, 20.0% by more than 5" in str(found)
+
+
+def test_no_correlation_of_a_constant(tmp_path: Path) -> None:
+    """It is undefined, and said so."""
+    found = record_of(tmp_path, np.array([[0.0, 0, 0], [-3, -2, -1]]))
+    assert found.pearson is found.spearman is None
+    assert "undefined" in str(found)
+
+
+def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
+    """One image and a scale, a small file; nearly all points lie inside."""
+    ln_p = -rng.exponential([[2.0], [8.0]], (2, 50_000))
+    drawn = pairs_of(tmp_path, 50_000)
+    draw_scatter(tmp_path / "a.svg", drawn, ln_p, Scores(3, 5))
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    assert text.count("<image ") == 2
+    assert len(text) < 200_000
+    outside = int(text.split(" of them outside")[0].rsplit(", ", 1)[1])
+    assert 0 < outside <= 0.01 * 50_000
+
+
+@pytest.mark.parametrize("values", [[-10.0, -5.0, 0.0, 0.0], [0.0], [-3.0]])
+def test_equal_values_lie_on_the_line(tmp_path: Path, values: list[float]) -> None:
+    """Both axes have one scale: a point lies as far right as it lies up, also a single one."""
+    ln_p = np.array([values, values])
+    draw_scatter(tmp_path / "a.png", pairs_of(tmp_path, len(values)), ln_p, Scores(3, 5))
+    picture = imread(tmp_path / "a.png")[:, :, :3]
+    assert picture.std() > 0.01
