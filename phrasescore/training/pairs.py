@@ -117,7 +117,10 @@ class EncodedPairs:
 
     def described(self) -> list[str]:
         """Return lines for the user: number of pairs, and coverage of the shortlists."""
-        reads, writes = (each.coverage.described(self.unit) for each in (self.source, self.target))
+        items = "words" if self.target.vocabulary.byte_pairs is None else "pieces of words"
+        reads, writes = (
+            each.coverage.described(self.unit, items) for each in (self.source, self.target)
+        )
         if not self.source.coverage.words:
             return [self.summary, f"the model knows {writes}"]
         return [self.summary, f"the encoder reads {reads}", f"the decoder writes {writes}"]

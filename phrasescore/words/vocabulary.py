@@ -66,9 +66,9 @@ class Coverage:
     phrases: float
     pairs: float
 
-    def described(self, unit: str) -> str:
+    def described(self, unit: str, items: str = "words") -> str:
         """Describe the coverage of pairs of distinct ``phrases``, or of ``sentences``."""
-        text = f"{self.words:,} of {self.types:,} words, which cover "
+        text = f"{self.words:,} of {self.types:,} {items}, which cover "
         if unit == "sentences":
             return text + f"{self.pairs:.2%} of the tokens"
         return text + (
