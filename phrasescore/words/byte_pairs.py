@@ -21,7 +21,7 @@ from phrasescore.runs.system_errors import refusal
 
 BYTE_PAIRS = "byte-pairs.txt"  # the name of the file wherever there are vocabularies
 MARK = b"@@"
-_VERSION = "#version: 0.2"
+_VERSION, _END = "#version: 0.2", "</w>"  # the first line, and the sign of a word's end
 _MAX_BYTES = 1 << 28
 _SHOWN = 80  # bytes of a line in an error
 
@@ -41,7 +41,10 @@ class BytePairs:
         if first != _VERSION:
             raise _damaged(1, f"the first line is not {_VERSION}")
         for line, merge in enumerate(merges, 2):
-            if len(merge.split(" ")) != 2 or not all(merge.split(" ")):
+            left, _, right = merge.partition(" ")
+            # the sign of a word's end anywhere else would send subword-nmt into a circle
+            ends = right.endswith(_END) and right != _END
+            if not left or not right or " " in right or (left + right).count(_END) > ends:
                 shown = visible(_bytes(merge)[:_SHOWN])
                 raise _damaged(line, f"'{shown}' is not a pair of pieces")
 
@@ -65,8 +68,12 @@ class BytePairs:
                 remedy="give whole words, or leave out --byte-pairs",
             )
         words = ((_text(word), count) for word, count in counts.items() if count)
-        # subword-nmt takes other white space, which a word may have, for a border
-        lines = [f"{word} {count}" for word, count in words if word.split() == [word]]
+        # subword-nmt takes other white space, which a word may have, for a border between pieces
+        lines = [
+            f"{word} {count}"
+            for word, count in words
+            if word.split() == [word] and _END not in word
+        ]
         if all(len(line.split(" ")[0]) < 2 for line in lines):
             raise CorpusError(
                 "every word has one character, so there are no byte pairs to learn",

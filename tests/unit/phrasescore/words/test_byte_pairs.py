@@ -100,7 +100,16 @@ def test_merges_come_back_from_their_file(pairs: BytePairs, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("", 1), ("a b\n", 1), ("#version: 0.2\na b\nabc\n", 3)]
+    ("text", "line"),
+    [
+        ("", 1),
+        ("a b\n", 1),
+        ("#version: 0.2\na b\nabc\n", 3),
+        ("#version: 0.2\na b c\n", 2),
+        ("#version: 0.2\na </w>\n", 2),
+        ("#version: 0.2\na</w> b\n", 2),
+        ("#version: 0.2\n< /w>\n", 2),
+    ],
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, line: int) -> None:
     (tmp_path / "merges").write_text(text)
