@@ -39,7 +39,7 @@ class Bench:
         shutil.rmtree(self.folder / "system", ignore_errors=True)
         command = [
             *(sys.executable, "-m", "phrasescore", "build", "corpus.f", "corpus.e", "system"),
-            *("--alignment", "aligned.gdfa", "--no-cleaning", "--lmplz", "own"),
+            *("--alignment", "aligned.gdfa", "--no-cleaning"),
             *("--threads", str(self.threads), "--lm-order", str(self.order)),
         ]
         return run(command, folder=self.folder, cache=cache)

@@ -26,7 +26,7 @@ from phrasescore.model.device import choose_device
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named, must_read_a_source
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_scoring import TextCounts, encode_texts
+from phrasescore.scoring.text_scoring import encode_texts, perplexity
 from phrasescore.table.block import TokenSpans
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -62,7 +62,12 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
     """
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
-    return Model(folder, device)
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name, got {_kind_of(device)}")
+    try:
+        return Model(folder, device)
+    except OSError as error:
+        raise ModelError(f"cannot be read ({error.strerror})", path=folder) from None
 
 
 class Model:
@@ -146,8 +151,7 @@ class Model:
         with self._scorer_at_work() as scorer:
             total = float(self._finite(scorer.score(read, predicted)).sum())
         words = self._loaded.target_vocabulary.count_words(predicted.tokens)
-        counts = TextCounts(tokens=words + len(predicted), ln_p=total)
-        return float("nan") if counts.perplexity is None else counts.perplexity
+        return perplexity(total, words + len(predicted))
 
     def generate(
         self,
@@ -181,12 +185,14 @@ class Model:
         """
         must_read_a_source(self._loaded.model.settings, self.folder)
         best = beam if nbest is None else nbest
-        lengths = () if max_length is None else (max_length,)
-        for number in (beam, best, *lengths):
+        limits = {"beam": (beam, 1_000), "nbest": (best, 1_000)}
+        if max_length is not None:
+            limits["max_length"] = max_length, 10_000
+        for name, (number, most) in limits.items():
             if isinstance(number, bool) or not isinstance(number, int):
-                raise TypeError(f"expected a whole number, got {_kind_of(number)}")
-            if number < 1:
-                raise SettingsError("beam, nbest and max_length are at least 1")
+                raise TypeError(f"{name}: expected a whole number, got {_kind_of(number)}")
+            if not 1 <= number <= most:
+                raise SettingsError(f"{name} is {number}, and may be 1 to {most:,}")
         if best > beam:
             raise SettingsError(
                 f"a beam of {beam} cannot give the {best} best targets",

@@ -27,7 +27,6 @@ from phrasescore.runs.system_errors import (
     STANDARD_OUTPUT,
     out_of_memory,
     refusal,
-    refuse_little_memory,
     unwritable,
 )
 
@@ -44,74 +43,37 @@ _UNUSED_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-# name -> (module:command, what it does)
+# name -> (the package whose folder ``commands`` has its module, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": (
-        "phrasescore.commands.train:train",
-        "Learn p(target | source), of phrases or sentences.",
-    ),
-    "score": ("phrasescore.commands.score:score", "Append model scores to a phrase table."),
-    "score-text": (
-        "phrasescore.commands.score_text:score_text",
-        "Score any pairs of texts, word by word if wanted.",
-    ),
-    "generate": (
-        "phrasescore.commands.generate:generate",
-        "Let a model write targets: beam search, samples, whole tables.",
-    ),
-    "prune": ("moses_integration.commands.prune:prune", "Keep the best pairs of a phrase table."),
-    "ini": ("moses_integration.commands.ini:ini", "Show a moses.ini, or add the new column to it."),
-    "filter": (
-        "moses_integration.commands.filter:filter_tables",
-        "Cut a system's tables down to given texts.",
-    ),
-    "preprocess": ("moses_integration.commands.text:preprocess", "Tokenise text as Moses does."),
-    "postprocess": ("moses_integration.commands.text:postprocess", "Undo preprocess."),
-    "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
-    "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
-    "decode": ("moses_integration.commands.decode:decode", "Translate with a moses.ini."),
-    "translate": (
-        "moses_integration.commands.translate:translate",
-        "Translate with models of sentences alone.",
-    ),
-    "alignments": (
-        "phrasescore.commands.alignments:alignments",
-        "Draw what a model looks at for each word.",
-    ),
-    "analyze": (
-        "phrasescore.commands.analyze:analyze",
-        "Look at what a model learned: tables, scatters, maps.",
-    ),
-    "force-score": (
-        "moses_integration.commands.force_score:force_score",
-        "Recompute the features of an n-best list.",
-    ),
-    "nbest": ("moses_integration.commands.nbest:nbest", "Add model scores to an n-best list."),
-    "tune": ("tuning.commands.tune:tune", "Find weights: decode, merge, optimise, repeat."),
-    "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
-    "rerank": (
-        "tuning.commands.rerank:rerank",
-        "Choose translations from an n-best list by weights or risk.",
-    ),
-    "evaluate": ("tuning.commands.evaluate:evaluate", "Score translations: BLEU, chrF, TER."),
-    "compare": (
-        "tuning.commands.compare:compare",
-        "Tell whether systems differ by more than chance.",
-    ),
-    "experiment": (
-        "tuning.commands.experiment:experiment",
-        "Compare systems over tuning seeds, in one table.",
-    ),
-    "normalise": (
-        "tuning.commands.normalise:normalise",
-        "Normalise spelling: learn it from words, apply it, measure it.",
-    ),
-    "report": ("tuning.commands.report:report", "Show a folder of results as one page."),
-    "warm-up": (
-        "phrasescore.commands.warm_up:warm_up",
-        "Compile ahead what the commands use, once per machine.",
-    ),
+    "train": ("phrasescore", "Learn p(target | source), of phrases or sentences."),
+    "score": ("phrasescore", "Append model scores to a phrase table."),
+    "score-text": ("phrasescore", "Score any pairs of texts, word by word if wanted."),
+    "generate": ("phrasescore", "Let a model write targets: beam search, samples, whole tables."),
+    "prune": ("moses_integration", "Keep the best pairs of a phrase table."),
+    "ini": ("moses_integration", "Show a moses.ini, or add the new column to it."),
+    "filter": ("moses_integration", "Cut a system's tables down to given texts."),
+    "preprocess": ("moses_integration", "Tokenise text as Moses does."),
+    "postprocess": ("moses_integration", "Undo preprocess."),
+    "build": ("moses_integration", "Build a Moses system from parallel text."),
+    "doctor": ("moses_integration", "Find what is wrong with a system."),
+    "decode": ("moses_integration", "Translate with a moses.ini."),
+    "translate": ("moses_integration", "Translate with models of sentences alone."),
+    "alignments": ("phrasescore", "Draw what a model looks at for each word."),
+    "analyze": ("phrasescore", "Look at what a model learned: tables, scatters, maps."),
+    "force-score": ("moses_integration", "Recompute the features of an n-best list."),
+    "nbest": ("moses_integration", "Add model scores to an n-best list."),
+    "tune": ("tuning", "Find weights: decode, merge, optimise, repeat."),
+    "optimize": ("tuning", "Optimise weights over given n-best lists."),
+    "rerank": ("tuning", "Choose translations from an n-best list by weights or risk."),
+    "evaluate": ("tuning", "Score translations: BLEU, chrF, TER."),
+    "compare": ("tuning", "Tell whether systems differ by more than chance."),
+    "experiment": ("tuning", "Compare systems over tuning seeds, in one table."),
+    "normalise": ("tuning", "Normalise spelling: learn it from words, apply it, measure it."),
+    "report": ("tuning", "Show a folder of results as one page."),
+    "warm-up": ("phrasescore", "Compile ahead what the commands use, once per machine."),
 }
+# modules that are not called like their command
+_MODULES = {"preprocess": "text", "postprocess": "text"}
 
 
 class LazyGroup(click.Group):
@@ -129,11 +91,10 @@ class LazyGroup(click.Group):
         # a program that imports the packages decides itself what it does with their notes
         if logging.lastResort is not None:
             logging.getLogger("moses_integration").addHandler(logging.lastResort)
-        refuse_little_memory()
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
+        name = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
+        module = importlib.import_module(f"{COMMANDS[cmd_name][0]}.commands.{name}")
+        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
+        return next(each for each in commands if each.name == cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Offer subcommands and options to a shell, importing no subcommand."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -11,7 +13,7 @@ from typing import Any, TypeVar
 from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
-_PLAIN = (bool, int, float, str, list, dict)
+_TOO_LARGE = 10**300
 _SHOWN = 80  # characters of a name or a value in an error
 
 
@@ -102,70 +104,60 @@ def from_mapping(
     return kind(**checked)
 
 
-def _listed(key: str, value: Any, kind: Any, where: str, only_known: bool) -> tuple[Any, ...]:
-    plain = isinstance(kind, type)
-    closed = plain and dataclasses.is_dataclass(kind)
-    wanted = dict if closed else kind
-    if not isinstance(value, list) or (plain and any(type(item) is not wanted for item in value)):
-        name = "tables" if closed else _kind_name(kind)
-        raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a list of {name}")
-    return tuple(_checked(f"[{key}]", item, kind, where, only_known) for item in value)
-
-
 def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> Any:
+    """Return a value as its type wants it; lists become tuples, and tables dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
+        if value is None:
+            return None
+        hint = functools.reduce(
+            operator.or_, [kind for kind in arguments if kind is not types.NoneType]
+        )
+        return _checked(key, value, hint, where, only_known)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
-            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a table of settings")
-        place = f"{where}: [{key}]"
-        return from_mapping(hint, value, where=place, only_known=only_known)
+            raise _wrong(key, value, where, "expected a table of settings")
+        return from_mapping(hint, value, where=f"{where}: [{key}]", only_known=only_known)
     if origin is tuple:
-        return _listed(key, value, arguments[0], where, only_known)
-    if origin is dict and arguments[1] is not Any and isinstance(value, dict):
+        if not isinstance(value, list):
+            raise _wrong(key, value, where, "expected a list")
+        return tuple(_checked(f"[{key}]", item, arguments[0], where, only_known) for item in value)
+    if origin is dict and isinstance(value, dict):
         place = f"{where}: [{key}]"
         return {
             name: _checked(_named(name), item, arguments[1], place, only_known)
             for name, item in value.items()
         }
-    if origin in (typing.Union, types.UnionType) and value is not None:
-        inner = [kind for kind in arguments if kind is not types.NoneType]
-        if len(inner) == 1 and (dataclasses.is_dataclass(inner[0]) or inner[0] not in _PLAIN):
-            return _checked(key, value, inner[0], where, only_known)
-    return _checked_value(key, value, hint, where)
+    return _plain(key, value, hint, where)
 
 
-def _checked_value(key: str, value: Any, hint: Any, where: str) -> Any:
-    """Check a value that is neither a table nor a list."""
+def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
+    """Check a value that is not made of others, or whose content is not checked."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
+    if origin is typing.Annotated:
+        number = _plain(key, value, arguments[0], where)
+        if number not in arguments[1]:
+            raise _wrong(key, value, where, f"expected {arguments[1]}")
+        return number
     if origin is typing.Literal:
         # True equals 1, but is not a number
         if not any(type(value) is type(choice) and value == choice for choice in arguments):
-            known = ", ".join(map(str, arguments))
-            raise SettingsError(f"{where}: {key} is {_shown(value)}, which is none of: {known}")
+            raise _wrong(key, value, where, f"which is none of: {', '.join(map(str, arguments))}")
         return value
-    if origin is typing.Annotated:
-        number = _checked_value(key, value, arguments[0], where)
-        if number not in arguments[1]:
-            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {arguments[1]}")
-        return number
-    union = origin in (typing.Union, types.UnionType)
-    accepted = arguments if union else (origin or hint,)
-    if float in accepted and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:  # hundreds of digits
-            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected float") from None
-    exact = any(type(value) is kind for kind in accepted if isinstance(kind, type))
-    if not exact:
-        names = " or ".join(map(_kind_name, accepted))
-        raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {names}")
+    accepted = arguments if origin in (typing.Union, types.UnionType) else (origin or hint,)
+    # hundreds of digits do not fit into a float
+    if float in accepted and type(value) is int and abs(value) < _TOO_LARGE:
+        return float(value)
+    if type(value) not in accepted:
+        names = " or ".join(kind.__name__ for kind in accepted)
+        raise _wrong(key, value, where, f"expected {names}")
     return value
 
 
-def _kind_name(kind: Any) -> str:
-    if typing.get_origin(kind) is typing.Annotated:
-        kind = typing.get_args(kind)[0]
-    return "list" if typing.get_origin(kind) is tuple else getattr(kind, "__name__", str(kind))
+def _wrong(key: str, value: Any, where: str, expected: str) -> SettingsError:
+    return SettingsError(f"{where}: {key} is {_shown(value)}, {expected}")
 
 
 def _named(key: str) -> str:

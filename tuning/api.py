@@ -7,9 +7,13 @@ are fractions: BLEU, chrF and accuracy from 0 to 1, error rates from 0 (lower is
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
 from tuning.loop.decoding import Say
@@ -27,7 +31,11 @@ from tuning.metrics.metric_settings import (
     Objective,
     TextScoring,
 )
-from tuning.metrics.system_comparison import SystemComparison, compare_systems
+from tuning.metrics.system_comparison import (
+    SystemComparison,
+    compare_segment_scores,
+    compare_systems,
+)
 from tuning.metrics.text_scores import NamedLines, TextFile
 from tuning.optimizers.optimizer_settings import OptimizerName
 
@@ -35,13 +43,14 @@ __all__ = ["SystemComparison", "TextScores", "TuningReport", "TuningResult", "co
            "tune"]  # fmt: skip
 
 Text: TypeAlias = "Path | Sequence[str]"
+SegmentScores: TypeAlias = "Path | Sequence[float] | NDArray[np.floating]"
 
 
 def evaluate(
     translation: Text,
     references: Text | Sequence[Text],
     *,
-    metrics: Sequence[MetricName] = USUAL_METRICS,
+    metrics: MetricName | Sequence[MetricName] = USUAL_METRICS,
     tokenize: str = "none",
     lowercase: bool = False,
 ) -> TextScores:
@@ -50,7 +59,7 @@ def evaluate(
     Args:
         translation: N lines, words separated by spaces.
         references: One text of N lines, or a list of several.
-        metrics: Among ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
+        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
         tokenize: Of BLEU: ``none``, or ``13a``, ``intl``, ``char`` or ``zh`` as in sacrebleu.
         lowercase: Whether to compare without case.
 
@@ -64,7 +73,7 @@ def evaluate(
         SettingsError: A metric or tokenisation is unknown.
     """
     found = evaluate_files(
-        [_text(translation, "translation")],
+        [_text(translation, "translation", str)],
         _texts(references, "references"),
         TextScoring(_known(metrics), tokenize, lowercase),
     )
@@ -72,11 +81,11 @@ def evaluate(
 
 
 def compare(
-    baseline: Text | Sequence[Text],
-    systems: Mapping[str, Text | Sequence[Text]],
-    references: Text | Sequence[Text],
+    baseline: Text | Sequence[Text] | SegmentScores | Sequence[SegmentScores],
+    systems: Mapping[str, Text | Sequence[Text] | SegmentScores | Sequence[SegmentScores]],
+    references: Text | Sequence[Text] | None,
     *,
-    metrics: Sequence[MetricName] = USUAL_METRICS,
+    metrics: MetricName | Sequence[MetricName] = USUAL_METRICS,
     tokenize: str = "none",
     lowercase: bool = False,
     trials: int = TRIALS,
@@ -87,16 +96,19 @@ def compare(
     Args:
         baseline: Its translation, or a list of translations, one for each tuning run.
         systems: The same for each other system, by name.
-        references: One text, or a list of several.
-        metrics: Among ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
+        references: One text, or a list of several. ``None``: the systems have no translations but
+            the scores that another metric gave each segment, larger is better: lists of numbers,
+            or files with one number a line.
+        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
         tokenize: Of BLEU, as for :func:`evaluate`.
         lowercase: Whether to compare without case.
-        trials: Of each test.
-        seed: Of each test.
+        trials: The trials of each test.
+        seed: The seed of each test.
 
     Returns:
         By metric, in ``scores``, the baseline and then each system with its mean and ``difference``
-        (gain, 95 % interval, p-values); ``to_text()`` is the table of the command.
+        (gain, 95 % interval, p-values); ``to_text()`` is the table of the command. The metric of
+        segment scores is called ``segments``.
 
     Raises:
         As :func:`evaluate`.
@@ -106,6 +118,9 @@ def compare(
     if "baseline" in systems:
         raise SettingsError("two systems are called baseline", remedy="give the other another name")
     named = {"baseline": baseline, **systems}
+    if references is None:
+        scores = {name: _texts(runs, name, numbers.Real) for name, runs in named.items()}
+        return compare_segment_scores(scores, trials=trials, seed=seed)
     return compare_systems(
         _texts(references, "references"),
         {name: _texts(runs, name) for name, runs in named.items()},
@@ -141,12 +156,12 @@ def tune(
         optimizer: ``mert``, ``pro`` or ``mira``.
         objective: Shares of the metrics; ``None`` for BLEU.
         nbest_size: Different translations of each sentence in a round.
-        rounds: Most optimisations.
-        runs: How many runs, with seeds from ``seed`` on.
-        seed: Of all that is random.
-        threads: Cores to use; ``None`` for all.
+        rounds: The maximum number of optimisations.
+        runs: The number of runs, with seeds from ``seed`` on.
+        seed: The seed of all that is random.
+        threads: The number of threads; ``None`` for all cores.
         decoder: ``embedded``, or ``moses`` for real Moses, which runs as a child process.
-        say: Takes lines about how the work goes on; ``None`` for silence.
+        say: Takes lines about the progress; ``None`` for silence.
 
     Returns:
         The runs, the best of them with its ``weights`` (``best_run``), and the tuned ini.
@@ -171,34 +186,34 @@ def tune(
     return run_tuning(settings, output, say or (lambda line: None))
 
 
-def _known(metrics: Sequence[MetricName]) -> tuple[MetricName, ...]:
+def _known(metrics: MetricName | Sequence[MetricName]) -> tuple[MetricName, ...]:
     """Return metrics in their usual order."""
-    remedy = f"give a list of {', '.join(METRICS)}"
-    if isinstance(metrics, str):
-        raise SettingsError(f"metrics is the text {metrics!r}, not a list", remedy=remedy)
-    if not metrics or set(metrics) - set(METRICS):
-        raise SettingsError(f"unknown metrics {metrics!r}", remedy=remedy)
-    return tuple(name for name in METRICS if name in metrics)
+    names = [metrics] if isinstance(metrics, str) else metrics
+    if not names or set(names) - set(METRICS):
+        raise SettingsError(
+            f"unknown metrics {metrics!r}", remedy=f"give a list of {', '.join(METRICS)}"
+        )
+    return tuple(name for name in METRICS if name in names)
 
 
-def _texts(texts: Text | Sequence[Text], name: str) -> list[TextFile]:
+def _texts(texts: object, name: str, kind: type = str) -> list[TextFile]:
     """Return one text, or each of several, as a file or named lines."""
-    one = isinstance(texts, Path) or (
-        isinstance(texts, Sequence) and all(isinstance(each, str) for each in texts)
-    )
-    if one or not isinstance(texts, Sequence):
-        return [_text(texts, name)]
-    return [_text(each, f"{name}[{at}]") for at, each in enumerate(texts)]
+    if isinstance(texts, Path) or not isinstance(texts, Sequence | np.ndarray):
+        return [_text(texts, name, kind)]
+    if all(isinstance(each, kind) for each in texts):
+        return [_text(texts, name, kind)]
+    return [_text(each, f"{name}[{at}]", kind) for at, each in enumerate(texts)]
 
 
-def _text(text: object, name: str) -> TextFile:
+def _text(text: object, name: str, kind: type) -> TextFile:
     if isinstance(text, Path):
         return text
-    if isinstance(text, str | bytes) or not isinstance(text, Sequence):
+    one, several = ("a string", "lines") if kind is str else ("a number", "numbers")
+    if isinstance(text, str | bytes) or not isinstance(text, Sequence | np.ndarray):
         raise TypeError(
-            f"{name}: expected a list of lines or a pathlib.Path, got {type(text).__name__}"
+            f"{name}: expected a list of {several} or a pathlib.Path, got {type(text).__name__}"
         )
     for number, line in enumerate(text):
-        if not isinstance(line, str):
-            raise TypeError(f"{name}[{number}]: expected a string, got {type(line).__name__}")
-    return NamedLines(name, text)
+        if not isinstance(line, kind):
+            raise TypeError(f"{name}[{number}]: expected {one}, got {type(line).__name__}")
+    return NamedLines(name, [line if isinstance(line, str) else repr(float(line)) for line in text])

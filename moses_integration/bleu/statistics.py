@@ -226,6 +226,7 @@ class References:
         references: R sequences of the same S lines, words separated by spaces.
         length: Which reference length counts.
         lowercase: Whether to compare without case (ASCII only, as in Moses).
+        names: Their files, for errors.
 
     Attributes:
         vocabulary: The words of the references by id, lower-cased if so asked.
@@ -245,14 +246,16 @@ class References:
         *,
         length: ReferenceLength = ReferenceLength.CLOSEST,
         lowercase: bool = False,
+        names: Sequence[str | Path] = (),
     ) -> None:
         if not references:
             raise CorpusError("no reference translation is given")
-        for number, lines in enumerate(references[1:], 2):
+        names = names or [f"reference {number}" for number in range(1, len(references) + 1)]
+        for name, lines in zip(names, references, strict=True):
             if len(lines) != len(references[0]):
                 raise CorpusError(
-                    f"reference {number} has {len(lines)} lines, reference 1 has "
-                    f"{len(references[0])}",
+                    f"{counted(len(lines), 'line')}, where {names[0]} has {len(references[0]):,}",
+                    path=name,
                     remedy="references must be translations of the same text, line by line",
                 )
         self._lowercase = lowercase
@@ -276,14 +279,7 @@ class References:
             CorpusError: The files have different numbers of lines.
         """
         references = [list(read_lines(path)) for path in paths]
-        for path, lines in zip(paths, references, strict=True):
-            if len(lines) != len(references[0]):
-                raise CorpusError(
-                    f"{counted(len(lines), 'line')}, where {paths[0]} has {len(references[0])}",
-                    path=path,
-                    remedy="references must be translations of the same text, line by line",
-                )
-        return cls(references, length=length, lowercase=lowercase)
+        return cls(references, length=length, lowercase=lowercase, names=paths)
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -71,9 +71,8 @@ class BuildOptions(Options):
     aligner: Any = _by_unit(
         "NAME",
         "aligner",
-        "The word aligner, run in both directions: the models fast_align, hmm and eflomal of the "
-        "extra alignment, or program:fast_align or program:eflomal-align on PATH; or monotone, for "
-        "characters.",
+        "The word aligner, run in both directions: fast_align, hmm or eflomal of the extra "
+        "alignment; or monotone, for characters.",
     )
     max_phrase_length: int | None = _by_unit(
         Whole(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
@@ -89,11 +88,6 @@ class BuildOptions(Options):
         "gets a language model of its own. May be repeated.",
         "--language-model-text",
         many=True,
-    )
-    lmplz: str = option(
-        "auto|own|PATH",
-        "The estimator of the language model: auto is lmplz if it is on PATH, otherwise own.",
-        default=BuildSettings.lmplz,
     )
     distortion_limit: int = option(
         Whole(-1, 10_000),
@@ -118,7 +112,7 @@ class BuildOptions(Options):
     memory: int = option(
         _memory,
         "Memory for sorting phrase pairs, besides the corpus.",
-        default=f"{BuildSettings.memory >> 30}G",
+        default=f"{BuildSettings.memory >> 20}M",
         metavar="SIZE",
     )
     update: bool = flag("Repeat the steps in SYSTEM that other text or options affect.")
@@ -171,7 +165,7 @@ def _describe(counts: dict[str, Any]) -> str:
         return _describe_corpus(counts)
     if "ngrams" in counts:
         ngrams = " ".join(f"{number:,}" for number in counts["ngrams"])
-        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])} by {counts['estimator']}"
+        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])}"
     parts = [
         f"{value:,} {name.replace('_', ' ')}" if isinstance(value, int) else f"by {value}"
         for name, value in counts.items()

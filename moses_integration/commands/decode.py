@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from moses_integration.commands.options import INI, LoadingOptions, RiskOptions
+from moses_integration.commands.options import INI, LoadingOptions
 from moses_integration.decoder.settings import (
     BOUNDS,
     DEFAULT_TABLE_LIMIT,
@@ -20,6 +18,7 @@ from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.table.input_files import whole_number
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -85,10 +84,9 @@ class OutputOptions(Options):
     print_alignment_info: bool = flag("Print word links.")
     output_hypo_score: bool = flag("Print the model score first.")
     output_unknowns: str | None = option(OUTPUT, "Unknown words, line by line.")
-    statistics: str | None = option(OUTPUT, "Cost of each sentence (TSV).")
 
 
-class DecodeOptions(LoadingOptions, OutputOptions, RiskOptions, SearchOptions):
+class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     """Options of ``decode``."""
 
     ini: str = INI
@@ -117,34 +115,22 @@ def decode(options: DecodeOptions) -> None:
     named = {
         "nbest": options.nbest,
         "unknowns": options.output_unknowns,
-        "statistics": options.statistics,
         # as in Moses: a list on standard output replaces the translations
         "output": None if options.nbest == options.output == STANDARD_STREAM else options.output,
     }
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
-    outputs = DecodingOutputs(paths, printed, nbest, options.risk)
+    outputs = DecodingOutputs(paths, printed, nbest)
     threads = options.threads or _threads_of(ini)
     refuse_replaced_inputs(files_read(ini))
     with resumable((), [options.output, *paths.values()]):
         sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
-        counts = decode_file(ini, decoder, sentences, outputs, threads=threads)
-    if counts.words:
-        click.echo(
-            f"neural language models: {counts.words:,} words asked for, "
-            f"{counts.histories:,} distinct histories computed",
-            err=True,
-        )
+        decode_file(ini, decoder, sentences, outputs, threads=threads)
 
 
 def _threads_of(ini: MosesIni) -> int:
-    values = ini.values("threads")
-    if not values:
-        return 1
-    if not values[0].isdigit() or int(values[0]) < 1:
-        raise IniError(
-            f"[threads] is {values[0]!r}, expected a number of threads",
-            path=ini.path,
-            remedy="or give --threads",
-        )
-    return int(values[0])
+    text = [*ini.values("threads"), "1"][0]
+    threads = whole_number(text, 256)
+    if not threads:
+        raise IniError(f"[threads] is {text!r}, expected a number of threads", path=ini.path)
+    return threads

@@ -18,10 +18,7 @@ class DoctorOptions(Result):
     ini: str = INI
     source: str | None = option(INPUT, "The text to tune on, as Moses gets it.")
     references: tuple[str, ...] = option(
-        INPUT,
-        "Its translation; may be repeated, or be the part of several names before 0, 1, ...",
-        "--reference",
-        many=True,
+        INPUT, "Its translation; may be repeated.", "--reference", many=True
     )
     models: tuple[str, ...] = option(
         INPUT_FOLDER, "A phrase model, to see which words it knows.", "--model", many=True

@@ -152,7 +152,7 @@ def show(options: ShowOptions) -> None:
     found = Listing.from_ini(MosesIni.read(options.ini))
     if not options.as_json:
         click.echo(str(found))
-    options.show(found.to_json())
+    options.show(vars(found))
 
 
 @command("add-column", AddColumnOptions, short_help="Make it use a table with more scores.")

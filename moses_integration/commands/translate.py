@@ -105,9 +105,11 @@ def translate(options: TranslateOptions) -> None:
         report = translate_text(
             options.input, outputs, translator, request, options.max_sentence_length
         )
-    click.echo(str(report), err=True)
+    click.echo(str(report.counts), err=True)
+    click.echo(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s", err=True)
     record = {**request, "models": list(options.models), "direction": models.direction}
-    options.show({**report.to_json(), "provenance": provenance(settings=record)})
+    figures = {**report.to_json(), "mean_ln_p": report.counts.mean_ln_p}
+    options.show({**figures, "provenance": provenance(settings=record)})
 
 
 def _translator(

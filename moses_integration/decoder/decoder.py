@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,17 +23,18 @@ from moses_integration.decoder.features.neural import (
     products_on_one_core,
 )
 from moses_integration.decoder.loaded_input import (
+    LanguageModels,
     LoadedInput,
-    LoadedModels,
     System,
     flat_weights,
+    load_models,
 )
 from moses_integration.decoder.loading.source_phrases import parse_sentence
-from moses_integration.decoder.loading.table_loading import ParsedTables, TablesInMemory
-from moses_integration.decoder.output import DecodedSentence, SentenceStatistics
+from moses_integration.decoder.loading.table_loading import TableLoader
+from moses_integration.decoder.output import DecodedSentence
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
-from moses_integration.decoder.search.k_best import best_paths, path_to
+from moses_integration.decoder.search.k_best import best_paths
 from moses_integration.decoder.search.options import spans_of
 from moses_integration.decoder.search.stack_decoding import (
     DEFERRED,
@@ -165,10 +165,10 @@ class Decoder:
         for table in features.tables:  # a wrong path is told here, not with the first sentence
             find_model_file(table.path, ini=ini.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
-        self._parsed = ParsedTables(cache)
-        self._whole_tables = TablesInMemory(cache)
+        self._tables = TableLoader(cache)
+        self._whole_tables = TableLoader(cache, in_memory=True)
         self._lock = threading.Lock()
-        self._models: LoadedModels | None = None
+        self._models: LanguageModels | None = None
         self._own_features = tuple(own_features)
 
     @property
@@ -185,11 +185,11 @@ class Decoder:
         Raises:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
-        return self._loaded(sentences, self._parsed)
+        return self._loaded(sentences, self._tables)
 
-    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: ParsedTables) -> LoadedInput:
+    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: TableLoader) -> LoadedInput:
         if self._models is None:
-            self._models = LoadedModels.load(self.system, tables)
+            self._models = load_models(self.system, tables.cache)
         return LoadedInput.load(self.system, sentences, self._models, tables)
 
     def translate(
@@ -312,7 +312,6 @@ class _InputSearch(threading.local):
             derivations = Derivations(np.zeros(2, np.int64), words, words, words)
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))
-        start = time.perf_counter()
         sentence = spans_of(words, loaded.source.trie, model.options, loaded.longest)
         complete = self._search(sentence)
         records = self._stacks.records[: self._stacks.used[0]]
@@ -324,18 +323,8 @@ class _InputSearch(threading.local):
             phrases["start"].astype(np.int32),
             phrases["end"].astype(np.int32),
         )
-        asked, read = self._scores.asked, self._scores.read
         features = loaded.feature_values(derivations, self._scores)
-        statistics = SentenceStatistics(
-            words=len(words),
-            options=int((sentence.stop - sentence.begin).sum()),
-            hypotheses=len(records),
-            complete=len(complete),
-            asked=asked,
-            histories=read,
-            seconds=time.perf_counter() - start,
-        )
-        return DecodedSentence(number, loaded, derivations, features, totals, statistics)
+        return DecodedSentence(number, loaded, derivations, features, totals)
 
     def _search(self, sentence: SentenceSpans) -> NDArray[np.int32]:
         """Return the hypotheses that cover a sentence of at least one word, the best first."""
@@ -393,11 +382,9 @@ class _InputSearch(threading.local):
         """Return the offsets of the derivations, their hypotheses, and their totals."""
         if not len(complete):
             return np.zeros(1, np.int64), np.empty(0, np.int32), np.zeros(0)
-        if self._nbest is None:
-            path = path_to(records, int(complete[0]))
-            return np.array([0, len(path)]), path, records["total"][complete[:1]]
+        wanted = self._nbest or NBestSettings(1)
         first, words = self._model.phrases.first, self._model.words
-        return best_paths(records, complete, first, words, self._nbest, self._nbest.pops)
+        return best_paths(records, complete, first, words, wanted, wanted.pops)
 
 
 def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:

@@ -1,4 +1,4 @@
-"""Decoding of a file: translations, n-best lists and statistics, block by block."""
+"""Decoding of a file: translations and n-best lists, block by block."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ import numpy as np
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.output import (
-    STATISTICS_HEADER,
     DecodedSentence,
     best_line,
     nbest_lines,
-    statistics_line,
     unknown_line,
 )
-from moses_integration.decoder.settings import NBestSettings, OutputSettings, RiskSettings
+from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state, identity_of
 from phrasescore.runs.journal import JournaledOutputs
@@ -32,7 +29,6 @@ Sentences = Sequence[tuple[bytes, ...]]
 
 # the maximum number of sentences that a killed run loses
 _BLOCK = 100
-_HEADERS = {"statistics": STATISTICS_HEADER}
 # words loaded at once: their table entries must fit into memory
 _BATCH_WORDS = 500_000
 # a higher share of unknown words means that the text is for another system, unless it is too short
@@ -40,24 +36,10 @@ _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass
-class DecodedCounts:
-    """Counts of the work so far.
-
-    Args:
-        lines: Sentences decoded.
-        words: Words whose scores neural language models were asked for.
-        histories: Distinct histories in each sentence, summed over the sentences.
-    """
+class _Done:
+    """The work so far, kept in the journal: the number of decoded sentences."""
 
     lines: int = 0
-    words: int = 0
-    histories: int = 0
-
-    def add(self, decoded: DecodedSentence) -> None:
-        """Count one more sentence."""
-        self.lines += 1
-        self.words += decoded.statistics.asked
-        self.histories += decoded.statistics.histories
 
 
 @dataclass(frozen=True)
@@ -65,26 +47,15 @@ class DecodingOutputs:
     """The outputs of decoding.
 
     Args:
-        paths: The requested files by name: ``nbest``, ``unknowns``, ``statistics``, ``output`` (the
+        paths: The requested files by name: ``nbest``, ``unknowns``, ``output`` (the
             translations), in this order.
         printed: The contents of translations and lists.
         nbest: Settings of the n-best list; ``None`` for no list.
-        risk: Settings of minimum-Bayes-risk decoding; ``None`` for the best derivation.
     """
 
     paths: Mapping[str, str]
     printed: OutputSettings
     nbest: NBestSettings | None
-    risk: RiskSettings | None
-
-    @property
-    def wanted(self) -> NBestSettings | None:
-        """The list that the search must make for the n-best file or the risk; ``None`` for none."""
-        if self.risk is None:
-            return self.nbest
-        if self.nbest is None:
-            return NBestSettings(self.risk.size)
-        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
 
     def text_of(self, name: str, decoded: DecodedSentence) -> bytes:
         """Return the text of a sentence in one of the outputs."""
@@ -93,16 +64,7 @@ class DecodingOutputs:
             return nbest_lines(decoded, self.printed, self.nbest.size)
         if name == "unknowns":
             return unknown_line(decoded)
-        if name == "statistics":
-            return statistics_line(decoded)
-        return best_line(decoded, self.printed, self._best(decoded))
-
-    def _best(self, decoded: DecodedSentence) -> int:
-        if self.risk is None or len(decoded) < 2:
-            return 0
-        shown = range(min(self.risk.size, len(decoded)))
-        candidates = [b" ".join(decoded.words(number)) for number in shown]
-        return least_risk(candidates, decoded.totals[: self.risk.size], self.risk.scale)
+        return best_line(decoded, self.printed)
 
 
 def decode_file(
@@ -112,7 +74,7 @@ def decode_file(
     outputs: DecodingOutputs,
     *,
     threads: int,
-) -> DecodedCounts:
+) -> None:
     """Decode the input and write the requested outputs; files appear when they are complete.
 
     If all outputs are files, the work of an interrupted run of the same task is continued.
@@ -135,25 +97,21 @@ def decode_file(
     block = 1 if paths == [STANDARD_STREAM] else _BLOCK
     identity = identity_of((), paths, _request(ini, decoder, sentences, outputs))
     with JournaledOutputs(paths, identity) as written:
-        counts = written.restored(DecodedCounts())
-        written.announce(counts.lines, "another ini, input or options")
-        texts = {name: [_HEADERS.get(name, b"")] for name in outputs.paths}
-        if written.blocks:
-            texts = {name: [] for name in texts}
-        with Progress("decoding", len(sentences) - counts.lines, "sentences") as progress:
-            for decoded in _decoded(decoder, sentences, counts.lines, outputs.wanted, threads):
-                counts.add(decoded)
+        done = written.restored(_Done())
+        written.announce(done.lines, "another ini, input or options")
+        texts: dict[str, list[bytes]] = {name: [] for name in outputs.paths}
+        with Progress("decoding", len(sentences) - done.lines, "sentences") as progress:
+            for decoded in _decoded(decoder, sentences, done.lines, outputs.nbest, threads):
+                done.lines += 1
                 for name, text in texts.items():
                     text.append(outputs.text_of(name, decoded))
                 progress.advance(1)
-                if counts.lines % block == 0:
-                    written.append(list(map(b"".join, texts.values())), asdict(counts))
+                if done.lines % block == 0 or done.lines == len(sentences):
+                    written.append(list(map(b"".join, texts.values())), asdict(done))
                     texts = {name: [] for name in texts}
-            # even without sentences there is a header, or a gzip file of nothing
-            if any(texts.values()):
-                written.append(list(map(b"".join, texts.values())), asdict(counts))
+            if not sentences:  # even then a gzip file is one of nothing
+                written.append([b"" for _ in texts], asdict(done))
         written.finish()
-    return counts
 
 
 def _request(
@@ -168,7 +126,6 @@ def _request(
         "table limits": [table.limit for table in decoder.system.features.tables],
         "models": [file_state(path) for _, path in files_read(ini)],
         "nbest": outputs.nbest and outputs.nbest._asdict(),
-        "risk": outputs.risk and asdict(outputs.risk),
         "printed": asdict(outputs.printed),
         "outputs": list(outputs.paths),
     }

@@ -7,9 +7,9 @@ is computed from them by definition.
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,18 @@ from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
 from phrasescore.runs.final_names import open_output
+from phrasescore.table.phrase_table import words_of
 
 TOTAL = "total"
+_WORST_SHOWN = 10
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
 
 
-@dataclass(frozen=True)
-class ValueDifference:
+class ValueDifference(NamedTuple):
     """A printed value that is not the recomputed one.
 
-    Args:
+    Attributes:
+        size: The absolute difference; infinite if a value is not a number.
         line: The line of the list, from 1.
         sentence: The sentence that it translates, from 0.
         feature: The name of a feature function, or ``total``.
@@ -45,18 +47,13 @@ class ValueDifference:
         recomputed: The value from tables and models.
     """
 
+    size: float
     line: int
     sentence: int
     feature: str
     component: int
     printed: float
     recomputed: float
-
-    @property
-    def size(self) -> float:
-        """The absolute difference; infinite if a value is not a number."""
-        size = abs(self.printed - self.recomputed)
-        return float("inf") if math.isnan(size) else size
 
 
 @dataclass
@@ -65,11 +62,13 @@ class ListComparison:
 
     Args:
         tolerance: Differences up to this size are not counted.
-        worst_shown: The number of largest differences to keep.
+        lines: Lines compared.
+        beyond: Lines with a larger difference.
+        largest: The largest difference of each feature, and of the total.
+        worst: The largest differences beyond the tolerance.
     """
 
     tolerance: float
-    worst_shown: int = 10
     lines: int = 0
     beyond: int = 0
     largest: dict[str, float] = field(default_factory=dict)
@@ -81,33 +80,28 @@ class ListComparison:
         Raises:
             NBestError: The list has other features than the system.
         """
-        _check_names(listed.features, recomputed.features)
-        self.lines += 1
         found = []
         listed_values = {**listed.features, TOTAL: (listed.total,)}
-        for name, values in {**recomputed.features, TOTAL: (recomputed.total,)}.items():
-            for at, (printed, value) in enumerate(zip(listed_values[name], values, strict=True)):
-                found.append(ValueDifference(line, listed.sentence, name, at, printed, value))
-        for difference in found:
-            name = difference.feature
-            self.largest[name] = max(self.largest.get(name, 0.0), difference.size)
-        beyond = [difference for difference in found if difference.size > self.tolerance]
-        if beyond:
-            self.beyond += 1
-            self.worst = sorted([*self.worst, *beyond], key=lambda one: -one.size)
-            del self.worst[self.worst_shown :]
-
-
-def _check_names(
-    listed: Mapping[str, Sequence[float]], recomputed: Mapping[str, Sequence[float]]
-) -> None:
-    for name in [*listed, *recomputed]:
-        sizes = [len(values.get(name, ())) for values in (listed, recomputed)]
-        if sizes[0] != sizes[1]:
-            raise NBestError(
-                f"{name} has {sizes[0]} values in the list and {sizes[1]} in the system",
-                remedy=_OTHER_SYSTEM,
+        values = {**recomputed.features, TOTAL: (recomputed.total,)}
+        for name in [*listed_values, *values]:
+            sizes = [len(each.get(name, ())) for each in (listed_values, values)]
+            if sizes[0] != sizes[1]:
+                raise NBestError(
+                    f"{name} has {sizes[0]} values in the list and {sizes[1]} in the system",
+                    remedy=_OTHER_SYSTEM,
+                )
+        for name, own in values.items():
+            differences = np.nan_to_num(
+                np.abs(np.subtract(listed_values[name], own)), nan=np.inf, posinf=np.inf
             )
+            self.largest[name] = max(self.largest.get(name, 0.0), float(differences.max(initial=0)))
+            for at in np.flatnonzero(differences > self.tolerance).tolist():
+                pair = listed_values[name][at], own[at]
+                size = float(differences[at])
+                found.append(ValueDifference(size, line, listed.sentence, name, at, *pair))
+        self.lines += 1
+        self.beyond += bool(found)
+        self.worst = sorted([*self.worst, *found], key=lambda one: -one.size)[:_WORST_SHOWN]
 
 
 class ForcedScorer:
@@ -179,7 +173,7 @@ class ForcedScorer:
                 remedy=_OTHER_SYSTEM,
             )
         source = sentences[entry.sentence]
-        spans, words = phrase_spans(entry, len(source))
+        spans, words = phrase_spans(words_of(entry.words), entry.segmentation, len(source))
         return [
             (self._entry(source[span.first : span.end], words[span.begin : span.stop]), span)
             for span in spans

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +35,9 @@ from moses_integration.decoder.loading.entries import Entries, collect_entries, 
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import (
     Arrays,
-    ParsedTables,
     TableEntries,
-    load_phrase_table,
-    load_reordering_table,
-    restored_words,
-    stored_words,
+    TableLoader,
+    cached_arrays,
 )
 from moses_integration.decoder.search.options import Options, choose_entries, highest_behind
 from moses_integration.decoder.search.stack_decoding import Model
@@ -111,39 +109,40 @@ def flat_weights(
     return flat
 
 
-@dataclass(frozen=True)
-class LoadedModels:
+class LanguageModels(NamedTuple):
     """The language models of a system, in its order.
 
-    Args:
+    Attributes:
         ngrams: The n-gram models.
         neural: The neural language models, each with the words among which it shares p(<unk>) out,
             or ``None``.
     """
 
-    ngrams: tuple[ArrayLanguageModel, ...]
-    neural: tuple[tuple[StoredWeights, OutsideWords | None], ...]
-
-    @classmethod
-    def load(cls, system: System, parsed: ParsedTables) -> LoadedModels:
-        """Load the models that a system names.
-
-        Raises:
-            InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
-        """
-        ngrams = [
-            _load_ngram_model(system.find(model), parsed)
-            for model in system.features.language_models
-        ]
-        neural = []
-        for model in system.features.neural_models:
-            path = system.find(model)
-            stored = read_feed_forward_lm(path)
-            neural.append((stored, load_outside(path) if model.shares_unknown else None))
-        return cls(tuple(ngrams), tuple(neural))
+    ngrams: list[ArrayLanguageModel]
+    neural: list[tuple[StoredWeights, OutsideWords | None]]
 
 
-def _load_ngram_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
+def load_models(system: System, cache: Path | None) -> LanguageModels:
+    """Load the models that a system names.
+
+    Args:
+        system: The system.
+        cache: The folder of parsed models; ``None`` keeps nothing on disk.
+
+    Raises:
+        InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
+    """
+    features = system.features
+    ngrams = [_load_ngram_model(system.find(model), cache) for model in features.language_models]
+    neural = []
+    for model in features.neural_models:
+        path = system.find(model)
+        stored = read_feed_forward_lm(path)
+        neural.append((stored, load_outside(path) if model.shares_unknown else None))
+    return LanguageModels(ngrams, neural)
+
+
+def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
     """Read an ARPA file or a KenLM binary, or take what was parsed of it before.
 
     Raises:
@@ -152,23 +151,16 @@ def _load_ngram_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
     """
 
     def parse() -> Arrays:
-        return _to_arrays(read_language_model(path))
+        model = read_language_model(path)
+        numbers = np.array([model.order, model.begin_state, model.end_word])
+        return [numbers, *model.tables, *model.words.arrays]
 
-    return _from_arrays(parsed.get(("language model", sha256_of(path)), parse))
-
-
-def _to_arrays(model: ArrayLanguageModel) -> Arrays:
-    return {
-        "numbers": np.array([model.order, model.begin_state, model.end_word]),
-        **stored_words("words", model.words),
-        **{f"tables_{name}": table for name, table in model.tables._asdict().items()},
-    }
-
-
-def _from_arrays(arrays: Arrays) -> ArrayLanguageModel:
-    order, begin_state, end_word = arrays["numbers"].tolist()
-    tables = AutomatonTables(*(arrays[f"tables_{name}"] for name in AutomatonTables._fields))
-    return ArrayLanguageModel(order, restored_words("words", arrays), tables, begin_state, end_word)
+    numbers, unigrams, nodes, slots, *words = cached_arrays(
+        cache, ("language model", sha256_of(path)), parse
+    )
+    order, begin_state, end_word = numbers.tolist()
+    tables = AutomatonTables(unigrams, nodes, slots)
+    return ArrayLanguageModel(order, WordTable.from_arrays(*words), tables, begin_state, end_word)
 
 
 @dataclass(frozen=True)
@@ -203,8 +195,8 @@ class LoadedInput:
         cls,
         system: System,
         sentences: Sequence[Sequence[bytes]],
-        models: LoadedModels,
-        parsed: ParsedTables,
+        models: LanguageModels,
+        loader: TableLoader,
     ) -> LoadedInput:
         """Load what the input needs of the tables.
 
@@ -212,7 +204,7 @@ class LoadedInput:
             system: The system.
             sentences: The input.
             models: The system's language models.
-            parsed: Where parsed tables are kept.
+            loader: Loads the tables.
 
         Raises:
             InputError: A table cannot be read.
@@ -221,13 +213,13 @@ class LoadedInput:
         features, settings = system.features, system.settings
         source = SourcePhrases(sentences, settings.max_phrase_length)
         tables = [
-            load_phrase_table(
-                system.find(table), table.scores, f"{system.ini}:{table.line}", source, parsed
+            loader.phrase_table(
+                system.find(table), table.scores, f"{system.ini}:{table.line}", source
             )
             for table in features.tables
         ]
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
-        reordering, forward_class = _load_reordering(system, entries, source, parsed)
+        reordering, forward_class = _load_reordering(system, entries, source, loader)
         backward, forward = orientation_places(features.reorderings)
         joined = join_models(models.ngrams)
         phrases = phrase_words(entries, [model.words for model in models.ngrams])
@@ -279,8 +271,9 @@ class LoadedInput:
 
     def target_words(self, entry: int) -> list[bytes]:
         """Return the target phrase of a table entry."""
-        begin, end = self.entries.word_offsets[entry : entry + 2].tolist()
-        return [self.vocabulary[number] for number in self.entries.words[begin:end].tolist()]
+        targets = self.entries.targets
+        begin, end = targets.word_offsets[entry : entry + 2].tolist()
+        return [self.vocabulary[number] for number in targets.words[begin:end].tolist()]
 
     def feature_values(
         self, derivations: Derivations, scores: HistoryScores
@@ -296,7 +289,7 @@ class LoadedInput:
         """
         features = feature_values(derivations, self.tables, self.system.features.layout.size)
         if self.neural.networks:
-            words, offsets = self.entries.words, self.entries.word_offsets
+            words, offsets = self.entries.targets.words, self.entries.targets.word_offsets
             features[:, self.neural.components] = scores.values(derivations, words, offsets)
         return features
 
@@ -348,7 +341,7 @@ class LoadedInput:
                 forward=forward,
                 forward_class=self.forward_class[chosen],
             ),
-            words=self.entries.words[order],
+            words=self.entries.targets.words[order],
             phrases=PhraseWords(offsets, np.ascontiguousarray(tables.phrases.words[:, order])),
             models=tables.models,
             lm_weights=lm_weights,
@@ -360,7 +353,7 @@ class LoadedInput:
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted counts of words that language models do not know, shape (E,)."""
         total = np.zeros(len(self.entries))
-        first = self.entries.word_offsets
+        first = self.entries.targets.word_offsets
         for model, component in enumerate(self.tables.unknown_components.tolist()):
             if component >= 0:
                 unknown = self.tables.phrases.words["word"][model] == 0
@@ -370,18 +363,14 @@ class LoadedInput:
 
 
 def _load_reordering(
-    system: System, entries: Entries, source: SourcePhrases, parsed: ParsedTables
+    system: System, entries: Entries, source: SourcePhrases, loader: TableLoader
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the reordering scores of all entries, shape (E, R), and their forward classes."""
     features = system.features.reorderings
     scores, rows = [], []
     for feature in features:
-        table = load_reordering_table(
-            system.find(feature),
-            feature.columns,
-            target=feature.uses_target,
-            source=source,
-            parsed=parsed,
+        table = loader.reordering_table(
+            system.find(feature), feature.columns, source, target=feature.uses_target
         )
         found = _rows_of(entries, table, uses_target=feature.uses_target)
         missing = np.array(feature.default_ln or (0.0,) * feature.columns, np.float32)
@@ -396,13 +385,14 @@ def _load_reordering(
 def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDArray[np.int64]:
     """Find the last row of a reordering table that has the pair of an entry, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
-    words = numbers[table.words] if len(numbers) else table.words
+    offsets, words, *_ = table.targets
     pairs = WordTable()
-    rows = pairs.add_spans(*_pair_bytes(table.phrases, table.word_offsets, words))
+    words = numbers[words] if len(numbers) else words
+    rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
     # the last entry answers for pairs that are not found, whose number is -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
-    offsets, words = entries.word_offsets, entries.words
+    offsets, words, *_ = entries.targets
     if not uses_target:
         offsets, words = np.zeros_like(offsets), words[:0]
     return last[pairs.find_spans(*_pair_bytes(entries.phrases, offsets, words))]

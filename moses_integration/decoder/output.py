@@ -1,4 +1,4 @@
-"""The translations of a sentence, and their output in Moses's formats; search statistics."""
+"""The translations of a sentence, and their output in Moses's formats."""
 
 from __future__ import annotations
 
@@ -14,34 +14,8 @@ from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.settings import OutputSettings
 
-STATISTICS_HEADER = (
-    b"sentence\twords\toptions\thypotheses\tcomplete\tasked\thistories\tseconds\tscore\n"
-)
 # -1 printed as size_t: Moses's end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
-
-
-@dataclass(frozen=True)
-class SentenceStatistics:
-    """Costs of the search of one sentence.
-
-    Attributes:
-        words: Source words.
-        options: Translation options of all spans.
-        hypotheses: Hypotheses that were kept at some time.
-        complete: Hypotheses that cover the sentence.
-        asked: Words whose scores neural language models were asked for.
-        histories: Histories computed by neural language models to answer.
-        seconds: Wall-clock time.
-    """
-
-    words: int = 0
-    options: int = 0
-    hypotheses: int = 0
-    complete: int = 0
-    asked: int = 0
-    histories: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +31,6 @@ class DecodedSentence:
         derivations: The N derivations; a single one unless a list was requested.
         features: Their unweighted feature values, in the order of the layout, shape (N, F).
         totals: Their model scores, shape (N,).
-        statistics: The costs of the search.
         first: The number of the input's first sentence in its file.
         own_features: The values of the caller's features by name, each of shape (N, components).
     """
@@ -67,7 +40,6 @@ class DecodedSentence:
     derivations: Derivations
     features: NDArray[np.float64]
     totals: NDArray[np.float64]
-    statistics: SentenceStatistics = SentenceStatistics()
     first: int = 0
     own_features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
@@ -120,7 +92,7 @@ class _Phrase(NamedTuple):
 
 
 def _phrases(decoded: DecodedSentence, number: int) -> Iterator[_Phrase]:
-    derivations, offsets = decoded.derivations, decoded.loaded.entries.word_offsets
+    derivations, offsets = decoded.derivations, decoded.loaded.entries.targets.word_offsets
     target = 0
     for at in range(derivations.offsets[number], derivations.offsets[number + 1]):
         entry = int(derivations.entries[at])
@@ -150,12 +122,12 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
 
 def alignment(decoded: DecodedSentence, number: int) -> bytes:
     """Return the word links of a derivation, each followed by a space."""
-    entries = decoded.loaded.entries
+    targets = decoded.loaded.entries.targets
     return b"".join(
         b"%d-%d " % (source + phrase.start, target + phrase.target)
         for phrase in _phrases(decoded, number)
-        for source, target in entries.links[
-            entries.link_offsets[phrase.entry] : entries.link_offsets[phrase.entry + 1]
+        for source, target in targets.links[
+            targets.link_offsets[phrase.entry] : targets.link_offsets[phrase.entry + 1]
         ].tolist()
     )
 
@@ -180,20 +152,19 @@ def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     return b" ".join(spans)
 
 
-def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 0) -> bytes:
-    """Return the line of a translation, which is empty if there is none.
+def best_line(decoded: DecodedSentence, settings: OutputSettings) -> bytes:
+    """Return the line of the best translation, which is empty if there is none.
 
     Args:
         decoded: The translations of a sentence.
         settings: The contents of the line.
-        number: The number of the derivation.
     """
     if not len(decoded):
         return b"\n"
-    line = b"%.6g " % decoded.totals[number] if settings.output_hypo_score else b""
-    line += surface(decoded, number, trace=settings.report_segmentation)
+    line = b"%.6g " % decoded.totals[0] if settings.output_hypo_score else b""
+    line += surface(decoded, 0, trace=settings.report_segmentation)
     if settings.print_alignment_info:
-        line += b"||| " + alignment(decoded, number)
+        line += b"||| " + alignment(decoded, 0)
     return line + b"\n"
 
 
@@ -240,12 +211,3 @@ def unknown_line(decoded: DecodedSentence) -> bytes:
     unknown = loaded.unknown_words[words]
     names = [loaded.source.words.word(int(word)) for word in words[unknown]]
     return b"".join(name + b" " for name in names) + b"\n"
-
-
-def statistics_line(decoded: DecodedSentence) -> bytes:
-    """Return the statistics of a sentence, columns as in ``STATISTICS_HEADER``."""
-    found = decoded.statistics
-    score = b"%.6g" % decoded.totals[0] if len(decoded) else b""
-    counts = (decoded.number, found.words, found.options, found.hypotheses, found.complete)
-    neural = (found.asked, found.histories)
-    return b"%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, *neural, found.seconds, score)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from phrasescore.errors import IniError, SettingsError, visible
+from phrasescore.table.input_files import finite_number
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -104,7 +105,6 @@ BOUNDS = {
     "cube_pruning_pop_limit": (1, 10**6),
     "cube_pruning_diversity": (0, 10**6),
 }
-_DIGITS = 400  # of a number
 _TRUE = ("1", "true", "yes", "y", "on")
 _FALSE = ("0", "false", "no", "n", "off")
 
@@ -114,14 +114,11 @@ def _parse(section: str, text: str, kind: type) -> bool | int | float:
         if text.lower() in _TRUE + _FALSE:
             return text.lower() in _TRUE
         raise SettingsError(f"{section} is {text!r}, expected true or false")
-    wanted = "a whole number" if kind is int else "a number"
-    # int() and float() would also accept digits of other scripts
-    if not (text.isascii() and len(text) <= _DIGITS):
+    number = finite_number(text)
+    if number is None or (kind is int and not text.lstrip("+-").isdigit()):
+        wanted = "a whole number" if kind is int else "a number"
         raise SettingsError(f"{section} is {visible(text.encode(), 30)!r}, expected {wanted}")
-    try:
-        return int(text) if kind is int else float(text)
-    except ValueError:
-        raise SettingsError(f"{section} is {text!r}, expected {wanted}") from None
+    return int(number) if kind is int else number
 
 
 class NBestSettings(NamedTuple):

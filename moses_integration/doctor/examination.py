@@ -18,19 +18,14 @@ from moses_integration.doctor.texts import (
     TextWords,
     check_references,
     check_source,
-    find_references,
 )
-from moses_integration.ini.model_files import path_keys
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import (
     check_features,
     tuned_sizes,
-    version_of,
     weights_shown,
 )
-from phrasescore.errors import IniError, PhrasescoreError
-
-_FRESH = "name another --working-dir, or remove this one"
+from phrasescore.errors import IniError
 
 
 def examine(
@@ -47,7 +42,7 @@ def examine(
     Args:
         ini: The path of the system's moses.ini.
         source: The text to translate.
-        references: Its reference translations: files, or prefixes of numbered files.
+        references: Its reference translations.
         models: Folders of phrase models.
         work_dir: The working folder of mert-moses.pl.
         moses: A real Moses that is to read the ini, too.
@@ -62,17 +57,17 @@ def examine(
     except IniError as error:
         found.add_error(error, ini)
         return found
-    text = Text.read(source) if source is not None else None
-    translations = [Text.read(path) for path in find_references(references)]
+    texts = [Text.read(path) for path in references]
     check_ini(found, system)
-    if text is not None:
-        check_source(found, text, factored=len(system.values("input-factors")) > 1)
-        check_references(found, text, translations)
-        words = TextWords(text.tokens(), text.path)
-    else:
+    words = TextWords([], "")
+    reference_words = [TextWords(text.tokens(), text.path) for text in texts]
+    if source is None:
         found.note("no development set", "its text was not compared with the system")
-        words = TextWords([], "")
-    reference_words = [TextWords(text.tokens(), text.path) for text in translations]
+    else:
+        text = Text.read(source)
+        check_source(found, text, factored=len(system.values("input-factors")) > 1)
+        check_references(found, text, texts)
+        words = TextWords(text.tokens(), text.path)
     check_text_tables(found, system, words, reference_words)
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)
@@ -92,75 +87,26 @@ def check_work_dir(found: Diagnosis, ini: MosesIni, folder: Path) -> None:
     from there at its next start even if the system has changed since.
     """
     cached, filtered = folder / "features.list", folder / "filtered" / "moses.ini"
-    if cached.is_file():
-        _check_cached_features(found, ini, cached)
-    if filtered.is_file():
-        with found.collecting(filtered):
-            _check_filtered_tables(found, ini, MosesIni.read(filtered))
-    elif not cached.is_file() and any(folder.glob("run*.moses.ini")):
-        found.warning(folder, "an earlier tuning is here", _FRESH)
-
-
-def _check_cached_features(found: Diagnosis, ini: MosesIni, cached: Path) -> None:
-    sizes = weights_shown(cached.read_text("utf-8", "surrogateescape"))
-    try:
-        expected = tuned_sizes(ini)
-    except IniError:
-        return  # reported with the ini
-    if sizes == expected:
-        found.warning(
-            cached,
-            "mert-moses.pl would take the features and start weights of an earlier tuning from "
-            f"here, not those of {ini.path}",
-            _FRESH,
-        )
-        return
-    wrong = sorted(set(sizes.items()) ^ set(expected.items()))[0][0]
-    found.error(
-        cached,
-        "mert-moses.pl would take the features of an earlier tuning from here, which differ "
-        f"from those of {ini.path}: {wrong} has {sizes.get(wrong, 0)} values, now "
-        f"{expected.get(wrong, 0)}",
-        _FRESH,
-    )
-
-
-def _check_filtered_tables(found: Diagnosis, ini: MosesIni, filtered: MosesIni) -> None:
-    features = {line.name: line for line in ini.features}
-    for line in filtered.features:
-        now = features.get(line.name)
-        if now is None or line.options.get("num-features") != now.options.get("num-features"):
-            found.error(
-                filtered.path,
-                f"the filtered system of an earlier tuning has another {line.name}; mert-moses.pl "
-                "would use it",
-                _FRESH,
+    for path in filter(Path.is_file, (cached, filtered)):
+        with found.collecting(path):
+            now = tuned_sizes(ini)
+            if path == cached:
+                before = weights_shown(cached.read_text("utf-8", "surrogateescape"))
+            else:
+                before = tuned_sizes(MosesIni.read(filtered))
+            wrong = [name for name, _ in sorted(set(now.items()) ^ set(before.items()))]
+            differ = f", which has another {wrong[0]}" if wrong else ""
+            found.add(
+                "error" if wrong else "warning",
+                path,
+                f"mert-moses.pl would take the {'features' if path == cached else 'tables'} of an "
+                f"earlier tuning from here{differ}, not those of {ini.path}",
+                "name another --working-dir, or remove this one",
             )
-        elif any(_is_older(line.options[key], now.options.get(key, "")) for key in path_keys(line)):
-            found.error(
-                filtered.path,
-                f"the filtered table of {line.name} is older than {now.options['path']}; "
-                "mert-moses.pl would use the old one",
-                _FRESH,
-            )
-
-
-def _is_older(one: str, other: str) -> bool:
-    """Return whether two different files exist and the first one is older."""
-    try:
-        first, second = Path(one).stat(), Path(other).stat()
-    except OSError:
-        return False
-    return first.st_ino != second.st_ino and first.st_mtime < second.st_mtime
 
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:
     """Let real Moses read the ini and its language models (it loads no phrase table for that)."""
-    try:
+    with found.collecting(ini.path):
         check_features(binary, ini, ini.path)
-    except PhrasescoreError as error:
-        found.add_error(error, ini.path)
-    else:
-        found.note(
-            ini.path, f"Moses {version_of(binary)} reads the file and has the expected features"
-        )
+        found.note(ini.path, "Moses reads the file and has the expected features")

@@ -17,12 +17,7 @@ from moses_integration.ini.feature_kinds import (
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
 from moses_integration.ini.listing import Severity, problems
-from moses_integration.ini.model_files import (
-    find_binary_file,
-    find_model_file,
-    named_paths,
-    relative_paths,
-)
+from moses_integration.ini.model_files import find_any_file, named_paths, relative_paths
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
 from phrasescore.errors import IniError, InputError
@@ -32,20 +27,18 @@ from phrasescore.table.input_files import whole_number
 
 # a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
-# the highest order that Moses supports unless it is compiled with --max-kenlm-order
-_USUAL_MAX_ORDER = 6
-# classes of features that a system wants, severity without them, their name, the effect
-_WANTED: tuple[tuple[Collection[str], Severity, str, str], ...] = (
-    (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
+# classes of features that a system wants, severity without them, and the effect
+_WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
+    (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
     (
         LANGUAGE_MODEL_KINDS | OWN_KINDS,
         "warning",
-        "language model",
-        "word order is left to chance",
+        "no language model: word order is left to chance",
     ),
-    ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
-    ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
+    ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
+    ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot correct the length"),
 )
+_UNTUNED = "tune all weights together: phrasescore tune"
 
 
 def check_ini(found: Diagnosis, ini: MosesIni) -> None:
@@ -81,14 +74,10 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
         )
     _check_files(found, ini)
     kinds = {line.kind for line in ini.features}
-    for wanted, severity, name, effect in _WANTED:
+    for wanted, severity, what in _WANTED:
         if kinds.isdisjoint(wanted):
-            found.add(
-                severity,
-                ini.path,
-                f"no {name}: {effect}",
-                "add its line to [feature], and its weight to [weight]",
-            )
+            remedy = "add its line to [feature], and its weight to [weight]"
+            found.add(severity, ini.path, what, remedy)
 
 
 def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
@@ -96,77 +85,48 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
     weights = layout.read_weights(ini)
     tuned = {each.name: weights[each.name] for each in layout.features if any(each.tuneable)}
     sizes = sorted(abs(value) for values in tuned.values() for value in values)
-    if not any(sizes):
+    second = sizes[-2] if len(sizes) > 1 else 0.0
+    if not any(sizes) or 0 < second < _NEGLIGIBLE * sizes[-1]:
         found.error(
             ini.path,
-            "all weights are zero, so all translations score the same",
-            "an earlier tuning failed, perhaps with BLEU 0; start from the weights of training",
+            f"no weight but one is above {format_weight(second)}, so an earlier tuning has "
+            "failed: it had BLEU 0, or a constant feature let MERT diverge",
+            "start from the weights of training, and leave out constant features",
         )
         return
     for name, values in tuned.items():
         place = place_of(ini.path, ini.weight_line(name))
         if name not in ini.weights:
-            found.warning(
-                place,
-                f"no weights for {name}, so Moses takes 1 for each",
-                f"write a line '{name}= ...' into [weight]",
-            )
+            remedy = f"write a line '{name}= ...' into [weight]"
+            found.warning(place, f"no weights for {name}, so Moses takes 1 for each", remedy)
         elif not any(values):
-            found.warning(
-                place,
-                f"the weights of {name} are all zero, so the feature has no effect",
-                "tune them, or give a start weight such as 0.2",
-            )
-        if has_tuned_weights(ini) and _has_start_weight(ini.feature(name).kind, values):
-            found.warning(
-                place,
-                f"the last weight of {name} is {format_weight(values[-1])}, a start weight, while "
-                "other weights are tuned",
-                "tune all weights together: phrasescore tune",
-            )
-    if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
-        found.error(
-            ini.path,
-            f"one weight is {format_weight(sizes[-1])} and no other more than "
-            f"{format_weight(sizes[-2])}: MERT has diverged, as it may with a constant feature",
-            "start from the weights of training, and freeze or leave out constant features",
-        )
+            what = f"the weights of {name} are all zero, so the feature has no effect"
+            found.warning(place, what, _UNTUNED)
+        elif has_tuned_weights(ini) and _has_start_weight(ini.feature(name).kind, values):
+            last = f"the last weight of {name} is {format_weight(values[-1])}, a start weight"
+            found.warning(place, f"{last}, while other weights are tuned", _UNTUNED)
 
 
 def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
     """Return whether a new last score or neural language model was probably never tuned."""
     added = kind in OWN_KINDS or (kind in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1)
-    # a single weight of 0 is reported as a feature without effect
-    return added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1)
+    return added and values[-1] in (0.0, START_WEIGHT)
 
 
 def _check_files(found: Diagnosis, ini: MosesIni) -> None:
-    """Check that features which read a file do not name a folder, a pipe, or the same file."""
-    owners: dict[str, str] = {}
-    for line, key, path in named_paths(ini):
-        place = place_of(ini.path, line.line)
-        if key == "path" and owners.setdefault(path, line.name) != line.name:
-            found.warning(
-                ini.path, f"{owners[path]} and {line.name} read the same file {path}", "name two"
-            )
+    """Check that features which read a file do not name a folder or a pipe."""
+    for line, _, path in named_paths(ini):
         # other checks open model folders and binary tables
-        folder = line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS
-        if folder or find_binary_file(path, line.kind) is not None:
+        if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
             continue
         with contextlib.suppress(InputError):  # reported with the ini
-            file = find_model_file(path).path
-            if is_stream(file):
+            file = find_any_file(path, line.kind).path
+            if is_stream(file) or file.is_dir():
+                what = "a folder" if file.is_dir() else "a pipe or a device"
                 found.error(
-                    place,
-                    f"{path} is a pipe or a device, where {line.kind} needs a file",
-                    "write the data to a file, and name that file",
-                )
-            if file.is_dir():
-                found.error(
-                    place,
-                    f"{path} is a folder, where {line.kind} needs a file",
-                    "probing and on-disk tables are for the classes ProbingPT and "
-                    "PhraseDictionaryOnDisk",
+                    place_of(ini.path, line.line),
+                    f"{path} is {what}, where {line.kind} needs a file",
+                    "name a file; folders are for the classes ProbingPT and PhraseDictionaryOnDisk",
                 )
 
 
@@ -194,31 +154,20 @@ def _check_ngrams(
             f"order={stated}, but the model has order {order}; Moses uses the model's",
             "check that this is the right model",
         )
-    if order > _USUAL_MAX_ORDER:
-        found.warning(
-            path,
-            f"a model of order {order}; a usual build of Moses reads up to order "
-            f"{_USUAL_MAX_ORDER}",
-            f"build Moses with --max-kenlm-order={order}",
-        )
     if not model.has_unknown:
         found.warning(
             path,
             "the model has no <unk>, so an unknown word costs ln p = -230",
             "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
         )
-
-    def knows(word: bytes) -> bool:
-        return model.words.id_of(word) is not None
-
-    for word in (b"<s>", b"</s>"):
-        if not knows(word):
-            found.error(
-                path,
-                f"the model has no {word.decode()}, so it was not estimated from sentences",
-                "estimate it from text with one sentence per line",
-            )
-    _check_words(found, references, knows, f"the language model {line.name}")
+    if model.words.id_of(b"<s>") is None or model.words.id_of(b"</s>") is None:
+        found.error(
+            path,
+            "the model has no <s> or no </s>, so it was not estimated from sentences",
+            "estimate it from text with one sentence per line",
+        )
+    owner = f"the language model {line.name}"
+    _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)
 
 
 def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, owner: str) -> None:
@@ -228,50 +177,34 @@ def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, own
 
 def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
     """Open every neural language model of an ini, and look the words up in it."""
+    # imported here, because it loads the compiled code of the decoder
+    from moses_integration.language_model.neural import (
+        is_self_normalised,
+        read_for_ini,
+        table_words,
+    )
+
     for line in own_features(ini):
         place = place_of(ini.path, line.line)
         if "path" not in line.options:
             found.error(place, f"{line.name} names no model", "write path=FOLDER into its line")
             continue
-        normalised = True
         with found.collecting(place):
             normalised, _ = neural_options(line)
-        with found.collecting(place):
-            _check_neural_model(found, ini, line, normalised, references)
-
-
-def _check_neural_model(
-    found: Diagnosis, ini: MosesIni, line: FeatureLine, normalised: bool, texts: list[TextWords]
-) -> None:
-    # imported here, because it loads the compiled code of the decoder
-    from moses_integration.language_model.neural import (
-        is_self_normalised,
-        read_feed_forward_lm,
-        table_words,
-    )
-
-    place = place_of(ini.path, line.line)
-    stored = read_feed_forward_lm(line.options["path"])
-    if not normalised and not is_self_normalised(stored):
-        found.error(
-            place,
-            f"normalised=false, but the model of {line.name} was not trained with "
-            "--self-normalise, so its scores without ln Z are not probabilities",
-            "delete normalised=false, or train the model again with --self-normalise",
-        )
-    if normalised and is_self_normalised(stored):
-        found.note(
-            place,
-            f"{line.name} computes ln Z, though its model was trained with --self-normalise and "
-            "does not need it; decoding is several times faster without",
-            "write normalised=false into its line",
-        )
-    for words in table_words(ini, stored):
-        if words.problem:
-            severity: Severity = "error" if words.is_of_the_source else "warning"
-            found.add(severity, stored.path, words.problem, words.remedy)
-    known = set(stored.target_vocabulary.words[2:])
-    _check_words(found, texts, known.__contains__, f"the language model {line.name}")
+            stored = read_for_ini(line.options["path"], normalised=normalised)
+            if normalised and is_self_normalised(stored):
+                found.note(
+                    place,
+                    f"{line.name} computes ln Z, though its model was trained with "
+                    "--self-normalise; without ln Z decoding is several times faster",
+                    "write normalised=false into its line",
+                )
+            for words in table_words(ini, stored):
+                if words.problem:
+                    severity: Severity = "error" if words.is_of_the_source else "warning"
+                    found.add(severity, stored.path, words.problem, words.remedy)
+            known = set(stored.target_vocabulary.words[2:])
+            _check_words(found, references, known.__contains__, f"the language model {line.name}")
 
 
 def check_phrase_models(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -35,10 +36,8 @@ class Finding:
     remedy: str = ""
 
     def __str__(self) -> str:
-        lines = _wrapped(f"{self.where}: {self.what}", "  ")
-        if self.remedy:
-            lines += _wrapped(f"-> {self.remedy}", _INDENT)
-        return "\n".join(lines)
+        text = _wrapped(f"{self.where}: {self.what}", "  ")
+        return f"{text}\n{_wrapped(f'-> {self.remedy}', _INDENT)}" if self.remedy else text
 
 
 class Diagnosis:
@@ -89,11 +88,10 @@ class Diagnosis:
         return not self.count("error") and not (strict and self.count("warning"))
 
     def __str__(self) -> str:
-        parts = []
-        for severity in SEVERITIES:
-            found = [str(each) for each in self._found if each.severity == severity]
-            if found:
-                parts.append("\n".join([f"{severity}s", *found]))
+        parts = [
+            "\n".join([f"{severity}s", *(str(each) for each in found)])
+            for severity, found in itertools.groupby(self.findings, lambda each: each.severity)
+        ]
         errors, warnings, notes = (counted(self.count(each), each) for each in SEVERITIES)
         advice = "this system can be tuned"
         if self.count("error"):
@@ -104,12 +102,8 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, object]:
         """Return counts and findings as JSON values."""
-        return {
-            "errors": self.count("error"),
-            "warnings": self.count("warning"),
-            "notes": self.count("note"),
-            "findings": [asdict(finding) for finding in self.findings],
-        }
+        counts = {f"{severity}s": self.count(severity) for severity in SEVERITIES}
+        return {**counts, "findings": [asdict(finding) for finding in self.findings]}
 
 
 def place_of(path: object, line: int | None = None) -> str:
@@ -117,9 +111,9 @@ def place_of(path: object, line: int | None = None) -> str:
     return str(path) if line is None else f"{path}:{line}"
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def _wrapped(text: str, indent: str) -> str:
     # break lines at blanks only, so that paths and tokens stay in one piece
-    return textwrap.wrap(
+    return textwrap.fill(
         text,
         _WIDTH,
         initial_indent=indent,

@@ -24,25 +24,17 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, TokenSpans, read_blocks
 from phrasescore.table.byte_scanning import (
     BAR,
-    BLANKS,
     CLOSE,
-    DASH,
     LINE_FEED,
     OPEN,
     Bytes,
-    column_after,
-    find_byte,
-    parse_integer,
-    token_begin,
-    token_end,
 )
-from phrasescore.table.phrase_table import GAP, PIPES, TableFormat, phrase_tokens
-from phrasescore.table.scanning import SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
+from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 from phrasescore.words.word_table import WordTable
 
 _MAX_SAMPLED_PAIRS = 1 << 22
-_NO_ALIGNMENT, _BAD_ALIGNMENT = 1, 2
 # parts of an error that differ between lines with the same fault
 _PARTICULARS = re.compile(r"\(.*?\)|'.*?'|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -81,58 +73,13 @@ class TableWords:
 
     def check(self, found: Diagnosis, table: str) -> None:
         """Report how many words of both texts the table knows."""
-        (source, target), (sources, targets) = self._texts, self.known
-        check_language(found, source, sources.__contains__, table)
-        source.check(
-            found,
-            sources.__contains__,
-            "the phrase table",
-            "Moses copies such words as they are",
-        )
-        target.check(
-            found,
-            targets.__contains__,
-            "the target side of the phrase table",
-            "no translation has them",
-        )
-
-
-class PairSample:
-    """A sample of pairs: those whose digest is divisible by 2^k, with k as small as room allows.
-
-    Whether a pair is kept depends on the pair alone, so the samples of two tables are comparable.
-
-    Args:
-        max_pairs: The maximum number of digests to keep.
-    """
-
-    def __init__(self, max_pairs: int = _MAX_SAMPLED_PAIRS) -> None:
-        self._max_pairs = max_pairs
-        self._parts = [np.zeros(0, np.uint64)]
-        self._kept = 0
-        self.shift = 0
-
-    def add(self, digests: NDArray[np.uint64]) -> None:
-        """Add the digests of some pairs."""
-        self._parts.append(_divisible(digests, self.shift))
-        self._kept += len(self._parts[-1])
-        while self._kept > self._max_pairs:
-            self.shift += 1
-            self._parts = [_divisible(np.concatenate(self._parts), self.shift)]
-            self._kept = len(self._parts[0])
-
-    def missing_in(self, other: PairSample) -> tuple[int, int]:
-        """Return the number of pairs compared, and how many of them the other table lacks."""
-        # the coarser sample is contained in the finer one
-        shift = max(self.shift, other.shift)
-        mine, theirs = (
-            np.unique(_divisible(np.concatenate(each._parts), shift)) for each in (self, other)
-        )
-        return len(mine), int((~np.isin(mine, theirs)).sum())
-
-
-def _divisible(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
-    return digests[digests & np.uint64((1 << shift) - 1) == 0]
+        source, target = self._texts
+        knows_source, knows_target = (words.__contains__ for words in self.known)
+        check_language(found, source, knows_source, table)
+        fate = "Moses copies such words as they are"
+        source.check(found, knows_source, "the phrase table", fate)
+        owner = "the target side of the phrase table"
+        target.check(found, knows_target, owner, "no translation has them")
 
 
 class TableSurvey:
@@ -148,7 +95,8 @@ class TableSurvey:
         faults: For each kind of bad line, the error of the first one and the number of lines.
         odd: For each kind of odd line, the number of lines and the number of the first one.
         scores: Counts of odd scores.
-        pairs: A sample of the phrase pairs.
+        digests: The digests of a sample of the pairs: those divisible by 2^shift. A pair is in the
+            samples of all tables or of none, so samples are comparable.
         ends_in_line_feed: Whether the last line is terminated.
         broken: The error that stopped the reading before the end, if any.
     """
@@ -160,14 +108,13 @@ class TableSurvey:
         self.faults: dict[str, tuple[PhraseTableError, int]] = {}
         self.odd: dict[str, tuple[int, int]] = {}
         self.scores = ScoreSurvey(0)
-        self.pairs = PairSample()
+        # gzip makes a tenth of a table; a line has some 50 bytes
+        self.shift = (10 * Path(path).stat().st_size // 50 // _MAX_SAMPLED_PAIRS).bit_length()
+        self.digests = [np.zeros(0, np.uint64)]
         self.ends_in_line_feed = True
         self.broken: InputError | None = None
         self._words = words
-        # of the last line so far: its text; if it was good, its number and the digest of its pair
         self._last_line = b""
-        self._last_good = np.array([-1], np.int64)
-        self._last_digest = np.zeros(1, np.uint64)
 
     def add_fault(self, error: PhraseTableError) -> None:
         """Count a bad line with the others of its kind."""
@@ -205,29 +152,22 @@ class TableSurvey:
         ]
         if self._words is not None:
             self._words.add(*sides)
-        digests = np.empty(len(pairs), np.uint64)
-        alignments = np.empty(len(pairs), np.int8)
-        lengths = np.stack([np.diff(side.offsets) for side in sides], 1)
-        scan_pairs(pairs.data, pairs.spans, lengths, digests, alignments)
-        if not rules:  # in rules, brackets and links are something else
+        if not rules:  # in rules, brackets are something else
             self._find_odd_tokens(pairs, sides, numbers)
-            self._count_odd("no alignment", numbers[alignments == _NO_ALIGNMENT])
-            self._count_odd("bad alignment", numbers[alignments == _BAD_ALIGNMENT])
-        before = np.concatenate([self._last_digest, digests[:-1]])
-        follows = np.diff(numbers, prepend=self._last_good) == 1
-        self._count_odd("repeated", numbers[(digests == before) & follows])
-        self._last_good, self._last_digest = numbers[-1:], digests[-1:]
-        self.pairs.add(digests)
+        digests = np.empty(len(pairs), np.uint64)
+        digest_pairs(pairs.data, pairs.spans, digests)
+        self.digests.append(_sampled(digests, self.shift))
 
     def _find_odd_tokens(
         self, pairs: TableBlock, sides: Sequence[TokenSpans], numbers: NDArray[np.int64]
     ) -> None:
         """Find bars and bracketed tokens, in which Moses sees factors and labels of rules."""
         data = pairs.data
-        bars = np.flatnonzero(data == BAR)
-        for name, column, tokens in zip(("source", "target"), (SOURCE, TARGET), sides, strict=True):
-            begins, ends = (np.searchsorted(bars, pairs.spans[:, column + i]) for i in (0, 1))
-            self._count_odd(f"{name} bar", numbers[ends > begins])
+        places = np.searchsorted(np.flatnonzero(data == BAR), pairs.spans[:, : TARGET_END + 1])
+        has_bar = (places[:, 1::2] > places[:, ::2]).any(axis=1)
+        self._count_odd("bar", numbers[has_bar])
+        has_label = np.zeros(len(pairs), np.bool_)
+        for tokens in sides:
             # a bar behind a token is part of the word, whose first factor the token is
             bracketed = (
                 (data[tokens.begins] == OPEN)
@@ -236,12 +176,25 @@ class TableSurvey:
                 & (data[tokens.ends] != BAR)
             )
             per_line = np.diff(np.searchsorted(np.flatnonzero(bracketed), tokens.offsets))
-            self._count_odd(f"{name} label", numbers[per_line > 0])
+            has_label |= per_line > 0
+        self._count_odd("label", numbers[has_label])
+
+    def missing_in(self, other: TableSurvey) -> tuple[int, int]:
+        """Return the number of pairs compared, and how many of them the other table lacks."""
+        shift = max(self.shift, other.shift)
+        mine, theirs = (
+            np.unique(_sampled(np.concatenate(each.digests), shift)) for each in (self, other)
+        )
+        return len(mine), int((~np.isin(mine, theirs)).sum())
 
     def _count_odd(self, kind: str, numbers: NDArray[np.int64]) -> None:
         if len(numbers):
             count, first = self.odd.get(kind, (0, int(numbers[0])))
             self.odd[kind] = (count + len(numbers), first)
+
+
+def _sampled(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
+    return digests[digests & np.uint64((1 << shift) - 1) == 0]
 
 
 def survey_table(
@@ -292,26 +245,15 @@ def _format(head: Sequence[bytes], path: str | Path) -> TableFormat:
 
 
 @compiled
-def scan_pairs(
-    data: Bytes,
-    spans: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    digests: NDArray[np.uint64],
-    alignments: NDArray[np.int8],
-) -> None:
-    """Digest the phrase pairs of good lines, and check their alignment columns.
+def digest_pairs(data: Bytes, spans: NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
+    """Digest the phrase pairs of good lines.
 
     Args:
-        data: uint8, whole lines and then the gap token.
+        data: uint8, whole lines.
         spans: (lines, 6) from ``find_columns``.
-        lengths: (lines, 2), the tokens of source and target.
         digests: (lines,) filled.
-        alignments: (lines,) filled with 0, ``_NO_ALIGNMENT`` or ``_BAD_ALIGNMENT``.
     """
-    data, spans, lengths, digests, alignments = borrowed(
-        (data, spans, lengths, digests, alignments)
-    )
-    text_end = len(data) - len(GAP)
+    data, spans, digests = borrowed((data, spans, digests))
     for line in range(len(spans)):
         row = spans[line]
         # a line feed ends each phrase, so that different pairs digest different bytes
@@ -319,15 +261,3 @@ def scan_pairs(
         digest = hash_byte(digest, LINE_FEED)
         digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
         digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
-        line_end = find_byte(data, row[SCORES_END], text_end, LINE_FEED)
-        at, end = column_after(data, row[SCORES_END], line_end, 1)
-        at = token_begin(data, at, end, BLANKS)
-        alignments[line] = _NO_ALIGNMENT if at == end else 0
-        while at < end:
-            stop = token_end(data, at, end, BLANKS)
-            middle = find_byte(data, at, stop, DASH)
-            source = parse_integer(data, at, middle)
-            target = parse_integer(data, min(middle + 1, stop), stop)
-            if not (0 <= source < lengths[line, 0] and 0 <= target < lengths[line, 1]):
-                alignments[line] = _BAD_ALIGNMENT
-            at = token_begin(data, stop, end, BLANKS)

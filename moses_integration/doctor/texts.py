@@ -4,11 +4,11 @@ Text whose case, tokenisation or escaping differs from the system's causes no er
 words are merely unknown, and so are those of a text in the wrong language. Every word is therefore
 looked up as it is, and also in lower case, with a capital, escaped, unescaped, and without
 punctuation at its end (in lower case as well, because raw text often needs both).
+The spelling that makes most tokens known is reported.
 """
 
 from __future__ import annotations
 
-import codecs
 import itertools
 import re
 from collections import Counter
@@ -31,21 +31,17 @@ _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
 _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
-_MARKUP = re.compile(rb"<(seg|dlt)[ >]")
-_LONG = 100
 # if many translations are longer or shorter than the source by this factor, lines do not match
 _RATIO = 3.0
 _SUSPICIOUS_SHARE = 0.2
-_FEW_SENTENCES = 200
 
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
 # shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# the share of unknown tokens that another spelling must make known to count as the reason; lower
-# for punctuation, since raw text also has many words that are unknown because of their capitals
-_REASON, _REASON_OF_PUNCTUATION = 0.25, 0.05
+# the share of unknown tokens that another spelling must make known to count as the reason
+_REASON = 0.25
 
 
 @dataclass(frozen=True)
@@ -89,30 +85,6 @@ def words_of(line: bytes) -> list[bytes]:
     return phrase_tokens(line.strip(_BLANKS))
 
 
-def find_references(named: Iterable[str]) -> list[str]:
-    """Resolve names as mert-moses.pl does: a file, or a prefix of files 0, 1, 2 ...
-
-    Raises:
-        InputError: There is neither.
-    """
-    found: list[str] = []
-    for name in named:
-        several = [name] if Path(name).exists() else _numbered(name) or _numbered(f"{name}.ref")
-        if not several:
-            raise InputError(
-                "no such file, nor one with 0 behind its name",
-                path=name,
-                remedy="name each reference, or the part of their names before the number",
-            )
-        found += several
-    return found
-
-
-def _numbered(prefix: str) -> list[str]:
-    names = (f"{prefix}{number}" for number in itertools.count())
-    return list(itertools.takewhile(lambda name: Path(name).exists(), names))
-
-
 def _is_not_utf8(line: bytes) -> bool:
     try:
         line.decode("utf-8")
@@ -126,15 +98,7 @@ def _is_empty(line: bytes) -> bool:
 
 
 _ESCAPE = "escape the text: phrasescore preprocess"
-_EVERY_TEXT: tuple[_Check, ...] = (
-    (
-        "error",
-        "a byte order mark, which becomes part of the first word",
-        "remove the first three bytes",
-        lambda line: line.startswith(codecs.BOM_UTF8),
-    ),
-    ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8),
-)
+_NOT_UTF8: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
 _SOURCE: tuple[_Check, ...] = (
     (
         "error",
@@ -142,24 +106,12 @@ _SOURCE: tuple[_Check, ...] = (
         "delete it here and in the references",
         _is_empty,
     ),
-    *_EVERY_TEXT,
+    _NOT_UTF8,
     (
         "error",
         "a word in brackets, at which Moses stops or crashes",
         _ESCAPE,
         lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
-    ),
-    (
-        "warning",
-        "markup such as <seg id=...>, which Moses does not translate",
-        _ESCAPE,
-        _MARKUP.search,
-    ),
-    (
-        "warning",
-        f"more than {_LONG} words, which take long to decode",
-        "leave such sentences out",
-        lambda line: len(words_of(line)) > _LONG,
     ),
 )
 _BAR: _Check = (
@@ -168,14 +120,11 @@ _BAR: _Check = (
     _ESCAPE,
     lambda line: b"|" in line,
 )
-_REFERENCE: tuple[_Check, ...] = (
-    *_EVERY_TEXT,
-    (
-        "error",
-        "a carriage return at the end, which becomes part of the last word",
-        "remove it: tr -d '\\r'",
-        lambda line: line.endswith(b"\r"),
-    ),
+_CARRIAGE_RETURN: _Check = (
+    "error",
+    "a carriage return at the end, which becomes part of the last word",
+    "remove it: tr -d '\\r'",
+    lambda line: line.endswith(b"\r"),
 )
 
 
@@ -210,18 +159,12 @@ def check_references(found: Diagnosis, source: Text, references: Sequence[Text])
         _is_empty,
     )
     for text in references:
-        _check_lines(found, text, empty, *_REFERENCE)
+        _check_lines(found, text, empty, _NOT_UTF8, _CARRIAGE_RETURN)
         if source.lines and text.lines:
             _check_pairing(found, source, text)
     for one, other in itertools.combinations(references, 2):
         if one.lines == other.lines:
             found.warning(other.path, f"the same text as {one.path}", "name each reference once")
-    if len(references) > 1:
-        found.note(
-            ", ".join(text.path for text in references),
-            f"{len(references)} references: BLEU uses the length of the closest one, and so does "
-            "mert-moses.pl unless --shortest or --average is given",
-        )
 
 
 def _check_pairing(found: Diagnosis, source: Text, reference: Text) -> None:
@@ -248,13 +191,9 @@ def _check_pairing(found: Diagnosis, source: Text, reference: Text) -> None:
             "source or three times shorter; the two may be out of step",
             "check that line i of the one is the translation of line i of the other",
         )
-    if lines < _FEW_SENTENCES:
-        found.note(source.path, f"{lines:,} sentences are few to tune on; 1,000 or more are usual")
 
 
 _PREPROCESS = "phrasescore preprocess"
-_UNSPLIT = "without the punctuation at the end"
-_BOTH = f"{_UNSPLIT}, in lower case"
 # name of a spelling -> its function, and the advice where this spelling is known
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
@@ -268,12 +207,12 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
         "the other was made from text that is not escaped: prepare both in the same way "
         f"({_PREPROCESS}, or train it again on escaped text)",
     ),
-    _UNSPLIT: (
+    "without the punctuation at the end": (
         lambda word: word.rstrip(_PUNCTUATION),
         f"tokenise this text: {_PREPROCESS} --language CODE",
     ),
-    _BOTH: (
-        lambda word: word.rstrip(_PUNCTUATION).lower() if word[-1:] in _PUNCTUATION else word,
+    "without the punctuation at the end, in lower case": (
+        lambda word: word.rstrip(_PUNCTUATION).lower(),
         f"tokenise and lower-case this text: {_PREPROCESS} --language CODE --lowercase",
     ),
 }
@@ -335,8 +274,7 @@ class TextWords:
         if not missing:
             found.note(self.where, f"{owner} knows all {total:,} tokens")
             return
-        for name in _SPELLINGS:
-            self._check_spelling(found, missing, owner, name, knows_spelling or knows)
+        self._check_spelling(found, missing, owner, knows_spelling or knows)
         share = self._count(missing) / total
         severity: Severity = "note"
         remedy = ""
@@ -352,19 +290,21 @@ class TextWords:
         )
 
     def _check_spelling(
-        self, found: Diagnosis, missing: Sequence[bytes], owner: str, name: str, knows: Knows
+        self, found: Diagnosis, missing: Sequence[bytes], owner: str, knows: Knows
     ) -> None:
-        saved = [word for word in missing if (other := _spelt(word, name)) and knows(other)]
-        if name == _BOTH:  # words known without punctuation alone belong to that finding
-            saved = [word for word in saved if not knows(_spelt(word, _UNSPLIT))]
-        count, total, unknown = self._count(saved), self.counts.total(), self._count(missing)
-        reason = _REASON_OF_PUNCTUATION if name in (_UNSPLIT, _BOTH) else _REASON
-        if count >= max(reason * unknown, _FEW_MISSPELT * total):
+        """Report the spelling that makes most of the missing words known, if it makes many."""
+        saved = {
+            name: [word for word in missing if (other := _spelt(word, name)) and knows(other)]
+            for name in _SPELLINGS
+        }
+        name = max(saved, key=lambda name: self._count(saved[name]))  # the first of equals
+        count, total, unknown = self._count(saved[name]), self.counts.total(), self._count(missing)
+        if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(
                 "error" if count > _MANY_MISSPELT * total else "warning",
                 self.where,
                 f"{owner} would know {count:,} of the {unknown:,} tokens it does not know if they "
-                f"were {name}: {self._examples(saved)}",
+                f"were {name}: {self._examples(saved[name])}",
                 _SPELLINGS[name][1],
             )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -22,38 +22,23 @@ Severity = Literal["error", "warning", "note"]
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
-@dataclass(frozen=True)
-class ListedFeature:
-    """One feature of an ini.
-
-    Args:
-        name: Its name.
-        kind: Its class.
-        weights: Its weights; Moses takes 1 for each that the ini lacks.
-        tuned: One flag for each weight; ``None`` if the features of the ini are faulty.
-        given: Whether the ini has weights of the feature.
-    """
-
-    name: str
-    kind: str
-    weights: tuple[float, ...]
-    tuned: tuple[bool, ...] | None
-    given: bool
-
-    def weights_text(self) -> str:
-        """Format the weights, with brackets around weights that are not tuned."""
-        texts = list(map(format_weight, self.weights))
-        # a wrong number of weights is among the problems
-        if self.tuned is None or len(self.tuned) != len(texts):
-            return " ".join(texts)
-        flagged = zip(texts, self.tuned, strict=True)
-        shown = " ".join(text if flag else f"({text})" for text, flag in flagged)
-        return shown + ("" if self.given or not texts else "  (not given: Moses takes 1)")
+# one feature of an ini: "tuned" has a flag for each weight, or is None if the features are faulty;
+# "given" tells whether the ini has its weights, for which Moses otherwise takes 1
+ListedFeature = TypedDict(
+    "ListedFeature",
+    {
+        "name": str,
+        "class": str,
+        "weights": tuple[float, ...],
+        "tuned": tuple[bool, ...] | None,
+        "given": bool,
+    },
+)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The content of an ini.
+    """The content of an ini; its attributes are JSON values.
 
     Args:
         path: Its path.
@@ -64,10 +49,10 @@ class Listing:
     """
 
     path: str
-    features: tuple[ListedFeature, ...]
-    files: tuple[tuple[str, str, str], ...]
-    settings: Mapping[str, tuple[str, ...]]
-    problems: tuple[str, ...]
+    features: list[ListedFeature]
+    files: list[dict[str, str]]
+    settings: dict[str, tuple[str, ...]]
+    problems: list[str]
 
     @classmethod
     def from_ini(cls, ini: MosesIni) -> Listing:
@@ -81,63 +66,56 @@ class Listing:
             tuned = {each.name: each.tuneable for each in FeatureLayout.from_ini(ini).features}
         except IniError:
             tuned = {}
-        lines = {line.name: line for line in ini.features}
+        kinds = {line.name: line.kind for line in ini.features}
         return cls(
             ini.path,
-            tuple(
-                ListedFeature(
-                    name,
-                    lines[name].kind,
-                    ini.weights.get(name, (1.0,) * len(tuned.get(name, ()))),
-                    tuned.get(name),
-                    name in ini.weights,
-                )
-                for name in tuned or lines
-            ),
-            tuple((path, line.name, _state(line, path)) for line, _, path in named_paths(ini)),
+            [
+                {
+                    "name": name,
+                    "class": kinds[name],
+                    "weights": ini.weights.get(name, (1.0,) * len(tuned.get(name, ()))),
+                    "tuned": tuned.get(name),
+                    "given": name in ini.weights,
+                }
+                for name in tuned or kinds
+            ],
+            [
+                {"path": path, "feature": line.name, "state": _state(line, path)}
+                for line, _, path in named_paths(ini)
+            ],
             {name: ini.values(name) for name in ini.sections if name not in _LISTED_ELSEWHERE},
-            tuple(str(problem) for _, problem in problems(ini)),
+            [str(problem) for _, problem in problems(ini)],
         )
 
-    def to_json(self) -> dict[str, object]:
-        """Return the listing as JSON values."""
-        return {
-            "path": self.path,
-            "features": [
-                {
-                    "name": each.name,
-                    "class": each.kind,
-                    "weights": each.weights,
-                    "tuned": each.tuned,
-                    "given": each.given,
-                }
-                for each in self.features
-            ],
-            "files": [
-                {"path": path, "feature": feature, "state": state}
-                for path, feature, state in self.files
-            ],
-            "settings": self.settings,
-            "problems": self.problems,
-        }
-
     def __str__(self) -> str:
-        is_known = self.features[0].tuned is not None
         title = f"{self.path}: {counted(len(self.features), 'feature')}, "
-        if is_known:
-            flags = [flag for feature in self.features for flag in feature.tuned or ()]
+        if self.features[0]["tuned"] is None:
+            title += "in the order of the file"
+        else:
+            flags = [flag for each in self.features for flag in each["tuned"] or ()]
             title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-        title += f"in the order of {'n-best lists' if is_known else 'the file'}"
-        rows = [(each.name, each.kind, each.weights_text()) for each in self.features]
+            title += "in the order of n-best lists"
+        rows = [(each["name"], each["class"], _weights_text(each)) for each in self.features]
         settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
         parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
         if self.files:
-            parts.append(_aligned([("file", "of", ""), *self.files]))
+            parts.append(_aligned([("file", "of", ""), *(tuple(f.values()) for f in self.files)]))
         if settings:
             parts.append(_aligned([("setting", "value"), *settings]))
         if self.problems:
             parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
         return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _weights_text(feature: ListedFeature) -> str:
+    """Format the weights, with brackets around weights that are not tuned."""
+    texts, tuned = list(map(format_weight, feature["weights"])), feature["tuned"]
+    # a wrong number of weights is among the problems
+    if tuned is None or len(tuned) != len(texts):
+        return " ".join(texts)
+    shown = (text if flag else f"({text})" for text, flag in zip(texts, tuned, strict=True))
+    missing = "" if feature["given"] or not texts else "  (not given: Moses takes 1)"
+    return " ".join(shown) + missing
 
 
 def _state(line: FeatureLine, path: str) -> str:

@@ -5,8 +5,7 @@ The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-g
 lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
 Unlike KenLM, this reader accepts blanks for tabs, and lines that end in CR LF.
 
-Compiled functions read the lines. They only report the number of a bad line, and `diagnose_line`
-reads that line again to find the fault.
+Compiled functions read the lines, and report the number of a bad line.
 """
 
 from __future__ import annotations
@@ -40,97 +39,19 @@ from phrasescore.table.byte_scanning import (
     token_end,
     trimmed_end,
 )
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.word_table import WordArrays, WordTable, find_word, intern_word
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _LONGEST_SHOWN = 60
 CUT_OFF = "it was cut off: copy or make it again"
 
-# first bytes -> the probable format of the file, and the advice
-_FOREIGN_FILES = (
-    (
-        KENLM_BINARY_MAGIC,
-        "a KenLM binary, not an ARPA file",
-        "name the ARPA file that it was built from",
-    ),
-    (b"blmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"Qblmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"iARPA", "IRSTLM's iARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"qARPA", "IRSTLM's qARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"\x1f\x8b", "gzip data within gzip data", "unzip it once"),
-    (b"BZh", "bzip2 data", "unpack it, or pack it with gzip"),
-    (b"\xfd7zXZ", "xz data", "unpack it, or pack it with gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it, or pack it with gzip"),
-    (b"PK\x03\x04", "a zip archive", "unpack it, or pack it with gzip"),
-    (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
-    (b"\xef\xbb\xbf", "text with a byte order mark", "remove its first three bytes"),
-    (b"[", "a moses.ini", "name the path= of its language model line"),
-)
 _BACKSLASH = ord("\\")
 # each is <unk>
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
 _BLOCK = 1 << 23
-_LONGEST_LINE = 1 << 26
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
-
-
-def foreign_file(line: bytes, number: int) -> LanguageModelError:
-    """Describe a file whose first line that is not empty cannot begin an ARPA file."""
-    for magic, name, remedy in _FOREIGN_FILES:
-        if line.startswith(magic):
-            return LanguageModelError(f"this looks like {name}", line=number, remedy=remedy)
-    if b"|||" in line:
-        return LanguageModelError(
-            "this looks like a phrase table or an n-best list, not an ARPA file", line=number
-        )
-    return LanguageModelError(
-        f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",
-        line=number,
-        remedy="name an ARPA file; text before \\data\\ must be in lines that begin with #",
-    )
-
-
-def diagnose_line(
-    line: bytes, order: int, longest: bool, words: WordTable
-) -> tuple[str, str | None]:
-    """Return the fault of a line that the compiled code refused, and perhaps a remedy."""
-    fields = re.split(rb"[ \t]+", line.strip(b" \t"))
-    if (problem := _number_problem(fields[0], "log10 probability")) is not None:
-        return problem, None
-    if float(fields[0]) > 0:
-        return (
-            f"the log10 probability {shown(fields[0])} is positive, no probability exceeds 1",
-            "improved-kneser-ney of IRSTLM is known for this: estimate the model with another",
-        )
-    found = len(fields) - 1
-    if not order <= found <= order + 1:
-        return f"expected {order} words and at most one back-off weight, found {found} fields", None
-    if order == 1:
-        if words.id_of(fields[1]) is not None:
-            return f"the word {shown(fields[1])} occurs a second time", None
-    else:
-        for word in fields[1 : order + 1]:
-            if words.id_of(word) is None:
-                return (
-                    f"the word {shown(word)} is not among the 1-grams",
-                    "the 1-grams must list every word: make the file again",
-                )
-    assert found == order + 1
-    if (problem := _number_problem(fields[-1], "log10 back-off weight")) is not None:
-        return problem, None
-    assert longest
-    return f"a back-off weight {shown(fields[-1])} in the highest order, which has none", None
-
-
-def _number_problem(field: bytes, what: str) -> str | None:
-    if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", field):
-        return f"expected a {what}, found {shown(field)}"
-    if abs(float(field)) > LARGEST_LOG10:
-        return f"the {what} {shown(field)} is out of range"
-    return None
 
 
 def shown(text: bytes) -> str:
@@ -304,7 +225,10 @@ class ArpaFile:
         if line is None:
             raise LanguageModelError("the file is empty, where an ARPA model was expected")
         if line != b"\\data\\":
-            raise foreign_file(line, self._lines.number)
+            raise self._lines.error(
+                f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",
+                "name an ARPA file, plain or gzip; lines before \\data\\ must begin with #",
+            )
         counts: list[int] = []
         while (line := self._lines.next()) is not None and line:
             match = _COUNT_LINE.fullmatch(line)
@@ -371,8 +295,12 @@ class ArpaFile:
         if self._lines.cut_off:
             problem = f"the file ends in the middle of a line, {shown(line)}"
             return self._lines.error(problem, CUT_OFF)
-        longest = order == len(self.counts)
-        return self._lines.error(*diagnose_line(line, order, longest, self.words))
+        words = f"{order} words of the 1-grams" if order > 1 else "a word that is not listed above"
+        ends = "nothing more" if 1 < order == len(self.counts) else "perhaps a back-off weight"
+        return self._lines.error(
+            f"expected a log10 probability (0 at most), {words} and {ends}, found {shown(line)}",
+            "make the file again with the tool that wrote it",
+        )
 
 
 @contextlib.contextmanager
@@ -400,7 +328,7 @@ class _Lines:
     """
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+        self._blocks = line_blocks(stream, _BLOCK)
         self._buffer = np.zeros(0, np.uint8)  # complete lines
         self._at = 0
         self._unfinished = False  # the buffer's last line feed is not in the file
@@ -417,19 +345,12 @@ class _Lines:
     def block(self) -> NDArray[np.uint8]:
         """Return the unread lines of the buffer, refilled if necessary; empty at the end."""
         if self.at_border and not self._unfinished:
-            self._refill()
-        return self._buffer[self._at :]
-
-    def _refill(self) -> None:
-        data = bytearray(self._stream.read(_BLOCK))
-        if data and not data.endswith(b"\n"):
-            data += self._stream.readline(_LONGEST_LINE)
-            if len(data) > _LONGEST_LINE:
-                raise LanguageModelError("a line of over 64 MB, so this is not an ARPA file")
-            if not data.endswith(b"\n"):
+            data = bytearray(next(self._blocks, b""))
+            if data and not data.endswith(b"\n"):
                 data += b"\n"
                 self._unfinished = True
-        self._buffer, self._at = np.frombuffer(data, np.uint8), 0
+            self._buffer, self._at = np.frombuffer(data, np.uint8), 0
+        return self._buffer[self._at :]
 
     def error(self, problem: str, remedy: str | None = None) -> LanguageModelError:
         """Return an error about the last line returned."""
@@ -452,6 +373,7 @@ class _Lines:
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
         while (block := self.block()).size:
+            # skipped in one step, because a file may have millions of empty lines
             filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
             empty = block[:filled].tobytes()
             self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))

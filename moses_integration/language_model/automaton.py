@@ -16,7 +16,7 @@ with its back-off probability, as in KenLM; that changes no score.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,17 @@ NODE = np.dtype(
         ("classes", np.uint64),  # of the words that follow it, one bit for each class
     ]
 )
-_Scalar = TypeVar("_Scalar", bound=np.generic)
-# indices of `_Nodes.size`
-_NODES, _SLOTS = 0, 1
+# a node while the automaton grows
+_GROWING = np.dtype(
+    [
+        ("log10", np.float32),  # log10 probability of its n-gram
+        ("backoff", np.float32),  # log10
+        ("suffix", np.int32),  # the node of the n-gram without its first word
+        ("extends", np.bool_),  # whether it may be a state
+    ],
+    align=True,
+)
+_USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
 _AHEAD = 128  # rows whose contexts are looked up together, before they are inserted
@@ -133,24 +141,6 @@ class NGrams:
         return None if self.first_line is None else self.first_line + row
 
 
-class _Nodes(NamedTuple):
-    """The automaton while it grows.
-
-    Attributes:
-        log10: log10 probability of the node's n-gram, shape (capacity,).
-        backoff: log10 back-off weight, shape (capacity,).
-        suffix: Node of the n-gram without its first word, shape (capacity,).
-        extends: Whether the node may be a state, shape (capacity,).
-        size: Two numbers: nodes in use, slots in use.
-    """
-
-    log10: NDArray[np.float32]
-    backoff: NDArray[np.float32]
-    suffix: NDArray[np.int32]
-    extends: NDArray[np.bool_]
-    size: NDArray[np.int64]
-
-
 class AutomatonBuilder:
     """Builds the automaton from the n-grams of orders 1, 2, ..., which are added in order.
 
@@ -169,21 +159,18 @@ class AutomatonBuilder:
         vocabulary: WordTable,
     ) -> None:
         self._vocabulary = vocabulary
-        nodes = log10.size + 1
-        self._nodes = _Nodes(
-            np.concatenate([np.zeros(1, np.float32), log10]),
-            np.concatenate([np.zeros(1, np.float32), backoff]),
-            np.zeros(nodes, np.int32),
-            np.concatenate([np.zeros(1, np.bool_), backoff != 0]),
-            np.array([nodes, 0]),
-        )
+        self._nodes = np.zeros(log10.size + 1, _GROWING)
+        self._nodes["log10"][1:], self._nodes["backoff"][1:] = log10, backoff
+        self._nodes["extends"][1:] = backoff != 0
+        self._used = np.zeros(1, _USED)
+        self._used["nodes"] = log10.size + 1
         self._words = log10.size
         self._promised = _slots_for(promised)
         self._slots = np.zeros(min(self._promised, _FIRST_SLOTS), SLOT)
 
     def mark_unknown_as_context(self) -> None:
         """Make ``<unk>`` a state of its own, as KenLM does if the file has no ``<unk>``."""
-        self._nodes.extends[1 + UNKNOWN_WORD] = True
+        self._nodes["extends"][1 + UNKNOWN_WORD] = True
 
     def add(self, ngrams: NGrams, *, longest: bool) -> None:
         """Add n-grams, none shorter than those added before.
@@ -202,7 +189,7 @@ class AutomatonBuilder:
         row = 0
         while True:
             row, status = _insert_rows(
-                self._slots, self._nodes, words, log10, backoff, row, longest, contexts
+                self._slots, self._nodes, self._used, words, log10, backoff, row, longest, contexts
             )
             if status == _DONE:
                 return
@@ -213,7 +200,7 @@ class AutomatonBuilder:
                 raise self._unfit(ngrams, row, "it occurs a second time")
             self._reserve(
                 rows=max(order, self._slots.size // 2),
-                nodes=max(order, self._nodes.log10.size // 2),
+                nodes=max(order, self._nodes.size // 2),
             )
 
     def _unfit(self, ngrams: NGrams, row: int, problem: str) -> LanguageModelError:
@@ -227,17 +214,12 @@ class AutomatonBuilder:
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
         """Make room for this many more entries and nodes, and a few added suffixes."""
-        used_nodes, used_slots = (int(number) for number in self._nodes.size)
+        used_nodes, used_slots = self._used[0].tolist()
         capacity = used_nodes + nodes + 64
-        if capacity > self._nodes.backoff.size:
-            old = self._nodes
-            extra = max(capacity, 2 * old.backoff.size) - old.backoff.size
-            self._nodes = old._replace(
-                log10=_longer(old.log10, extra),
-                backoff=_longer(old.backoff, extra),
-                suffix=_longer(old.suffix, extra),
-                extends=_longer(old.extends, extra),
-            )
+        if capacity > self._nodes.size:
+            larger = np.zeros(max(capacity, 2 * self._nodes.size), _GROWING)
+            larger[: self._nodes.size] = self._nodes
+            self._nodes = larger
         if (needed := _slots_for(used_slots + rows)) > self._slots.size:
             # a damaged header may promise any number, so trust it up to four times the present size
             hoped = min(self._promised, 4 * self._slots.size)
@@ -247,21 +229,17 @@ class AutomatonBuilder:
 
     def finish(self) -> AutomatonTables:
         """Return the tables; no n-gram can be added after this."""
-        grown, used = self._nodes, int(self._nodes.size[_NODES])
-        state_of = np.zeros(used, np.int32)
+        grown = self._nodes[: int(self._used["nodes"][0])]
+        state_of = np.zeros(grown.size, np.int32)
         _resolve_states(grown, state_of)
         unigrams = np.empty(self._words, UNIGRAM)
-        unigrams["log10"] = grown.log10[1 : self._words + 1]
+        unigrams["log10"] = grown["log10"][1 : self._words + 1]
         unigrams["next"] = state_of[1 : self._words + 1]
-        nodes = np.zeros(used, NODE)
-        nodes["backoff"] = grown.backoff[:used]
-        nodes["suffix"] = state_of[grown.suffix[:used]]
+        nodes = np.zeros(grown.size, NODE)
+        nodes["backoff"] = grown["backoff"]
+        nodes["suffix"] = state_of[grown["suffix"]]
         _point_to_states(self._slots, state_of, nodes)
         return AutomatonTables(unigrams, nodes, self._slots)
-
-
-def _longer(array: NDArray[_Scalar], extra: int) -> NDArray[_Scalar]:
-    return np.concatenate([array, np.zeros(extra, array.dtype)])
 
 
 def _slots_for(entries: int) -> int:
@@ -271,7 +249,8 @@ def _slots_for(entries: int) -> int:
 @compiled
 def _insert_rows(
     slots: Records,
-    nodes: _Nodes,
+    nodes: Records,
+    used: Records,
     words: NDArray[np.int32],
     log10: NDArray[np.float32],
     backoff: NDArray[np.float32],
@@ -284,6 +263,7 @@ def _insert_rows(
     Args:
         slots: The table of entries.
         nodes: The nodes.
+        used: One record, the nodes and slots in use.
         words: The n-grams.
         log10: Their probabilities.
         backoff: Their back-off weights.
@@ -291,8 +271,8 @@ def _insert_rows(
         longest: Whether they are of the highest order.
         contexts: Scratch memory, one entry more than the rows to look up together.
     """
-    slots, nodes, words, log10, backoff, contexts = borrowed(
-        (slots, nodes, words, log10, backoff, contexts)
+    slots, nodes, used, words, log10, backoff, contexts = borrowed(
+        (slots, nodes, used, words, log10, backoff, contexts)
     )
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
@@ -302,8 +282,8 @@ def _insert_rows(
             _look_ahead(slots, nodes, words[row:known], contexts)
             first = row
         # an n-gram adds at most one missing suffix for each of its words
-        no_room = nodes.size[_NODES] + order >= nodes.backoff.size
-        if no_room or (nodes.size[_SLOTS] + order) * 5 > slots.size * 4:
+        no_room = used[0].nodes + order >= nodes.size
+        if no_room or (used[0].slots + order) * 5 > slots.size * 4:
             return row, _FULL
         context = contexts[row - first]
         if context < 0:  # a row after the lookup may have added the context as a suffix
@@ -314,19 +294,19 @@ def _insert_rows(
         slot = find_pair(slots, pair_key(context, word))
         if slots[slot].key != 0:
             return row, _TWICE
-        suffix = _suffix_node(slots, nodes, context, word)
-        nodes.extends[context] = True
+        suffix = _suffix_node(slots, nodes, used, context, word)
+        nodes[context].extends = True
         target = suffix
         if not longest:
-            target = _new_node(nodes, log10[row], backoff[row], suffix)
-        _set_entry(slots, nodes, pair_key(context, word), log10[row], target)
+            target = _new_node(nodes, used, log10[row], backoff[row], suffix)
+        _set_entry(slots, used, pair_key(context, word), log10[row], target)
         row += 1
     return row, _DONE
 
 
 @compiled
 def _look_ahead(
-    slots: Records, nodes: _Nodes, words: NDArray[np.int32], contexts: NDArray[np.int64]
+    slots: Records, nodes: Records, words: NDArray[np.int32], contexts: NDArray[np.int64]
 ) -> None:
     """Write the context of each row to ``contexts``, -1 where there is none.
 
@@ -346,7 +326,7 @@ def _look_ahead(
         if contexts[row] >= 0:
             word = words[row, order - 1]
             near += find_pair(slots, pair_key(contexts[row], word))
-            near += find_pair(slots, pair_key(nodes.suffix[contexts[row]], word))
+            near += find_pair(slots, pair_key(nodes[contexts[row]].suffix, word))
     contexts[rows] = near  # stored only to keep the compiler from removing the prefetches
 
 
@@ -369,59 +349,57 @@ def _child(slots: Records, context: int, word: int) -> int:
 
 
 @compiled
-def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
-    node = nodes.size[_NODES]
-    nodes.log10[node] = log10
-    nodes.backoff[node] = backoff
-    nodes.suffix[node] = suffix
-    nodes.extends[node] = backoff != 0.0
-    nodes.size[_NODES] = node + 1
-    return node
+def _new_node(
+    nodes: Records, used: Records, log10: np.float32, backoff: np.float32, suffix: int
+) -> int:
+    number = used[0].nodes
+    node = nodes[number]
+    node.log10, node.backoff, node.suffix, node.extends = log10, backoff, suffix, backoff != 0.0
+    used[0].nodes = number + 1
+    return number
 
 
 @compiled
 def _set_entry(
-    slots: Records, nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
+    slots: Records, used: Records, key: np.uint64, log10: np.float32, target: int
 ) -> None:
-    slot = find_pair(slots, key)
-    slots[slot].key = key
-    slots[slot].log10 = log10
-    slots[slot].next = target
-    nodes.size[_SLOTS] += 1
+    slot = slots[find_pair(slots, key)]
+    slot.key, slot.log10, slot.next = key, log10, target
+    used[0].slots += 1
 
 
 @compiled
-def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
+def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; add missing suffixes.
 
     The probability of an added n-gram is that of its own suffix times the back-off of its context.
     """
     # walk down to the longest suffix that exists, then add the missing ones from short to long
-    shorter = np.int64(nodes.suffix[context])
+    shorter = np.int64(nodes[context].suffix)
     missing = 0
     while shorter != EMPTY_STATE and _child(slots, shorter, word) < 0:
         missing += 1
-        shorter = np.int64(nodes.suffix[shorter])
+        shorter = np.int64(nodes[shorter].suffix)
     node = word + 1 if shorter == EMPTY_STATE else _child(slots, shorter, word)
     while missing > 0:
         missing -= 1
-        longer = np.int64(nodes.suffix[context])
+        longer = np.int64(nodes[context].suffix)
         for _ in range(missing):
-            longer = np.int64(nodes.suffix[longer])
-        log10 = nodes.log10[node] + nodes.backoff[longer]
-        nodes.extends[longer] = True
-        node = _new_node(nodes, log10, np.float32(0.0), node)
-        _set_entry(slots, nodes, pair_key(longer, word), log10, node)
+            longer = np.int64(nodes[longer].suffix)
+        log10 = nodes[node].log10 + nodes[longer].backoff
+        nodes[longer].extends = True
+        node = _new_node(nodes, used, log10, np.float32(0.0), node)
+        _set_entry(slots, used, pair_key(longer, word), log10, node)
     return node
 
 
 @compiled
-def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
+def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
     """Set the state of each node: the longest suffix, itself included, that may be one."""
     for node in range(state_of.size):
         state = node
-        while state != EMPTY_STATE and not nodes.extends[state]:
-            state = np.int64(nodes.suffix[state])
+        while state != EMPTY_STATE and not nodes[state].extends:
+            state = np.int64(nodes[state].suffix)
         state_of[node] = state
 
 

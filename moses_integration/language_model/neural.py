@@ -273,7 +273,8 @@ def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
         raise SettingsError(
             f"without ln Z the scores of {folder} are no probabilities: it was not trained with "
             "--self-normalise",
-            remedy="leave --unnormalised out, or train it again with --self-normalise",
+            remedy="leave out --unnormalised (normalised=false in an ini), or train the model with "
+            "--self-normalise",
         )
     return stored
 

@@ -13,12 +13,18 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
+from moses_integration.nbest.format import (
+    CUT_REMEDY,
+    NBestEntry,
+    cut_short,
+    out_of_order,
+    parse_entry,
+)
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.table.byte_scanning import (
@@ -177,15 +183,6 @@ def up_to_short_line(data: bytes, min_length: int) -> bytes:
     return data[: end + 1]
 
 
-def without_blank_lines(data: bytes) -> tuple[bytes, NDArray[np.int64]]:
-    """Drop blank lines; return the other lines, and their numbers from 1."""
-    if b"\n\n" not in data and not data.startswith(b"\n"):
-        return data, np.arange(1, data.count(b"\n") + 1)
-    kept = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    numbers = np.array([number for number, _ in kept], np.int64)
-    return b"".join(line + b"\n" for _, line in kept), numbers
-
-
 @dataclass(frozen=True)
 class Candidates:
     """N candidate translations of a list, in its order; F dense feature values each.
@@ -311,7 +308,13 @@ class NBestReader:
 
     def _blocks(self) -> Iterator[Candidates]:
         with open_input(self._path) as stream:
-            yield from self._read_blocks(stream)
+            for data in line_blocks(stream, self._block_size):
+                whole = data[: data.rfind(b"\n") + 1]
+                if whole:
+                    yield self._block(whole)
+                self._line += whole.count(b"\n")
+                if len(whole) < len(data):
+                    raise cut_short().at(self._path, self._line + 1)
         if not self._sizes:
             raise NBestError(
                 "the list is empty",
@@ -319,24 +322,13 @@ class NBestReader:
                 remedy="look at what the decoder said; it found no translation at all",
             )
 
-    def _read_blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
-        for data in line_blocks(stream, self._block_size):
-            end = data.rfind(b"\n") + 1
-            whole, numbers = without_blank_lines(data[:end])
-            if whole:
-                yield self._block(whole, self._line + numbers)
-            self._line += data.count(b"\n")
-            if end < len(data):
-                raise NBestError(CUT_SHORT, path=self._path, line=self._line + 1, remedy=CUT_REMEDY)
-
-    def _block(self, data: bytes, numbers: NDArray[np.int64]) -> Candidates:
+    def _block(self, data: bytes) -> Candidates:
         if not self._sizes:
-            self._take_layout(data[: data.index(b"\n")], int(numbers[0]))
+            self._take_layout(data[: data.index(b"\n")])
         labels = b"".join(name.encode("utf-8", "surrogateescape") + b"= " for name in self._sizes)
         sizes = np.array(list(self._sizes.values()), np.int64)
         data = up_to_short_line(data, 2 * int(sizes.sum()))
         lines = data.count(b"\n")
-        numbers = numbers[:lines]
         block = NBestBlock(
             np.empty(lines, np.int32),
             np.empty((lines, int(sizes.sum()))),
@@ -345,8 +337,8 @@ class NBestReader:
             np.zeros(lines, np.bool_),
         )
         scan(as_array(data), as_array(labels), sizes, block)
-        sparse = self._read_doubtful(data, numbers, block)
-        self._check_order(block.sentences, numbers)
+        sparse = self._read_doubtful(data, block)
+        self._check_order(block.sentences)
         tokens = np.empty(data.count(b" ") + lines, np.int32)
         offsets = np.zeros(lines + 1, np.int64)
         number_columns(as_array(data), block.words, self._vocabulary.arrays, tokens, offsets)
@@ -354,7 +346,7 @@ class NBestReader:
         return Candidates(
             self._sizes,
             block.sentences,
-            numbers,
+            np.arange(self._line + 1, self._line + lines + 1),
             # turns minus zero into zero, so that equal values have equal bits
             block.features + 0.0,
             sparse,
@@ -364,11 +356,11 @@ class NBestReader:
             [b" ".join(words_of(data[begin:end])) for begin, end in columns],
         )
 
-    def _take_layout(self, line: bytes, number: int) -> None:
+    def _take_layout(self, line: bytes) -> None:
         try:
             entry = parse_entry(line)
         except NBestError as error:
-            raise error.at(self._path, number) from None
+            raise error.at(self._path, 1) from None
         for name, values in entry.features.items():
             if name.partition("_")[0] not in self._sizes:
                 self._sizes[name] = len(values)
@@ -376,13 +368,11 @@ class NBestReader:
             raise NBestError(
                 "the line has no feature values",
                 path=self._path,
-                line=number,
+                line=1,
                 remedy="decode with at least one tuneable feature, and with labels",
             )
 
-    def _read_doubtful(
-        self, data: bytes, numbers: NDArray[np.int64], block: NBestBlock
-    ) -> NDArray[np.float64]:
+    def _read_doubtful(self, data: bytes, block: NBestBlock) -> NDArray[np.float64]:
         """Read the doubtful lines again; return the sum of each line's sparse features."""
         sparse = np.zeros(len(block.sentences))
         doubtful = np.flatnonzero(block.doubtful).tolist()
@@ -392,7 +382,7 @@ class NBestReader:
                 entry = parse_entry(lines[row])
                 block.features[row] = self._dense_values(entry)
             except NBestError as error:
-                raise error.at(self._path, int(numbers[row])) from None
+                raise error.at(self._path, self._line + row + 1) from None
             block.sentences[row], block.totals[row] = entry.sentence, entry.total
             sparse[row] = self._sparse_sum(entry)
         return sparse
@@ -430,15 +420,9 @@ class NBestReader:
                 total += self._sparse_weights.get(name, 0.0) * sum(values)
         return total
 
-    def _check_order(self, sentences: NDArray[np.int32], numbers: NDArray[np.int64]) -> None:
+    def _check_order(self, sentences: NDArray[np.int32]) -> None:
         before = np.concatenate([np.array([self._sentence], np.int32), sentences[:-1]])
-        wrong = np.flatnonzero(sentences < before)
-        if len(wrong):
-            raise NBestError(
-                f"sentence {sentences[wrong[0]]} comes after sentence {before[wrong[0]]}",
-                path=self._path,
-                line=int(numbers[wrong[0]]),
-                remedy="give each list its own file; candidates of a sentence stand together, "
-                "sentences in rising order",
-            )
+        for row in np.flatnonzero(sentences < before)[:1].tolist():
+            error = out_of_order(int(sentences[row]), int(before[row]))
+            raise error.at(self._path, self._line + row + 1)
         self._sentence = int(sentences[-1])

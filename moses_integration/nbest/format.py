@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SEPARATOR = b" ||| "
 PIPES = b"|||"
 MAX_SENTENCES = 10**9 - 1  # sentence numbers are 32-bit integers in the arrays of whole lists
-CUT_SHORT = "the list ends in the middle of a line"
 CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
 
 
@@ -64,7 +63,7 @@ def parse_entry(line: bytes) -> NBestEntry:
     (7, b'la maison', (-4.5,), -1.25)
     """
     columns = split_columns(line)
-    segmentation, alignment = _extra_columns(columns[4:6])
+    segmentation, alignment = extra_columns(columns[4:6])
     return NBestEntry(
         sentence=_sentence(columns[0].strip(b" ")),
         words=b" ".join(words_of(columns[1])),
@@ -91,7 +90,7 @@ def split_columns(line: bytes) -> list[bytes]:
     return columns
 
 
-def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
+def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
     """Tell segmentation from alignment: spans have ``=``; empty columns differ in a space."""
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
@@ -144,8 +143,22 @@ def _shown(text: bytes) -> str:
     return repr(text[:40].decode("utf-8", "replace")) if text else "nothing"
 
 
+def cut_short() -> NBestError:
+    """Return the error of a list whose last line has no line feed."""
+    return NBestError("the list ends in the middle of a line", remedy=CUT_REMEDY)
+
+
+def out_of_order(sentence: int, before: int) -> NBestError:
+    """Return the error of a sentence that comes after a later one."""
+    return NBestError(
+        f"sentence {sentence} comes after sentence {before}",
+        remedy="give each list its own file; candidates of a sentence stand together, sentences in "
+        "rising order",
+    )
+
+
 def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
-    """Yield the candidates of a plain or gzip n-best list, in its order; blank lines are skipped.
+    """Yield the candidates of a plain or gzip n-best list, in its order.
 
     Raises:
         NBestError: A line breaks the format, sentences go backwards, or the list is cut short
@@ -154,18 +167,12 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
     last = 0
     with open_input(path) as stream:
         for number, line in enumerate(stream, 1):
-            if not line.endswith(b"\n"):
-                raise NBestError(CUT_SHORT, path=path, line=number, remedy=CUT_REMEDY)
-            if not line.strip():
-                continue
             try:
+                if not line.endswith(b"\n"):
+                    raise cut_short()
                 entry = parse_entry(line[:-1])
                 if entry.sentence < last:
-                    raise NBestError(
-                        f"sentence {entry.sentence} comes after sentence {last}",
-                        remedy="give each list its own file; candidates of a sentence stand "
-                        "together, sentences in rising order",
-                    )
+                    raise out_of_order(entry.sentence, last)
             except NBestError as error:
                 raise error.at(path, number) from None
             last = entry.sentence

@@ -47,12 +47,3 @@ def expected_losses(
     losses = 1.0 - bleu_of_sums(pairs, added=1.0, first_order=_SMOOTHED_FROM).reshape(count, count)
     np.fill_diagonal(losses, 0.0)
     return weights @ losses
-
-
-def least_risk(candidates: Sequence[bytes], scores: ArrayLike, scale: float = 1.0) -> int:
-    """Return the candidate with the lowest expected loss, the first of equals.
-
-    >>> least_risk([b"a b c", b"x y z d", b"x y z e"], [0.0, -0.1, -0.1])
-    1
-    """
-    return int(np.argmin(expected_losses(candidates, scores, scale)))

@@ -14,21 +14,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import (
-    CUT_REMEDY,
-    CUT_SHORT,
     MAX_SENTENCES,
     PIPES,
+    cut_short,
+    extra_columns,
     split_columns,
 )
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import ModelError, NBestError, SettingsError, counted
-from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
@@ -135,31 +135,22 @@ class NBestScores:
         return cls(name, path, read_numbers(path))
 
     def of_candidates(self, first: int, count: int) -> list[float]:
-        """Return the numbers of ``count`` candidates after the first ``first`` ones.
-
-        Raises:
-            NBestError: The file has fewer numbers.
-        """
+        """Return the numbers of ``count`` candidates after the first ``first`` ones."""
         if first + count > len(self.values):
-            raise NBestError(
-                f"{counted(len(self.values), 'number')}, and the list has more candidates",
-                path=self.path,
-                remedy="write one number for each candidate, in the order of the list",
-            )
+            raise self._misfit("has more candidates")
         return self.values[first : first + count].tolist()
 
-    def must_end_after(self, candidates: int) -> None:
-        """Refuse numbers that belong to no candidate.
-
-        Raises:
-            NBestError: The file has more numbers than the list has candidates.
-        """
+    def check_end(self, candidates: int) -> None:
+        """Refuse numbers that belong to no candidate."""
         if len(self.values) > candidates:
-            raise NBestError(
-                f"{counted(len(self.values), 'number')} for {counted(candidates, 'candidate')}",
-                path=self.path,
-                remedy="write one number for each candidate, in the order of the list",
-            )
+            raise self._misfit(f"has {counted(candidates, 'candidate')}")
+
+    def _misfit(self, has: str) -> NBestError:
+        return NBestError(
+            f"{counted(len(self.values), 'number')}, and the list {has}",
+            path=self.path,
+            remedy="write one number for each candidate, in the order of the list",
+        )
 
 
 def _check_name(name: str) -> None:
@@ -240,8 +231,7 @@ class NBestCounts:
     """Counts of the work so far.
 
     Args:
-        lines: Lines of the list.
-        candidates: Lines that are not blank.
+        lines: Lines of the list, each a candidate.
         pairs: Phrase pairs of all candidates, each use counted.
         scored: Distinct pairs of each block, which were scored.
         copied: Unknown words that Moses copied or dropped, which get 0.
@@ -249,7 +239,6 @@ class NBestCounts:
     """
 
     lines: int = 0
-    candidates: int = 0
     pairs: int = 0
     scored: int = 0
     copied: int = 0
@@ -260,7 +249,7 @@ class NBestCounts:
         return NBestCounts(**{name: mine[name] + others[name] for name in mine})
 
     def __str__(self) -> str:
-        text = counted(self.candidates, "candidate")
+        text = counted(self.lines, "candidate")
         if self.pairs:
             text += f" of {counted(self.pairs, 'phrase pair')}, {self.scored:,} of them scored"
         if self.translations:
@@ -313,12 +302,8 @@ def rescore_nbest(
         ModelError: A model gives something that is not a log-probability.
     """
     _check(models, scores, source)
-    refuse_same_file(path, output, "the list itself")
-    for each in scores:
-        refuse_same_file(each.path, output, "a file of scores")
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
-        refuse_same_file(source, output, "the source")
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
     request = {
         "models": [[model.name, model.model.digest, model.factor] for model in models],
@@ -331,7 +316,7 @@ def rescore_nbest(
         [path, *([] if source is None else [source]), *(each.path for each in scores)],
         request,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(str(path), sentences, models, scores, table_words).rescored,
+        _Rescorer(path, sentences, models, scores, table_words).rescored,
         NBestCounts(),
         unlike="other options, models, scores, list or source",
         what="rescoring",
@@ -340,7 +325,7 @@ def rescore_nbest(
 
     def check_ends(_: JournaledOutputs, counts: NBestCounts) -> None:
         for each in scores:
-            each.must_end_after(counts.candidates)
+            each.check_end(counts.lines)
 
     return stream.write(output, check_ends).counts
 
@@ -376,75 +361,65 @@ def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[_Block]:
             first += len(taken)
 
 
+@dataclass(frozen=True)
 class _Rescorer:
-    """Adds features to the lines of a block."""
+    """Adds features to the lines of a block; the arguments are those of `rescore_nbest`."""
 
-    def __init__(
-        self,
-        path: str,
-        sentences: Sequence[tuple[bytes, ...]] | None,
-        models: Sequence[NBestModel],
-        scores: Sequence[NBestScores],
-        table_words: AbstractSet[bytes] | None,
-    ) -> None:
-        self._path, self._sentences, self._models = path, sentences, models
-        self._scores_of_others = scores
-        self._names = [model.name for model in models] + [each.name for each in scores]
-        self._with_phrases = not all(model.of_sentences for model in models)
-        self._table_words = table_words
+    path: str | Path
+    sentences: Sequence[tuple[bytes, ...]] | None
+    models: Sequence[NBestModel]
+    scores: Sequence[NBestScores]
+    table_words: AbstractSet[bytes] | None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the new features."""
+        return [model.name for model in self.models] + [each.name for each in self.scores]
 
     def rescored(self, block: _Block, before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
-        read = []
+        candidates = []
         for number, line in enumerate(block.lines, block.first):
             try:
-                read.append(self._read(line))
+                candidates.append(self._read(line))
             except NBestError as error:
-                raise error.at(self._path, number) from None
-        candidates = [candidate for _, candidate in read if candidate is not None]
+                raise error.at(self.path, number) from None
         counts, columns = self._scores(candidates)
-        for scores in self._scores_of_others:
-            columns.append(scores.of_candidates(before.candidates, len(candidates)))
-        values = iter(zip(*columns, strict=True))
-        text = b"".join(
-            line if candidate is None else self._with_features(line, next(values))
-            for line, candidate in read
-        )
-        done = NBestCounts(lines=len(block), candidates=len(candidates))
-        return text, before + done + counts
+        for each in self.scores:
+            columns.append(each.of_candidates(before.lines, len(candidates)))
+        rows = zip(block.lines, zip(*columns, strict=True), strict=True)
+        return b"".join(self._with_features(*row) for row in rows), before + counts
 
     def _scores(self, candidates: Sequence[Candidate]) -> tuple[NBestCounts, list[list[float]]]:
         """Return for each model its scores of the candidates."""
         columns = []
         scored = translations = copied = 0
-        for model in self._models:
+        for model in self.models:
             if model.of_sentences:
                 found, translations = ln_p_of_sentences(model, candidates)
             else:
-                found, scored, copied = ln_p_of_phrases(model, candidates, self._table_words)
+                found, scored, copied = ln_p_of_phrases(model, candidates, self.table_words)
             columns.append(found)
         pairs = sum(len(candidate.phrases) for candidate in candidates)
-        return NBestCounts(0, 0, pairs, scored, copied, translations), columns
+        return NBestCounts(len(candidates), pairs, scored, copied, translations), columns
 
-    def _read(self, line: bytes) -> tuple[bytes, Candidate | None]:
-        """Read a candidate; a blank line has none."""
+    def _read(self, line: bytes) -> Candidate:
         if not line.endswith(b"\n"):
-            raise NBestError(CUT_SHORT, remedy=CUT_REMEDY)
-        if not line.strip():
-            return line, None
-        columns = split_columns(line)
-        for name in self._names:
+            raise cut_short()
+        columns = split_columns(line[:-1])
+        for name in self.names:
             if b" %s= " % name.encode() in columns[2]:
                 raise NBestError(f"there is a feature {name} already", remedy="give another --name")
         source = self._source(columns[0].strip(b" "))
-        phrases = []
-        if self._with_phrases:
-            phrases = phrase_pairs([column.rstrip(b"\n") for column in columns], source)
         words = words_of(without_marks(columns[1]))
-        return line, Candidate(source, tuple(words), tuple(phrases))
+        phrases = []
+        if not all(model.of_sentences for model in self.models):
+            segmentation, _ = extra_columns(columns[4:6])
+            phrases = phrase_pairs(words_of(columns[1]), segmentation, source)
+        return Candidate(source, tuple(words), tuple(phrases))
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
-        sentences = self._sentences
+        sentences = self.sentences
         place = whole_number(number, MAX_SENTENCES)
         if sentences is None and place is not None:
             return ()
@@ -462,7 +437,7 @@ class _Rescorer:
         end = len(features.rstrip(b" "))
         added = b"".join(
             b" %s= %.6g" % (name.encode(), value)
-            for name, value in zip(self._names, values, strict=True)
+            for name, value in zip(self.names, values, strict=True)
         )
         return PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]

@@ -31,12 +31,8 @@ from phrasescore.runs.final_names import open_output, own_file
 from phrasescore.runs.progress import Progress
 
 _ENVIRONMENT = "MOSES_BIN"
-_LAST_WORDS = 12
-# progress bars that Moses prints while it loads
-_DECORATION = re.compile(rb"[-*0-9\s]*")
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
-_VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")
 _SECONDS = 600
 _LAST_LINES = 3
 _CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -160,13 +156,14 @@ class ExternalMoses:
                 status = process.wait()
             if status != 0:
                 end = f"signal {-status}" if status < 0 else f"status {status}"
+                said = processes.last_line(log)
                 raise DecoderError(
-                    f"Moses ended with {end} after {lines:,} n-best lines{_last_words(log)}",
+                    f"Moses ended with {end} after {lines:,} n-best lines: {said}",
                     remedy=f"read {log}; the command was: {shlex.join(command)}",
                 )
             if lines == 0:
                 raise DecoderError(
-                    f"Moses ended well but printed no translation{_last_words(log)}",
+                    f"Moses ended well but printed no translation: {processes.last_line(log)}",
                     remedy=f"read {log}, and check that {self.text} is not empty",
                 )
         return lines
@@ -191,13 +188,6 @@ def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> 
             remedy="see whether the disk is full, and run again",
         )
     return lines
-
-
-def _last_words(log: Path) -> str:
-    """Return the last messages of the program, without progress bars."""
-    lines = [line for line in log.read_bytes().split(b"\n") if not _DECORATION.fullmatch(line)]
-    text = b"\n  ".join(lines[-_LAST_WORDS:]).decode("utf-8", "replace")
-    return f"; its last words:\n  {text}\n" if text else " and said nothing"
 
 
 def copy_text(lines: Sequence[bytes], path: Path) -> None:
@@ -270,13 +260,6 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
             path=path,
             remedy="this Moses is of another version; use one of 2017 or later",
         )
-
-
-def version_of(binary: Path) -> str:
-    """Return what Moses calls itself, or nothing if it does not say."""
-    process = processes.run([str(binary), "--version"], **_CAPTURED)
-    match = _VERSION.search((process.stdout + process.stderr).decode("utf-8", "replace"))
-    return match[1] if match else ""
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

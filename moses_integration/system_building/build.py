@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from moses_integration.language_model.estimation.kneser_ney import build_language_model, find_lmplz
+from moses_integration.language_model.estimation.kneser_ney import write_arpa
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
@@ -73,7 +73,6 @@ def build_system(
         ResumeError: The folder holds a build with other settings, or a modified one.
         MissingDependencyError: A program or the library of word aligners is not installed.
     """
-    find_lmplz(settings.lmplz)
     builder = _Builder(inputs, folder, settings)
     outcomes: list[Outcome] = []
     with only_regular_files(folder.path):
@@ -187,7 +186,7 @@ class _Builder:
 
     def _align(self) -> dict[str, Any]:
         aligner = self._settings.aligner
-        links = align_words(self._source, self._target, aligner, self._folder.alignment)
+        links = align_words(self._source, self._target, aligner)
         return {"aligner": aligner} | self._write_links(links)
 
     def _write_links(self, links: Links) -> dict[str, int]:
@@ -223,6 +222,7 @@ class _Builder:
         source, target = self._phrases()
         words = count_linked_words(self._source, self._target, self._links)
         phrases = PhraseTexts(self._source, source), PhraseTexts(self._target, target)
+        self._forget("_source", "_target", "_links")
         lexical = words.by_source(), words.by_target()
         settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
@@ -231,10 +231,13 @@ class _Builder:
         return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
-        # the corpus is not needed any more: free its memory for the estimation
-        for name in ("_source", "_target", "_links"):
-            self.__dict__.pop(name, None)
+        self._forget("_source", "_target", "_links")
         return self._estimate(self._folder.texts[1], 0)
+
+    def _forget(self, *names: str) -> None:
+        """Free the memory of what no later step needs."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _more_text(self, number: int) -> dict[str, Any]:
         """Prepare a text as the target side was, and estimate its language model."""
@@ -248,11 +251,9 @@ class _Builder:
         return counts | estimated
 
     def _estimate(self, text: Path, number: int) -> dict[str, Any]:
-        settings, model = self._settings, self._folder.language_models[number]
-        estimator, types = build_language_model(
-            text, settings.lm_order, model, lmplz=settings.lmplz
-        )
-        return {"estimator": estimator, "ngrams": list(types)}
+        model = self._folder.language_models[number]
+        types, _ = write_arpa(text, self._settings.lm_order, model)
+        return {"ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder

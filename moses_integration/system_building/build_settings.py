@@ -17,13 +17,11 @@ from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input
 
-Aligner = Literal[
-    "fast_align", "hmm", "eflomal", "monotone", "program:fast_align", "program:eflomal-align"
-]
+Aligner = Literal["fast_align", "hmm", "eflomal", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
-_GIGABYTE = 1 << 30
+_MEMORY = 1 << 29
 # the phrase pairs of a single longer sentence pair could take too much memory
 MAX_WORDS = 2000
 HIGHEST_ORDER = 20  # of the language model
@@ -113,7 +111,6 @@ class BuildSettings:
         aligner: The word aligner, if no alignment is given.
         max_phrase_length: The maximum words of a phrase, on either side.
         lm_order: The order of the language model.
-        lmplz: ``auto``, ``own`` or a path, see ``build_language_model``.
         distortion_limit: The distortion limit in the moses.ini; -1 is without limit.
         max_sentence_length: The maximum words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
@@ -129,13 +126,12 @@ class BuildSettings:
     aligner: Aligner = "fast_align"
     max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
     lm_order: Annotated[int, Between(1, HIGHEST_ORDER)] = 3
-    lmplz: str = "auto"
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
     max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80  # as Moses's documentation
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1
-    memory: int = _GIGABYTE
+    memory: int = _MEMORY
 
     def __post_init__(self) -> None:
         if self.aligner not in ALIGNERS:

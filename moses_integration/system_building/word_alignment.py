@@ -1,9 +1,9 @@
-"""Word alignments: read from a file, or computed in both directions by a library or a program.
+"""Word alignments: read from a file, or computed in both directions by a library.
 
 The text form is that of Moses and of all aligners: one line per sentence pair, ``0-0 1-2 2-1``,
 source position first, counted from 0.
 
-An aligner sees words as numbers, so that its own tokenisation, escaping or encoding do no harm.
+An aligner sees words as numbers.
 The two directions are joined by grow-diag-final-and, as in Moses's symal: start from the links that
 both directions share; repeatedly add links of either direction that touch a joint link (also
 diagonally) and cover an unlinked word; finally add links of one direction whose words are both
@@ -13,9 +13,7 @@ position, and an added link may be visited in the same round: the result depends
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -30,8 +28,6 @@ from moses_integration.system_building.monotone_alignment import align_monotonic
 from moses_integration.system_building.phrases.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.runs import processes
-from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
 
@@ -40,7 +36,6 @@ _BLOCK_LINES = 20_000
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
 _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
-PROGRAM = "program:"
 # the library's own defaults
 _FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS = 4, 5, 5
 _PAIRS_AT_ONCE = 10_000
@@ -171,31 +166,23 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
         yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
 
 
-def align_words(
-    source: NumberedText, target: NumberedText, aligner: Aligner, output: Path
-) -> Links:
+def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) -> Links:
     """Align all sentence pairs in both directions, and join the two.
 
     Args:
         source: The source sentences.
         target: The target sentences.
-        aligner: ``monotone``, a model of sil-thot, or ``program:`` and a program on PATH.
-        output: Where the links will be written; a program's temporary files stand beside it.
+        aligner: ``monotone``, or a model of sil-thot.
 
     Raises:
-        MissingDependencyError: The library or the program is not there.
-        CorpusError: The program failed.
+        MissingDependencyError: The library is not there.
     """
     if aligner == "monotone":  # the two directions would be the same
         links, offsets = align_monotonically(source, target)
         return Links(links[0], links[1], offsets)
-    if aligner.startswith(PROGRAM):
-        name = aligner.removeprefix(PROGRAM)
-        forward, backward = _align_with_program(name, source, target, output)
-    else:
-        forward = _align_with_model(aligner, source, target)
-        reverse = _align_with_model(aligner, target, source)
-        backward = Links(reverse.targets, reverse.sources, reverse.offsets)
+    forward = _align_with_model(aligner, source, target)
+    reverse = _align_with_model(aligner, target, source)
+    backward = Links(reverse.targets, reverse.sources, reverse.offsets)
     return grow_diag_final_and(forward, backward, source.lengths, target.lengths)
 
 
@@ -252,64 +239,6 @@ def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links
         counts.append(np.array([len(rows) for rows, _ in best], np.int64))
     offsets = np.cumsum(np.concatenate(counts))
     return Links(np.concatenate(sources), np.concatenate(targets), offsets)
-
-
-def _align_with_program(
-    name: str, source: NumberedText, target: NumberedText, output: Path
-) -> tuple[Links, Links]:
-    """Run ``fast_align`` twice or ``eflomal-align`` once, on words written as numbers.
-
-    Returns:
-        The links of p(target | source), and those of p(source | target).
-
-    Raises:
-        MissingDependencyError: The program is not on PATH.
-        CorpusError: It failed, or gave something else than an alignment of these sentences.
-    """
-    program = shutil.which(name)
-    if program is None:
-        raise MissingDependencyError(
-            f"there is no program {name} on PATH",
-            remedy="install it, or choose a model of the library with --aligner fast_align",
-        )
-    with scratch_folder(output) as here:
-        outputs = here / "forward", here / "backward"
-        if name == "fast_align":
-            _write_ids(here / "text", [source, target], b" ||| ")
-            options = [program, "-i", str(here / "text"), "-d", "-o", "-v"]
-            _run(options, here, outputs[0])
-            _run([*options, "-r"], here, outputs[1])
-        else:
-            _write_ids(here / "source", [source], b"")
-            _write_ids(here / "target", [target], b"")
-            texts = ["-s", str(here / "source"), "-t", str(here / "target")]
-            results = ["-f", str(outputs[0]), "-r", str(outputs[1])]
-            _run([program, "--overwrite", *texts, *results], here, here / "output")
-        lines = np.arange(1, len(source) + 1)
-        forward, backward = (
-            select_links(read_links(path), lines, len(source), path) for path in outputs
-        )
-        for path, links in zip(outputs, (forward, backward), strict=True):
-            check_links(links, lines, (source.lengths, target.lengths), path)
-    return forward, backward
-
-
-def _write_ids(path: Path, sides: list[NumberedText], separator: bytes) -> None:
-    """Write one sentence, or one pair, per line, each word as its id."""
-    with open_output(path) as stream:
-        for sentence in range(len(sides[0])):
-            texts = (b" ".join(map(b"%d".__mod__, side.sentence(sentence))) for side in sides)
-            stream.write(separator.join(texts) + b"\n")
-
-
-def _run(command: list[str], folder: Path, output: Path) -> None:
-    """Run a program; its output goes to a file, its messages are shown only if it fails."""
-    log = folder / "log"
-    with own_file(output, os.O_TRUNC) as stdout, own_file(log, os.O_TRUNC) as stderr:
-        status = processes.run(command, stdout=stdout, stderr=stderr).returncode
-    if status != 0:
-        said = processes.last_line(log)
-        raise CorpusError(f"{Path(command[0]).name} failed with status {status}: {said}")
 
 
 def grow_diag_final_and(

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.tables.filtering import LineCounts
 from moses_integration.tables.reordering_pruning import (
-    CutReordering,
     check_reordering,
     chosen_lines,
     prune_reordering,
@@ -270,7 +270,7 @@ class PruningReport:
 
     conditions: PruningConditions
     made: StreamReport[PruningCounts]
-    reordering: CutReordering | None = None
+    reordering: LineCounts | None = None
 
     @property
     def counts(self) -> PruningCounts:
@@ -308,32 +308,21 @@ class PruningReport:
         return result
 
     def __str__(self) -> str:
-        conditions, counts = self.conditions, self.counts
+        counts = self.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
             f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
-            f"{counted(counts.sources, 'source')}"
+            f"{counted(counts.sources, 'source')}",
+            f"dropped: {counts.listed:,} listed, {counts.insignificant:,} insignificant, "
+            f"{counts.below:,} below the threshold, {counts.beyond:,} beyond the best",
         ]
-        if conditions.drop is not None:
-            lines.append(
-                f"dropped: {counts.listed:,} listed; {self.listed_missing:,} of "
-                f"{counted(len(conditions.drop), 'listed pair')} not in the table"
-            )
-        if conditions.significance is not None:
-            level = conditions.significance
-            lines.append(f"dropped: {counts.insignificant:,} with -ln p up to {level.level:.6g}")
-            if counts.cramped:
-                lines.append(
-                    f"{counted(counts.cramped, 'pair')} of phrases that were extracted more often "
-                    f"than fits into {level.sentences:,} sentences"
-                )
-        if conditions.threshold is not None:
-            lines.append(f"dropped: {counts.below:,} below {conditions.threshold:g}")
-        if conditions.top is not None:
-            beyond = f"beyond the best {conditions.top:,} of a source"
-            lines.append(f"dropped: {counts.beyond:,} {beyond}")
+        if self.listed_missing:
+            lines.append(f"{counted(self.listed_missing, 'listed pair')} not in the table")
+        if counts.cramped:
+            lines.append(f"{counted(counts.cramped, 'pair')} extracted too often for --sentences")
         if self.reordering is not None:
-            lines.append(str(self.reordering))
+            kept, read = self.reordering.kept, self.reordering.lines
+            lines.append(f"reordering table: {kept:,} of {counted(read, 'line')} kept")
         return "\n".join(lines)
 
 
@@ -362,7 +351,7 @@ def prune_table(
     conditions.check()
     if reordering is not None:
         check_reordering(reordering[0])
-    cut: CutReordering | None = None
+    cut: LineCounts | None = None
 
     def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
         kept, judged = judge(block, conditions)

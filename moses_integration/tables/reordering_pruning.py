@@ -8,15 +8,14 @@ Pairs that the reordering table lacks get Moses's default, as before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.tables.filtering import LineCounts
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
@@ -27,22 +26,6 @@ from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
 Positions: TypeAlias = NDArray[np.int64]
 # bytes, (lines, 6) columns, and (runs + 1,) first lines of runs with the same source
 _Runs: TypeAlias = tuple[Bytes, Positions, Positions]
-
-
-@dataclass(frozen=True)
-class CutReordering:
-    """The numbers of lines of a reordering table.
-
-    Args:
-        lines: Lines read.
-        kept: Lines kept.
-    """
-
-    lines: int = 0
-    kept: int = 0
-
-    def __str__(self) -> str:
-        return f"reordering table: {self.kept:,} of {counted(self.lines, 'line')} kept"
 
 
 def check_reordering(path: str | Path) -> None:
@@ -62,7 +45,7 @@ def check_reordering(path: str | Path) -> None:
 
 def prune_reordering(
     reordering: str | Path, output: str | Path, phrase_table: str | Path
-) -> CutReordering:
+) -> LineCounts:
     """Copy the lines of a reordering table whose pairs are in a phrase table.
 
     Args:
@@ -76,17 +59,17 @@ def prune_reordering(
     """
     pairs = _Pairs(read_source_runs(phrase_table))
 
-    def work(block: TableBlock, counts: CutReordering) -> tuple[bytes, CutReordering]:
+    def work(block: TableBlock, counts: LineCounts) -> tuple[bytes, LineCounts]:
         kept = pairs.find(block)
         left = counts.kept + int(np.count_nonzero(kept))
-        return chosen_lines(block, kept), CutReordering(counts.lines + len(block), left)
+        return chosen_lines(block, kept), LineCounts(counts.lines + len(block), left)
 
     stream = BlockStream(
         [reordering],
         None,
         lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
         work,
-        CutReordering(),
+        LineCounts(),
         unlike="another table",
         what="cutting the reordering table",
         unit="lines",

@@ -15,14 +15,13 @@ the smallest table in which both phrases have room side by side, C(source) + C(t
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.errors import PhraseTableError, SettingsError, visible
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
     BLANKS,
@@ -113,30 +112,16 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
 
 
 def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
-    """Describe what is wrong with the counts of a line."""
     line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
     column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
-    numbers = column.split()
-    text = visible(column, 40)
-    whole = [re.fullmatch(rb"[0-9]+(\.0*)?([eE]\+?[0-9]+)?", number) for number in numbers]
-    remedy = "make the table again with Moses's score or with build, or prune by other conditions"
-    if not numbers:
-        problem = "no counts in column 5, which the significance test needs"
-    elif len(numbers) != 3:
-        problem = (
-            f"{counted(len(numbers), 'number')} in column 5 ({text}), expected three: how often "
-            "target, source and pair were extracted"
-        )
-    elif not all(whole):
-        problem = f"the counts are {text!r}, which are not all whole numbers"
-        remedy = (
-            "extract rules with --NoFractionalCounting, or prune by other conditions: Fisher's "
-            "test needs whole counts"
-        )
-    else:
-        problem = f"the counts are {text!r}: a pair occurs at least once, and at most as often as "
-        problem += "its phrases"
-    return PhraseTableError(problem, path=block.path, line=block.first_line + row, remedy=remedy)
+    return PhraseTableError(
+        f"column 5 is {visible(column, 40)!r}, and the significance test needs three whole counts: "
+        "of the target, of the source, and of the pair (at least 1, and not above the others)",
+        path=block.path,
+        line=block.first_line + row,
+        remedy="make the table with Moses's score (rules: extract --NoFractionalCounting) or with "
+        "build, or prune by other conditions",
+    )
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.analysis.table_lines import LowestItems, probabilities
-from phrasescore.errors import CorpusError, ModelError, PhraseTableError
+from phrasescore.errors import ModelError, PhraseTableError
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
@@ -22,19 +22,16 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
-from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 # why a source was chosen; "long" where the table has no counts
-Group: TypeAlias = Literal["frequent", "rare", "long", "given"]
-_DRAWN: tuple[Group, ...] = ("frequent", "rare", "long")
+Group: TypeAlias = Literal["frequent", "rare", "long"]
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
     "frequent": "Long, frequent source phrases",
     "rare": "Long, rare source phrases",
     "long": "Long source phrases, of a table without counts",
-    "given": "Source phrases",
 }
 _HEADER = ("source", "by the table", "by the model", "samples of the model")
 # characters with a meaning in Markdown or HTML, as character references
@@ -94,7 +91,7 @@ class ChosenSource:
         source: Tokens, separated by single blanks.
         words: The words that a model sees.
         count: Extraction count, ``nan`` if the table has no counts.
-        candidates: Targets in the order of the table; none if the table lacks the source.
+        candidates: Targets in the order of the table.
     """
 
     group: Group
@@ -129,9 +126,9 @@ def draw_sources(
         SettingsError: The table has no such score.
     """
     kept: dict[Group, LowestItems[ChosenSource]] = {
-        name: LowestItems(settings.phrases) for name in _DRAWN
+        name: LowestItems(settings.phrases) for name in _TITLES
     }
-    among: dict[Group, int] = dict.fromkeys(_DRAWN, 0)
+    among: dict[Group, int] = dict.fromkeys(_TITLES, 0)
     rng = np.random.default_rng(settings.seed)
     for block in _blocks(table, settings.column, lines_per_block):
         begins, targets = block.run_offsets[:-1], np.diff(block.run_offsets)
@@ -150,42 +147,8 @@ def draw_sources(
             runs = long[rows].tolist()
             sources = (_chosen(block, run, group, settings.column, factor) for run in runs)
             kept[group].add(keys[rows], sources)
-    drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _DRAWN]
+    drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _TITLES]
     return list(itertools.chain(*drawn)), among
-
-
-def find_sources(
-    table: str | Path, factor: int, wanted: list[bytes], column: int
-) -> tuple[list[ChosenSource], dict[Group, int]]:
-    """Look up given sources in a table, as `draw_sources` draws some.
-
-    Args:
-        table: As in `draw_sources`.
-        factor: Likewise.
-        wanted: Phrases, their words separated by single blanks.
-        column: Number of the score.
-
-    Returns:
-        The sources in the order of ``wanted``; one that the table lacks has no candidates.
-
-    Raises:
-        InputError: The table cannot be read, breaks its format or is not sorted.
-        SettingsError: The table has no such score.
-    """
-    sources = {
-        phrase: ChosenSource(
-            "given", phrase, tuple(scored_tokens(phrase, "source", factor)), math.nan, ()
-        )
-        for phrase in wanted
-    }
-    found = 0
-    for block in _blocks(table, column, LINES_PER_BLOCK):
-        for run, begin in enumerate(block.run_offsets[:-1].tolist()):
-            phrase = block.source(begin)
-            if phrase in sources:
-                sources[phrase] = _chosen(block, run, "given", column, factor)
-                found += 1
-    return list(sources.values()), {"given": found}
 
 
 def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
@@ -230,24 +193,6 @@ def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int)
 
 def _joined(phrase: bytes) -> bytes:
     return b" ".join(phrase_tokens(phrase))
-
-
-def read_sources(path: str | Path) -> list[bytes]:
-    """Read distinct source phrases, one a line, their words separated by single blanks.
-
-    Raises:
-        InputError: The file cannot be read.
-        CorpusError: A line has no phrase.
-    """
-    phrases: dict[bytes, None] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        phrase = _joined(line.rstrip(b"\r"))
-        if not phrase:
-            raise CorpusError(
-                "the source phrase is empty", path=path, line=number, remedy="delete the line"
-            )
-        phrases[phrase] = None
-    return list(phrases)
 
 
 @dataclass(frozen=True)
@@ -359,23 +304,22 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
 
 
 def figures(preferences: Sequence[Preferences]) -> dict[str, float]:
-    """Return statistics over those sources that the table has; nothing if there are none.
+    """Return statistics over sources; nothing if there are none.
 
     ``sources`` is their number; ``same_best`` the share whose best target is the same by table and
     model, among the sources with one best target in the table; and ``table_words``,
     ``model_words`` and ``sample_words`` the mean lengths of the best targets.
     """
-    known = [each for each in preferences if each.by_table]
-    if not known:
+    if not preferences:
         return {}
-    clear = [each for each in known if _has_one_best(each.source)]
+    clear = [each for each in preferences if _has_one_best(each.source)]
     same = [each.by_table[0].target == each.by_model[0].target for each in clear]
     return {
-        "sources": len(known),
+        "sources": len(preferences),
         **({"same_best": sum(same) / len(same)} if same else {}),
-        "table_words": _mean_words([each.by_table[0] for each in known]),
-        "model_words": _mean_words([each.by_model[0] for each in known]),
-        "sample_words": _mean_words([each.samples[0] for each in known]),
+        "table_words": _mean_words([each.by_table[0] for each in preferences]),
+        "model_words": _mean_words([each.by_model[0] for each in preferences]),
+        "sample_words": _mean_words([each.samples[0] for each in preferences]),
     }
 
 

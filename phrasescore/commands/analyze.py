@@ -34,9 +34,6 @@ class TopOptions(Computing, Result):
     output: str = option(
         OUTPUT, "Where to write Markdown.  [default: standard output]", "-o", default="-"
     )
-    sources: str | None = option(
-        INPUT, "Source phrases to look at instead of drawn ones, one a line."
-    )
     phrases: int = option(Whole(1, 100_000), "Sources to draw of each group.", default=10)
     min_words: int = option(WORDS, "Minimum number of words of a drawn source.", default=4)
     min_targets: int = option(
@@ -73,10 +70,8 @@ def top(options: TopOptions) -> None:
         draw_sources,
         figures,
         find_preferences,
-        find_sources,
         json_values,
         markdown,
-        read_sources,
     )
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
@@ -87,11 +82,7 @@ def top(options: TopOptions) -> None:
     loaded = load_model(options.model)
     must_write_targets(loaded.model.settings, options.model)
     table, factor = options.table, loaded.model.settings.factor
-    if options.sources is None:
-        sources, among = draw_sources(table, factor, settings)
-    else:
-        wanted = read_sources(options.sources)
-        sources, among = find_sources(table, factor, wanted, options.column)
+    sources, among = draw_sources(table, factor, settings)
     preferences = find_preferences(loaded, sources, settings, options.device)
     write_atomically(options.output, markdown(preferences))
     found = {}
@@ -99,7 +90,7 @@ def top(options: TopOptions) -> None:
         members = [each for each in preferences if each.source.group == group]
         found[group] = figures(members)
         said = ", ".join(f"{name} {value:.4g}" for name, value in found[group].items())
-        click.echo(f"{group}: {len(members):,} sources, {total:,} in the table; {said}", err=True)
+        click.echo(f"{group}: drawn from {total:,} sources; {said}", err=True)
     used = {**dataclasses.asdict(settings), "model": loaded.digest}
     options.show(
         {

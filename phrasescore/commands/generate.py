@@ -60,11 +60,6 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         "With --table: the lexicalised reordering table of the same system; new pairs get the "
         "mean of their source's lines.",
     )
-    format: Any = option(
-        ["tsv", "json", "moses"],
-        "With -i: lines of source, target and ln p; JSON lines, one a source; or phrase pairs "
-        "with one score.  [default: tsv]",
-    )
     batch_size: int | None = option(BATCH, "Sources at a time.", metavar="SOURCES")
 
 
@@ -114,9 +109,8 @@ def generate(options: GenerateOptions) -> None:
         else:
             from phrasescore.generation.phrase_output import PhraseWriter, generate_for_phrases
 
-            asked["form"] = options.format or "tsv"
-            drawn = options.samples is not None
-            phrases = PhraseWriter(loaded, generator, asked["form"], drawn=drawn)
+            asked["form"] = "phrases"
+            phrases = PhraseWriter(loaded, generator, drawn=options.samples is not None)
             report = generate_for_phrases(path, options.output, phrases, asked)
     result = report.to_json()
     click.echo(str(report.counts), err=True)
@@ -135,12 +129,9 @@ def _check_input(options: GenerateOptions) -> None:
             "generate reads either phrases or a table",
             remedy="give one of -i FILE and --table FILE",
         )
-    excluded, owner = ["extend", "reordering"], "--table"
-    if options.table is not None:
-        excluded, owner = ["format"], "-i"
-    for name in excluded:
-        if getattr(options, name):
-            raise SettingsError(f"--{name} belongs to {owner}", remedy=f"leave out --{name}")
+    if options.table is None and (options.extend or options.reordering):
+        name = "--extend" if options.extend else "--reordering"
+        raise SettingsError(f"{name} belongs to --table", remedy=f"leave out {name}")
 
 
 def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from phrasescore.commands.declarations import Options, flag, option
-from phrasescore.commands.numbers import FACTOR, THREADS, Real
+from phrasescore.commands.numbers import FACTOR, THREADS
 from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
 from phrasescore.errors import SettingsError
 
@@ -62,28 +62,6 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         if seconds > _LONGEST:
             self.fail(f"{text[:30]!r} is longer than ten years", param, ctx)
         return seconds
-
-
-class OptionalNumber(Real):
-    """A number above 0 for an option that may also stand alone."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 1e6, above=True)
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number; any other word is probably an argument after the option."""
-        try:
-            float(str(value))
-        except ValueError:
-            self.fail(
-                f"{str(value)[:30]!r} is not a number; write the option after the names, or with a "
-                "number",
-                param,
-                ctx,
-            )
-        return super().convert(value, param, ctx)
 
 
 def device_name(text: str) -> str:

@@ -21,7 +21,7 @@ import click
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
-from phrasescore.runs.final_names import hidden, own_file, part_path
+from phrasescore.runs.final_names import hidden, scratch_folder
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 if TYPE_CHECKING:
@@ -263,9 +263,8 @@ def _refuse_unwritable(named: _Named) -> None:
                 remedy="move it away, or name another output",
             )
     try:
-        part = part_path(path)
-        own_file(part).close()
-        part.unlink()
+        with scratch_folder(path):
+            pass
     except OSError as error:
         raise unwritable(error, path) from None
 

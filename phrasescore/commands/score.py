@@ -63,7 +63,6 @@ class ScoreOptions(Computing, OnCluster, Result):
         default="auto",
     )
     batch_size: int | None = option(BATCH, "Pairs scored at a time.", metavar="PAIRS")
-    no_sharing: bool = flag("Compute each pair separately, in fp32: slow, for comparison.")
     same_hardware: bool = flag(
         "Refuse workers of a cluster whose processors differ, as last digits may."
     )
@@ -87,7 +86,7 @@ def score(options: ScoreOptions) -> None:
             options.table,
             options.output,
             options.models,
-            options.settings(ComputeSettings, shared=not options.no_sharing),
+            options.settings(ComputeSettings),
             options.settings(ScoringSettings, factor=options.factor or 0),
             factor=options.factor,
             accept_unknown=options.accept_unknown,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -58,7 +58,7 @@ class ScoreTextOptions(Computing, Result):
         "Append the dual conditional cross-entropy score of two models of opposite directions "
         "(Junczys-Dowmunt 2018), from 0 to 1."
     )
-    keep: Any = option(
+    keep: tuple[float | None, float | None] | None = option(
         _keep,
         "Write only lines whose score, the dual one if asked for, is at least NUMBER, or the best "
         "SHARE of the lines, such as 20%.",
@@ -93,45 +93,50 @@ def score_text(options: ScoreTextOptions) -> None:
     """
     from phrasescore.model.folder import load_model
     from phrasescore.scoring.shared_scorer import SharedScorer
-    from phrasescore.scoring.text_filtering import FilterSettings, Keep, filter_texts
-    from phrasescore.scoring.text_scoring import figures_text, score_texts
+    from phrasescore.scoring.text_scoring import TextSettings, described, score_texts
 
     output = _destination(options)
     options.use_threads()
     models = [load_model(folder) for folder in options.models]
-    how = FilterSettings(
-        options.words,
-        options.length_normalisation,
-        options.dual,
-        None if options.keep is None else Keep(*options.keep),
+    threshold, share = options.keep or (None, None)
+    settings = TextSettings(
+        options.words, options.length_normalisation, options.dual, threshold, share
     )
-    how.check(models)
+    settings.check(models)
     texts = _texts(options, models)
     size = options.batch_size
     scorers = [SharedScorer(each.model, options.device, "fp32", size) for each in models]
-    loaded, scorer = models[0], scorers[0]
-    numerics = {"batch_size": size, "device": str(scorer.device), "precision": "fp32"}
-    words = options.words
-    used: dict[str, Any] = {"words": words, "factor": texts.factor, "on_error": options.on_error}
-    if len(models) > 1 or not how.is_plain:
-        with resumable(options.texts, [output]):
-            found = filter_texts(texts, output, models, scorers, how, numerics=numerics)
-        click.echo(str(found), err=True)
-        used |= {"models": list(options.models), "filter": dataclasses.asdict(how)}
-        settings = {**used, "numerics": numerics}
-        result = found.with_models(options.models)
-        options.show({**result, "provenance": provenance(settings=settings)})
-        if options.perplexity and not options.as_json:
-            for folder, counts in zip(options.models, found.counts.models, strict=True):
-                click.echo(f"model {folder}\n{figures_text(counts.figures)}")
-        return
+    numerics = {"batch_size": size, "device": str(scorers[0].device), "precision": "fp32"}
     with resumable(options.texts, [output]):
-        report = score_texts(texts, output, loaded, scorer, words=words, numerics=numerics)
-    click.echo(str(report), err=True)
-    settings = {"model": options.models[0], **used, "numerics": numerics}
-    options.show({**report.to_json(), "provenance": provenance(settings=settings)})
+        report = score_texts(texts, output, models, scorers, settings, numerics=numerics)
+    click.echo(described(report), err=True)
+    used = {
+        **dataclasses.asdict(settings),
+        "factor": texts.factor,
+        "on_error": options.on_error,
+        "numerics": numerics,
+    }
+    figures = list(zip(options.models, report.counts.figures(), strict=True))
+    options.show(
+        {
+            "lines": report.counts.lines,
+            "skipped": report.counts.skipped,
+            "kept": report.counts.kept,
+            "models": [{"model": folder, **each} for folder, each in figures],
+            "resumed_lines": report.resumed,
+            "seconds": round(report.seconds, 3),
+            "pairs_per_second": round(report.per_second, 1),
+            "sha256": list(report.sha256),
+            "provenance": provenance(settings=used),
+        }
+    )
     if options.perplexity and not options.as_json:
-        click.echo(report.figures_text)
+        for folder, each in figures:
+            if len(figures) > 1:
+                click.echo(f"model {folder}")
+            for name, value in each.items():
+                number = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
+                click.echo(f"{name} {number}")
 
 
 def _destination(options: ScoreTextOptions) -> str:

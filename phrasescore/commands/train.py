@@ -15,7 +15,7 @@ import click
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import Real, Whole
-from phrasescore.commands.options import Device, Duration, OptionalNumber
+from phrasescore.commands.options import Device, Duration
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
@@ -25,10 +25,9 @@ _HELD_OUT_TEXT = "--held-out-text"
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
-    "self_normalise": OptionalNumber(),
+    "self_normalise": Real(0, 1e6, above=True),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
-    "tensorboard": PathName(Use.WRITE_FOLDER, Path),
 }
 
 

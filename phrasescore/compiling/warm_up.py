@@ -6,30 +6,18 @@ they compile for any text.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from phrasescore.compiling import cache
 from phrasescore.errors import PhrasescoreError
 from phrasescore.runs.final_names import scratch_folder
-from phrasescore.runs.processes import python_command, run, usable_cores
+from phrasescore.runs.processes import phrasescore_command, run, usable_cores
 from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40
-
-# runs a command in a process of its own, which writes its number of compiled functions to a file
-_JOB = """
-from phrasescore.cli import main
-count = sys.argv.pop(1)
-try:
-    main()
-finally:
-    watch = sys.modules.get("phrasescore.compiling.watch")
-    with open(count, "w") as file:
-        print(watch.compiled_functions() if watch else 0, file=file)
-"""
 
 # the commands of a step run in parallel, on the outputs of the steps before
 STEPS: tuple[tuple[str, ...], ...] = (
@@ -40,7 +28,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "tune system/moses.ini --source text.en --reference text.fr --rounds 2 -o tuned",
         "decode system/moses.ini -i text.en -o out.fr --nbest out.nbest --nbest-size 10 "
         "--include-segmentation-in-n-best",
-        "decode system/moses.ini -i text.en -o cubes.fr --search-algorithm 1 --mbr",
+        "decode system/moses.ini -i text.en -o cubes.fr --search-algorithm 1",
         "doctor system/moses.ini --source text.en --reference text.fr",
         "prune system/phrase-table.gz -o pruned.gz --top 5 --column 3",
         "filter system/moses.ini --input text.en -o filtered",
@@ -74,7 +62,8 @@ def warm_up(cores: int | None = None) -> int:
     Raises:
         PhrasescoreError: A command failed.
     """
-    compiled = 0
+    cache.choose_folder()  # the commands inherit the choice
+    before = _kept_functions()
     with (
         scratch_folder(Path(tempfile.gettempdir()) / "phrasescore") as folder,
         ThreadPoolExecutor(cores or usable_cores()) as pool,
@@ -85,24 +74,24 @@ def warm_up(cores: int | None = None) -> int:
             jobs = [pool.submit(_run, folder, command) for command in step]
             try:
                 for job in as_completed(jobs):
-                    compiled += job.result()
-                    progress.advance(1, f"{compiled:,} functions")
+                    job.result()
+                    progress.advance(1, f"{_kept_functions() - before:,} functions")
             finally:  # after a failure, the other commands do not begin
                 for job in jobs:
                     job.cancel()
-    return compiled
+    return _kept_functions() - before
 
 
-def _run(folder: Path, command: str) -> int:
-    """Run one command; return the number of functions that it compiled."""
-    count = folder / f"count.{command.replace('/', ' ').replace(' ', '_')}"[-200:]
-    environment = dict(os.environ)
-    if "NUMBA_CACHE_DIR" in environment:  # a relative name means another folder there
-        environment["NUMBA_CACHE_DIR"] = str(Path(environment["NUMBA_CACHE_DIR"]).absolute())
+def _kept_functions() -> int:
+    """Return the number of functions in numba's cache: it keeps the code of each in a file."""
+    return sum(1 for _ in cache.chosen_folder.glob("*/*.nbc"))
+
+
+def _run(folder: Path, command: str) -> None:
+    """Run one command."""
     done = run(
-        python_command(_JOB, [str(count), *command.split()]),
+        phrasescore_command(command.split()),
         cwd=folder,
-        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -113,7 +102,6 @@ def _run(folder: Path, command: str) -> int:
             f"`phrasescore {command}` failed on a text made for it: {said}",
             remedy="that command does not work on this machine, either: begin with what it says",
         )
-    return int(count.read_text())
 
 
 def write_texts(folder: Path) -> None:

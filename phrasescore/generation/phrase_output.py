@@ -1,31 +1,23 @@
-"""The targets that a model writes for a file of phrases, as TSV, JSON lines or a phrase table."""
+"""The targets that a model writes for a file of phrases: source, target and ln p a line."""
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from phrasescore.errors import CorpusError, visible
-from phrasescore.generation.targets import TargetGenerator, Targets
+from phrasescore.errors import CorpusError
+from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
+from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block_stream import BlockStream, StreamReport
-from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
-_BAR = b"|"
-_SHOWN = 60
-
-OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
 # messages and progress of a stream that writes targets
 STREAM_SETTINGS: dict[str, Any] = {
     "changed": "the file changed while it was being read",
@@ -72,13 +64,11 @@ class PhraseWriter:
     Args:
         loaded: The model.
         generator: Searches or samples with the model.
-        form: ``tsv``, ``json`` or ``moses``.
         drawn: Whether targets are samples, so that the count of each is written.
     """
 
     loaded: LoadedModel
     generator: TargetGenerator
-    form: OutputFormat
     drawn: bool
 
     def write(self, block: TextBlock, before: PhraseCounts) -> tuple[bytes, PhraseCounts]:
@@ -111,57 +101,17 @@ class PhraseWriter:
         )
         phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
         texts = phrase_texts(targets.words, self.loaded.target_vocabulary)
-        lines = {"json": self._json, "moses": self._moses, "tsv": self._tsv}[self.form]
-        return b"".join(lines(phrases, texts, targets)), counts
-
-    def _tsv(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
         numbers = zip(ln_p_texts(targets.ln_p), targets.counts.tolist(), strict=True)
+        lines = []
         for source, text, (ln_p, count) in zip(targets.owners, texts, numbers, strict=True):
             drawn = b"\t%d" % count if self.drawn else b""
-            yield b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn)
-
-    def _moses(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
-        refuse_bars([*phrases, *texts])
-        scores = probability_texts(targets.ln_p)
-        for source, text, p in zip(targets.owners, texts, scores, strict=True):
-            yield SEPARATOR.join((phrases[source], text, p)) + b"\n"
-
-    def _json(self, phrases: list[bytes], texts: list[bytes], targets: Targets) -> Iterator[bytes]:
-        ln_p, counts = targets.ln_p.tolist(), targets.counts.tolist()
-        offsets = itertools.pairwise(targets.offsets.tolist())
-        for phrase, (begin, end) in zip(phrases, offsets, strict=True):
-            written = [
-                {"target": _as_text(texts[row]), "ln_p": round(ln_p[row], 6)}
-                | ({"count": counts[row]} if self.drawn else {})
-                for row in range(begin, end)
-            ]
-            line = {"source": _as_text(phrase), "targets": written}
-            yield json.dumps(line, ensure_ascii=False).encode() + b"\n"
+            lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn))
+        return b"".join(lines), counts
 
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
     """Return the words of each phrase of ids, separated by spaces."""
     return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
-
-
-def refuse_bars(phrases: Sequence[bytes]) -> None:
-    """Check that phrases can stand in a phrase table.
-
-    Raises:
-        CorpusError: One has a bar, which separates columns or factors.
-    """
-    for phrase in phrases:
-        if _BAR in phrase:
-            raise CorpusError(
-                f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns and "
-                "factors of a phrase table",
-                remedy="give phrases, and a model of a text, in which bars are escaped "
-                "(phrasescore preprocess)",
-            )
-
-
-def _as_text(phrase: bytes) -> str:
-    return phrase.decode("utf-8", "backslashreplace")
 
 
 def generate_for_phrases(

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import STREAM_SETTINGS, phrase_texts, refuse_bars
+from phrasescore.errors import CorpusError, PhraseTableError, visible
+from phrasescore.generation.phrase_output import STREAM_SETTINGS, phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
@@ -35,6 +35,7 @@ from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
+_SHOWN = 60  # characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
 # some seconds of work, which is what a kill can lose
 TABLE_LINES_PER_BLOCK = 4096
@@ -151,7 +152,7 @@ class TableWriter:
     def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
         """Yield the targets of each source with their p; an empty target is left out."""
         texts = phrase_texts(found.words, self.loaded.target_vocabulary)
-        refuse_bars(texts)
+        _refuse_bars(texts)
         p = probability_texts(found.ln_p)
         offsets = found.offsets.tolist()
         for a, b in itertools.pairwise(offsets):
@@ -177,6 +178,21 @@ def _estimates(block: TableBlock) -> list[bytes]:
 def _has_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
     """Return (N,) bool: whether each phrase, of at least one word, has an unknown one."""
     return np.logical_or.reduceat(phrases.tokens == UNK_ID, phrases.offsets[:-1])
+
+
+def _refuse_bars(phrases: list[bytes]) -> None:
+    """Check that phrases can stand in a phrase table.
+
+    Raises:
+        CorpusError: One has a bar, which separates columns or factors.
+    """
+    for phrase in phrases:
+        if b"|" in phrase:
+            raise CorpusError(
+                f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns and "
+                "factors of a phrase table",
+                remedy="give a model of a text in which bars are escaped (phrasescore preprocess)",
+            )
 
 
 def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:

@@ -8,7 +8,6 @@ two tables: in ``lex.f2e`` the first word is the target's, in ``lex.e2f`` the so
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -357,33 +356,13 @@ def _as_texts(words: Sequence[bytes]) -> list[str]:
     return [word.decode("utf-8", "backslashreplace") for word in words]
 
 
-class TranslationReport(StreamReport[TranslationCounts]):
-    """The result of a run; its lines are sentences."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        counts = dataclasses.asdict(self.counts)
-        return {
-            "sentences": counts.pop("lines"),
-            **counts,
-            "mean_ln_p": self.counts.mean_ln_p,
-            "resumed_sentences": self.resumed,
-            "seconds": round(self.seconds, 3),
-            "sentences_per_second": round(self.per_second, 3),
-            "input_sha256": self.sha256[0] if self.sha256 else None,
-        }
-
-    def __str__(self) -> str:
-        return f"{self.counts}\n{self.seconds:,.1f} s, {self.per_second:,.1f} sentences/s"
-
-
 def translate_text(
     path: str | Path,
     outputs: Sequence[tuple[str, Form]],
     translator: Translator,
     asked: dict[str, Any],
     longest: int,
-) -> TranslationReport:
+) -> StreamReport[TranslationCounts]:
     """Write the translations of a text, a sentence a line; an interrupted run can be continued.
 
     Args:
@@ -430,8 +409,7 @@ def translate_text(
         unit="sentences",
     )
     output, *beside = (name for name, _ in outputs)
-    done = stream.write(output, beside=beside)
-    return TranslationReport(done.counts, done.resumed, done.seconds, done.sha256)
+    return stream.write(output, beside=beside)
 
 
 def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import ModelError, SettingsError, visible
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.runs.final_names import hidden, part_path, remove, write_atomically
+from phrasescore.runs.final_names import hidden, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import RESULT, TrainingRecord
@@ -354,9 +354,9 @@ def save_model(
 
     recover(folder)
     refuse_foreign(folder)
-    part = part_path(folder)
-    part.mkdir(parents=True)
-    try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(folder, 0o777) as part, contextlib.ExitStack() as done:
+        done.callback(recover, folder)
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
         write_atomically(part / WEIGHTS, torch_files.save(weights))
         byte_pairs = vocabularies[1].byte_pairs
@@ -375,11 +375,6 @@ def save_model(
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)
         _replace(part, folder)
-    except BaseException:
-        recover(folder)
-        remove(part)
-        raise
-    recover(folder)
 
 
 def recover(folder: Path) -> None:

@@ -49,8 +49,6 @@ class Kind:
             label smoothing; otherwise phrases.
         aligns: Whether it has alignments to source words (``AttentionModel.alignments``).
         summarises: Whether it encodes a source into one vector c (``SequenceModel.summaries``).
-        widths_compared: Whether widths were compared at equal training time, so that training may
-            suggest a narrower model.
         fast_sizes: Sizes for the recipe ``fast``; the defaults of the settings are the paper's,
             whose models trained for days.
     """
@@ -65,7 +63,6 @@ class Kind:
     of_sentences: bool = False
     aligns: bool = False
     summarises: bool = False
-    widths_compared: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -124,7 +121,6 @@ KINDS = (
         EncoderDecoderSettings,
         "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
         summarises=True,
-        widths_compared=True,
     ),
     Kind(
         "feed-forward-phrase",

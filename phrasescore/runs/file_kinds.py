@@ -16,6 +16,7 @@ could run any code anyway, so they are trusted.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import grp
 import os
@@ -94,7 +95,7 @@ def _read_twice(path: str | Path) -> InputError:
     )
 
 
-def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
+def refuse_same_file(path: str | Path, output: str | Path) -> None:
     """Refuse to write an output onto one of its inputs; ``-`` is the file that the shell opened.
 
     The files themselves are compared, because names can differ.
@@ -102,7 +103,6 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
     Args:
         path: The input.
         output: The output.
-        what: The name of the input in the error, e.g. ``the table itself``.
 
     Raises:
         SettingsError: They are one file.
@@ -114,7 +114,7 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
         return  # the output does not exist yet, or reading will report the fault
     if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
         raise SettingsError(
-            f"the output is {what}", path=output, remedy="name another output with -o"
+            "the output is one of the inputs", path=output, remedy="name another output with -o"
         )
 
 
@@ -175,12 +175,28 @@ def read_regular(path: str | Path, max_bytes: int = _MAX_BYTES) -> bytes:
         return stream.read(size)
 
 
-def refuse_irregular(descriptor: int, path: str | Path) -> None:
-    """Close an opened file again if it is neither a regular file nor a folder.
+def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
+    """Lock an open file for this process, until the file is closed.
 
-    Raises:
-        InputError: The path names a pipe or a device.
+    Args:
+        descriptor: The file or folder.
+        kind: ``fcntl.LOCK_EX``, or ``fcntl.LOCK_SH`` for a lock that several processes can have.
+
+    Returns:
+        Whether no other process has it locked; ``None`` on a file system without locks.
     """
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _opened(path: str, flags: int) -> int:
+    # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     # the open file is judged, not its name, which could be given to another file in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -188,12 +204,6 @@ def refuse_irregular(descriptor: int, path: str | Path) -> None:
         raise InputError(
             "a pipe or a device, where a file was expected", path=path, remedy="move it away"
         )
-
-
-def _opened(path: str, flags: int) -> int:
-    # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    refuse_irregular(descriptor, path)
     return descriptor
 
 

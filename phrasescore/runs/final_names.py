@@ -1,10 +1,9 @@
 """Outputs that are written under hidden names and get their final names when they are complete.
 
 A part is an output while it is being written; a scratch folder holds what only its maker needs.
-Both are called ``.NAME.MACHINE.PROCESS.START.part``. So two writers never share one, and a later
-command recognises what a killed writer left: no process has its id, or a process that started at
-another time has it. Processes of other machines or containers cannot be seen from here, so their
-parts stay, unless the caller holds a lock that every writer of the output needs.
+Both are called ``.NAME.RANDOM.part``, so two writers never share one. The writer keeps its part
+locked (see `phrasescore.runs.lock`). A part that nobody has locked was left by a writer that was
+killed, and the next writer of the output removes it.
 
 Output bytes depend on the content alone: the gzip header has no time stamp and no file name, and
 the compressor gives equal bytes on every processor (decision 14).
@@ -17,6 +16,7 @@ import errno
 import io
 import os
 import re
+import secrets
 import stat
 import sys
 import unicodedata
@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError, visible
-from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
-from phrasescore.runs.processes import is_alive, machine, start_of
+from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
 _LEVEL = 3  # of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
-_PART = re.compile(r"\.(.+?)(\.scratch)?(\.[0-9a-f]{8})?\.(\d+)(?:\.(\d+))?\.part")
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 _MAX_NAME = 255  # bytes, on all usual file systems
 _MAX_STEM = 200  # bytes of a name, which leaves room for what is added to it
 
@@ -64,8 +63,7 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         # a pipe or a device such as /dev/null: there is nothing to replace
-        part = None if is_stream(path) else part_path(path)
-        raw = path.open("wb") if part is None else own_file(part)
+        part, raw = (None, path.open("wb")) if is_stream(path) else _new_part(path)
     except OSError as error:
         raise unwritable(error, path) from None
     try:
@@ -242,39 +240,45 @@ def _digest(name: bytes) -> str:
     return hashlib.sha256(name).hexdigest()
 
 
-def part_path(path: str | Path) -> Path:
-    """Return the name under which this process writes ``path`` until it is complete.
+def _new_part(path: Path) -> tuple[Path, BinaryIO]:
+    """Return a new part of an output and its open file; remove parts of killed writers."""
+    remove_parts(path)
+    while True:
+        part = _part_name(path)
+        stream = own_file(part)
+        # another process may have removed the part before it was locked
+        if try_lock(stream.fileno()) is not False and part.exists():
+            return part, stream
+        stream.close()
 
-    Parts that dead processes of this machine have left are removed first.
-    """
-    stem = hidden(path, _digest("\0".join(machine()).encode())[:8])
-    mine = f"{stem.name}.{os.getpid()}.{start_of(os.getpid()) or 0}.part"
-    with contextlib.suppress(OSError):
-        for found in stem.parent.iterdir():
-            part = _PART.fullmatch(found.name)
-            if part is None or not found.name.startswith(f"{stem.name}.{part[4]}."):
-                continue
-            if found.name == mine or not is_alive(int(part[4]), int(part[5] or 0)):
-                with contextlib.suppress(OSError):  # another user's, in a shared folder
-                    remove(found)
-    return stem.with_name(mine)
+
+def _part_name(path: str | Path) -> Path:
+    return hidden(path, f"{secrets.token_hex(4)}.part")
 
 
 @contextlib.contextmanager
-def scratch_folder(path: str | Path) -> Iterator[Path]:
-    """Make a folder beside ``path`` for temporary files; remove it at the end.
+def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
+    """Make a folder beside ``path`` for temporary files; remove it at the end, if it is there.
 
     Folders that killed processes have left are removed first.
+
+    Args:
+        path: The output.
+        mode: The permissions of the folder.
 
     Raises:
         OSError: The folder cannot be made.
     """
-    folder = part_path(f"{path}.scratch")
-    folder.mkdir(mode=0o700)
+    remove_parts(Path(path))
+    folder = _part_name(path)
+    folder.mkdir(mode=mode)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
+        try_lock(descriptor)
         yield folder
     finally:
         remove(folder)
+        os.close(descriptor)
 
 
 def whole_name(part: str) -> str | None:
@@ -302,14 +306,22 @@ def whole_names(folder: Path) -> dict[Path, str]:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove the parts and scratch folders of an output, from whatever machine.
-
-    The caller must hold a lock that every writer of the output needs.
-    """
-    with contextlib.suppress(FileNotFoundError):
+    """Remove the parts and scratch folders of an output whose writers were killed."""
+    with contextlib.suppress(OSError):
         for found in path.absolute().parent.iterdir():
-            if whole_name(found.name) == _shortened(path.name):
-                remove(found)
+            if whole_name(found.name) == _shortened(path.absolute().name):
+                _remove_unlocked(found)
+
+
+def _remove_unlocked(part: Path) -> None:
+    access = os.O_RDONLY if part.is_dir() else os.O_RDWR
+    with contextlib.suppress(OSError):  # another user's, in a shared folder
+        descriptor = os.open(part, access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if try_lock(descriptor):
+                remove(part)
+        finally:
+            os.close(descriptor)
 
 
 def remove(part: Path) -> None:

@@ -1,4 +1,4 @@
-"""Processes: the identity of this one, whether others are alive, and children that end with it.
+"""Child processes that end with this one, and the number of usable cores.
 
 On Linux the kernel kills a child, and what the child started in the same way, when this process
 ends, even by kill -9. Elsewhere a child outlives a parent that is killed with kill -9.
@@ -31,50 +31,11 @@ _IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
 _MAX_REPORT = 16  # bytes
 
 
-def machine() -> tuple[str, str]:
-    """Return the host's name and its namespace of process ids: containers have their own."""
-    try:
-        return os.uname().nodename, str(Path("/proc/self/ns/pid").readlink())
-    except OSError:  # no Linux
-        return os.uname().nodename, ""
-
-
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # no Linux
-
-
-def start_of(process: int) -> int | None:
-    """Return when a process of this machine started, in ticks since the machine's own start.
-
-    ``None`` if there is no such process, 0 if the time cannot be seen.
-    """
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return None
-    except PermissionError:
-        pass
-    try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
-    except OSError:
-        return 0
-    # fields 3 and 22 of proc(5); the name, which may hold spaces, ends at the last bracket
-    state, *rest = stat.rpartition(b")")[2].split()
-    return None if state in (b"Z", b"X") else int(rest[18])
-
-
-def is_alive(process: int, started: int) -> bool:
-    """Tell whether a process of this machine is alive; ids are reused, with another start time.
-
-    Args:
-        process: Its id.
-        started: Its `start_of`; 0 if that is unknown.
-    """
-    found = start_of(process)
-    return found is not None and (found == started or 0 in (found, started))
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:

@@ -121,6 +121,7 @@ class ComparisonRecord(Record):
         metrics: By metric, the systems.
         notes: Sentences on faults of the texts.
         by_length: The same for groups of sentences.
+        source: The file that was translated, if it is known.
     """
 
     kind: ClassVar[str] = "compare"
@@ -134,6 +135,7 @@ class ComparisonRecord(Record):
     metrics: dict[str, tuple[ComparedSystem, ...]]
     notes: tuple[str, ...]
     by_length: list[Any] | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,6 @@ class ScoringRecord(Record):
         resumed_pairs: Pairs that an earlier, interrupted run had scored.
         seconds: Of this run.
         pairs_per_second: Of this run.
-        source_runs: Runs of equal sources.
         work: Steps of the models.
         savings: How many times fewer steps sharing took, by side.
         source_unknown_rate: The share of source words outside the shortlist.
@@ -214,7 +215,6 @@ class ScoringRecord(Record):
     resumed_pairs: Count
     seconds: Seconds
     pairs_per_second: Number
-    source_runs: Count
     work: SharedWork
     savings: dict[str, Number]
     source_unknown_rate: Probability
@@ -369,74 +369,45 @@ class FilterRecord(Record):
 
 
 @dataclass(frozen=True)
-class SystemGain:
-    """The difference of a system of an experiment from the first one; fractions."""
-
-    bleu: Number
-    p_value: Probability
-    randomization_p_value: Probability
-    replica_p_value: Probability
-    low: Number
-    high: Number
-
-
-@dataclass(frozen=True)
-class TextBleu:
-    """The BLEU of a system on one text: of each run, their mean and deviation, and the gain."""
-
-    bleu: tuple[Number, ...]
-    mean: Number
-    deviation: Number | None
-    gain: SystemGain | None
-
-
-@dataclass(frozen=True)
 class ExperimentRow:
-    """One system of an experiment: its settings, the seeds that are done, and its scores by text.
+    """One system of an experiment.
 
-    ``not_run`` says why a row has no runs. Seconds are those of each tuning that was not
-    interrupted; ``resumed`` says that there were others.
+    Args:
+        name: Of the system.
+        not_run: The reason why it has no runs, if so.
+        runs: How many runs it is to have.
+        seeds: The seeds of the tunings that are done.
+        tuning_seconds: Of each tuning that was not interrupted.
+        tuning_cpu_seconds: The same of the processor.
+        resumed: Whether there were interrupted tunings.
     """
 
     name: str
-    models: tuple[str, ...]
-    unknown_column: bool
-    unknown: str
-    language_models: tuple[str, ...]
-    rerank: tuple[str, ...]
-    translate: tuple[str, ...]
     not_run: str
+    runs: Count
     seeds: tuple[int, ...]
     tuning_seconds: tuple[Seconds, ...]
     tuning_cpu_seconds: tuple[Seconds, ...]
-    texts: dict[str, TextBleu]
     resumed: bool = False
 
 
 @dataclass(frozen=True)
-class TextFiles:
-    """The files of a text and its translation."""
-
-    source: str
-    reference: str
-
-
-@dataclass(frozen=True)
 class ExperimentRecord(Record):
-    """The record of ``experiment``: every number of the table, and the settings."""
+    """The record of ``experiment``.
+
+    Args:
+        name: Of the experiment.
+        settings: The experiment file.
+        systems: The rows of the table.
+        texts: By name of the text, the systems compared with the first one.
+        provenance: Of the table.
+    """
 
     kind: ClassVar[str] = "experiment"
     name: str
-    decoder: str
-    sections: dict[str, str | float | int]
-    optimizer: str
-    rounds: Count
-    nbest_size: Count
-    rerank: dict[str, Any]
-    seeds: tuple[int, ...]
+    settings: dict[str, Any]
     systems: tuple[ExperimentRow, ...]
-    per_seed: tuple[str, ...]
-    texts: dict[str, TextFiles]
+    texts: dict[str, ComparisonRecord]
     provenance: dict[str, Any]
 
 

@@ -6,13 +6,9 @@ command line uses them for all other errors, so that no refusal of the system is
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
-import resource
-import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
@@ -41,7 +37,6 @@ _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
     "failed to map segment",  # of a library that is loaded
 )
-_MIN_MEMORY = 400 << 20  # bytes of addresses: with less, numpy or llvmlite abort as they load
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -89,21 +84,6 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
     return SettingsError(problem, path=path, remedy="name another output")
 
 
-@contextlib.contextmanager
-def full_disk_named(path: str | Path) -> Iterator[None]:
-    """Name a path in the errors of a full disk that the block raises without one.
-
-    Raises:
-        StorageError: Replaces an error that names no file.
-    """
-    try:
-        yield
-    except OSError as error:
-        if is_full(error) and error.filename is None:
-            raise _full(error, path) from None
-        raise
-
-
 def too_long(path: str) -> str | None:
     """Return the problem of a path that is too long for any file system, or ``None``."""
     size = len(os.fsencode(path))
@@ -113,21 +93,6 @@ def too_long(path: str) -> str | None:
     if longest > _MAX_NAME:
         return f"a name of {longest:,} bytes, where at most {_MAX_NAME} are possible"
     return None
-
-
-def refuse_little_memory() -> None:
-    """Refuse a memory limit under which no command could load its libraries.
-
-    Raises:
-        StorageError: ``ulimit -v`` is lower than that.
-    """
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _MIN_MEMORY:
-        raise StorageError(
-            f"the limit of memory is {limit >> 20:,} MiB, where loading the libraries alone takes "
-            f"{_MIN_MEMORY >> 20} MiB",
-            remedy="raise it with ulimit -v",
-        )
 
 
 def out_of_memory(error: BaseException) -> StorageError | None:
@@ -149,25 +114,7 @@ def _full(error: OSError, path: str | Path | None) -> StorageError:
     words, remedy = error.strerror or os.strerror(number), _REMEDIES[number]
     if path is None:
         return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
-    free = _free(path) if path != STANDARD_OUTPUT else None
-    left = f", {free / 1e6:,.1f} MB left" if free is not None else ""
-    return StorageError(f"cannot be written further ({words}{left})", path=path, remedy=remedy)
-
-
-def _free(path: str | Path) -> int | None:
-    """Return the free bytes on the disk of a file; ``None`` for a stream or a device."""
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):
-            return None
-    except FileNotFoundError:
-        pass  # it has no name yet
-    except OSError:
-        return None
-    try:
-        disk = os.statvfs(Path(path).absolute().parent)
-    except OSError:
-        return None
-    return disk.f_bavail * disk.f_frsize
+    return StorageError(f"cannot be written further ({words})", path=path, remedy=remedy)
 
 
 def _named(error: OSError) -> str | None:

@@ -97,30 +97,23 @@ class ScoringCounts:
 
     Args:
         lines: Scored lines.
-        source_runs: Lines whose source is not that of the line before: the distinct sources of a
-            table that is grouped by source, as Moses's are.
         source_tokens: Tokens of the source phrases.
         source_unknown: Those outside the first model's shortlist.
         target_tokens: Tokens of the target phrases.
         target_unknown: Those outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
         floor_hits: How many probabilities were at the floor, for each column of probabilities.
-        first_source: The source phrase of the first line, as Latin-1 (any byte fits).
-        last_source: The source phrase of the last line.
         work: Steps of all models.
         processors: The kinds of processors that scored, sorted.
     """
 
     lines: int = 0
-    source_runs: int = 0
     source_tokens: int = 0
     source_unknown: int = 0
     target_tokens: int = 0
     target_unknown: int = 0
     ln_p_sums: tuple[float, ...] = ()
     floor_hits: tuple[int, ...] = ()
-    first_source: str = ""
-    last_source: str = ""
     work: SharedWork = field(default_factory=SharedWork)
     processors: tuple[str, ...] = ()
 
@@ -128,19 +121,14 @@ class ScoringCounts:
         """Return the counts up to the end of the next block."""
         if not self.lines:
             return block
-        # a source whose lines two blocks share is one run
-        continues = block.first_source == self.last_source
         return ScoringCounts(
             lines=self.lines + block.lines,
-            source_runs=self.source_runs + block.source_runs - continues,
             source_tokens=self.source_tokens + block.source_tokens,
             source_unknown=self.source_unknown + block.source_unknown,
             target_tokens=self.target_tokens + block.target_tokens,
             target_unknown=self.target_unknown + block.target_unknown,
             ln_p_sums=tuple(map(operator.add, self.ln_p_sums, block.ln_p_sums)),
             floor_hits=tuple(map(operator.add, self.floor_hits, block.floor_hits)),
-            first_source=self.first_source,
-            last_source=block.last_source,
             work=self.work + block.work,
             processors=tuple(sorted({*self.processors, *block.processors})),
         )
@@ -200,15 +188,12 @@ class BlockScorer:
             columns.append(count_texts(unknown_source + unknown_target))
         counts = ScoringCounts(
             lines=len(block),
-            source_runs=len(block.run_offsets) - 1,
             source_tokens=len(source.tokens),
             source_unknown=int(unknown_source.sum()),
             target_tokens=len(target.tokens),
             target_unknown=int(unknown_target.sum()),
             ln_p_sums=tuple(float(values.sum()) for values in ln_p),
             floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
-            first_source=block.source(0).decode("latin-1"),
-            last_source=block.source(len(block) - 1).decode("latin-1"),
             work=work,
             processors=(self._processor,) if self._processor else (),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,8 +16,7 @@ from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.model.model_settings import Direction
 from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.block_scoring import BlockIds, PairScorer, ScoringModel
-from phrasescore.scoring.pair_order import is_new
-from phrasescore.scoring.shared_scorer import Precision, SharedScorer, UnsharedScorer
+from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
@@ -36,26 +34,18 @@ class ComputeSettings:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: ``auto`` is bfloat16 where it is faster and within the bounds, else float32.
         batch_size: Pairs at a time; ``None`` for the device's own.
-        shared: Whether pairs share the work of their common prefixes.
     """
 
     device: str = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     batch_size: int | None = None
-    shared: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.shared and self.precision == "bf16":
-            raise SettingsError(
-                "without sharing there is only fp32", remedy="leave out --precision bf16"
-            )
 
     @property
     def wants_sample(self) -> bool:
         """Whether bfloat16 may be chosen, so that it must be tried on a sample of pairs."""
-        if not self.shared or self.precision == "fp32":
-            return False
-        return self.precision == "bf16" or has_fast_bf16(choose_device(self.device))
+        if self.precision == "auto":
+            return has_fast_bf16(choose_device(self.device))
+        return self.precision == "bf16"
 
 
 @dataclass(frozen=True)
@@ -64,21 +54,13 @@ class PrecisionCheck:
 
     Args:
         pairs: The number of pairs.
-        mean: The mean of |difference| over the pairs.
-        largest: The largest |difference|.
         mean_per_word: The mean of |difference| / words, ``</s>`` counted.
         largest_per_word: The largest |difference| / words.
-        ranked: Pairs of targets of one source to which float32 gives different ln p.
-        ranked_alike: The share of them that bfloat16 puts in the same order; 1 if there are none.
     """
 
     pairs: int
-    mean: float
-    largest: float
     mean_per_word: float
     largest_per_word: float
-    ranked: int
-    ranked_alike: float
 
     @property
     def is_within_bounds(self) -> bool:
@@ -87,10 +69,8 @@ class PrecisionCheck:
 
     def __str__(self) -> str:
         return (
-            f"bf16 against fp32 on {self.pairs:,} pairs of the table: |difference of ln p| mean "
-            f"{self.mean:.4f}, largest {self.largest:.4f}; per word mean {self.mean_per_word:.4f}, "
-            f"largest {self.largest_per_word:.4f}; {self.ranked_alike:.1%} of {self.ranked:,} "
-            "pairs of targets of one source in the same order"
+            f"bf16 against fp32 on {self.pairs:,} pairs of the table: |difference of ln p| per "
+            f"word mean {self.mean_per_word:.4f}, largest {self.largest_per_word:.4f}"
         )
 
 
@@ -173,7 +153,6 @@ def load_models(
             notes.append(f"{folder}: {check}: {_verdict(check, scorer.precision)}")
     numerics = {
         "batch_size": settings.batch_size,
-        "shared": settings.shared,
         "device": choose_device(settings.device).type,
         "precision": used,
     }
@@ -205,66 +184,38 @@ def _verdict(check: PrecisionCheck, used: str) -> str:
     return "above the bound, but used because it was asked for"
 
 
-def _scorer(
-    loaded: LoadedModel, settings: ComputeSettings, precision: Precision
-) -> SharedScorer | UnsharedScorer:
-    if not settings.shared:
-        return UnsharedScorer(loaded.model, settings.device, settings.batch_size)
+def _scorer(loaded: LoadedModel, settings: ComputeSettings, precision: Precision) -> SharedScorer:
     return SharedScorer(loaded.model, settings.device, precision, settings.batch_size)
 
 
 def _compared_scorer(
     loaded: LoadedModel, settings: ComputeSettings, factor: int, sample: TableBlock | None
-) -> tuple[SharedScorer | UnsharedScorer, PrecisionCheck | None]:
+) -> tuple[SharedScorer, PrecisionCheck | None]:
     """Return the scorer of a model, and the comparison of precisions if there was one."""
     if sample is None or not settings.wants_sample:
         return _scorer(loaded, settings, "bf16" if settings.precision == "bf16" else "fp32"), None
-    near = _scorer(loaded, settings, "bf16")
+    near, exact = (_scorer(loaded, settings, precision) for precision in ("bf16", "fp32"))
     ids, rows = BlockIds(sample, factor), sample_rows(len(sample))
     sides = scoring_model("", loaded, near).sides
     sources, targets = (ids.encoded(side, vocabulary).select(rows) for side, vocabulary in sides)
-    exact = UnsharedScorer(loaded.model, settings.device).score(sources, targets)
-    check = compare(exact, near.score(sources, targets), sources, targets)
-    if check.is_within_bounds or settings.precision == "bf16":
-        near.work = SharedWork()  # the sample does not count as work on the table
-        return near, check
-    return _scorer(loaded, settings, "fp32"), check
+    check = compare(exact.score(sources, targets), near.score(sources, targets), targets)
+    used = near if check.is_within_bounds or settings.precision == "bf16" else exact
+    used.work = SharedWork()  # the sample does not count as work on the table
+    return used, check
 
 
 def compare(
-    exact: NDArray[np.float64],
-    near: NDArray[np.float64],
-    sources: TokenSequences,
-    targets: TokenSequences,
+    exact: NDArray[np.float64], near: NDArray[np.float64], targets: TokenSequences
 ) -> PrecisionCheck:
     """Compare ln p of the same pairs.
 
     Args:
         exact: (N,) in float32.
         near: (N,) in bfloat16.
-        sources: N phrases; the order of targets is compared within runs of equal sources.
         targets: N phrases.
     """
-    difference = np.abs(near - exact)
-    per_word = difference / (targets.lengths + 1)
-    ranked = alike = 0
-    borders = [*np.flatnonzero(is_new(sources)).tolist(), len(sources)]
-    for begin, end in itertools.pairwise(borders):
-        left, right = np.triu_indices(end - begin, 1)
-        by_exact = np.sign(exact[begin + left] - exact[begin + right])
-        by_near = np.sign(near[begin + left] - near[begin + right])
-        apart = by_exact != 0
-        ranked += int(apart.sum())
-        alike += int((by_exact == by_near)[apart].sum())
-    return PrecisionCheck(
-        len(exact),
-        float(difference.mean()),
-        float(difference.max()),
-        float(per_word.mean()),
-        float(per_word.max()),
-        ranked,
-        alike / ranked if ranked else 1.0,
-    )
+    per_word = np.abs(near - exact) / (targets.lengths + 1)
+    return PrecisionCheck(len(exact), float(per_word.mean()), float(per_word.max()))
 
 
 def sample_rows(lines: int) -> NDArray[np.int64]:

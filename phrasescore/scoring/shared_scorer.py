@@ -11,14 +11,14 @@ reads together.
 by its ``start`` and ``step``. Two networks have faster steps: the gated unit (``scoring/gated``),
 and the feed-forward language model (`HistorySteps`), whose ln p of a word depends on the last few
 words alone, so that prefixes of different sentences share an evaluation although their states do
-not show it. `UnsharedScorer` computes each pair by itself, for comparison.
+not show it.
 """
 
 from __future__ import annotations
 
 import copy
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -30,7 +30,7 @@ from torch import Tensor
 from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.sequence_model import END, Batch, SequenceModel, State
+from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.softmax import log_softmax
 from phrasescore.model.units import GatedUnit
 from phrasescore.runs.results import SharedWork
@@ -54,7 +54,6 @@ _PANEL = {"cpu": 1024, "cuda": 16384}  # words of the output layer at a time
 _GPU_THREADS = 2  # one prepares the next group while the GPU computes the other's
 # Longer than any phrase. A chunk of sources of this length bounds what is padded at a time.
 _LONG = 64
-_UNSHARED_BATCH = {"cpu": 512, "cuda": 8192}  # pairs at a time
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
@@ -209,64 +208,6 @@ def _steps_factory(
     if isinstance(placed, FeedForwardLm):
         return lambda _, chunk: HistorySteps(placed, dtype, chunk)
     return lambda _, chunk: ModelSteps(placed, dtype, chunk)
-
-
-# -- each pair by itself ----------------------------------------------------------------------
-
-
-class UnsharedScorer:
-    """Scores pairs with one model, each on its own.
-
-    Args:
-        model: Of any kind, on any device.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        batch_size: Pairs at a time; ``None`` for the default of the device.
-
-    Attributes:
-        device: The device that it computes on.
-        precision: ``fp32``.
-        work: The steps it has taken since it was made.
-    """
-
-    def __init__(
-        self, model: SequenceModel, device: str = "auto", batch_size: int | None = None
-    ) -> None:
-        self.device = choose_device(device)
-        self.precision = "fp32"
-        self.work = SharedWork()
-        self._batch_size = batch_size or _UNSHARED_BATCH[self.device.type]
-        self._model = copy.deepcopy(model).to(self.device).eval()
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        self._cores = Cores(threads)
-
-    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
-        """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
-
-        Args:
-            sources: ``N`` phrases of ids of the side the model reads, without </s>.
-            targets: ``N`` phrases of ids of the side it predicts, without </s>.
-        """
-        ln_p = np.empty(len(targets), np.float64)
-
-        def work(rows: Rows) -> None:
-            read, _ = as_matrix(sources.select(rows), END)
-            predicted, _ = as_matrix(targets.select(rows), END)
-            batch = Batch(torch.from_numpy(read), torch.from_numpy(predicted), None, predicted.size)
-            with torch.inference_mode():
-                found = self._model.score(batch.to(self.device))
-            ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
-
-        batches = self._batches(sources.lengths, targets.lengths)
-        list(self._cores.each(lambda rows: in_fitting_parts(work, rows), batches))
-        self.work += steps_one_by_one(sources, targets)
-        return ln_p
-
-    def _batches(self, source_lengths: Rows, target_lengths: Rows) -> Iterator[Rows]:
-        """Yield rows of equal lengths, a batch at a time, the longest first."""
-        shapes = source_lengths * (int(target_lengths.max(initial=0)) + 1) + target_lengths
-        for shape in np.unique(shapes)[::-1]:
-            rows = np.flatnonzero(shapes == shape)
-            yield from np.split(rows, range(self._batch_size, len(rows), self._batch_size))
 
 
 # -- steps along a trie -----------------------------------------------------------------------

@@ -18,7 +18,7 @@ from phrasescore import __version__
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.model.folder import load_words
-from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
 from phrasescore.runs.results import ScoredColumn, ScoringModel, ScoringRecord
@@ -72,7 +72,6 @@ class Rescoring:
         models, table, scorer = self.ready.models, self.table, self.scorer
         if not models:
             raise SettingsError("there is no model to score with", remedy="name one with --model")
-        refuse_same_file(table, self.output, "the table itself")
         asked = {
             "models": [[model.digest, model.direction] for model in models],
             "settings": dataclasses.asdict(self.settings),
@@ -106,7 +105,6 @@ class Rescoring:
             resumed_pairs=done.resumed,
             seconds=round(done.seconds, 3),
             pairs_per_second=round(done.per_second, 1),
-            source_runs=counts.source_runs,
             work=counts.work,
             savings=counts.work.savings,
             source_unknown_rate=counts.source_unknown / max(1, counts.source_tokens),
@@ -130,8 +128,7 @@ def described(record: ScoringRecord) -> str:
     work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
     resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
     lines = [
-        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s; "
-        f"{record.source_runs:,} distinct sources (runs of equal ones)",
+        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s",
         f"shared work: {work.source_done:,} source steps for {work.source_asked:,} asked "
         f"({record.savings['source']:.2f} times fewer), {work.target_done:,} target steps for "
         f"{work.target_asked:,} ({record.savings['target']:.2f} times fewer)",
@@ -200,8 +197,7 @@ def prepare(
         if before:
             ready = before
         else:
-            compares = compute.shared and compute.precision != "fp32"
-            sample, begun = _beginning(table) if compares else (None, None)
+            sample, begun = _beginning(table) if compute.precision != "fp32" else (None, None)
             ready = describe_on_worker(cluster, folders, compute, factor, sample)
         settings = dataclasses.replace(settings, factor=ready.factor)
         scorer = ClusterScorer(cluster, ready, settings, same_hardware)

@@ -1,14 +1,18 @@
-"""The work of ``score-text``: ln p of each target, of each of its words, and of whole texts.
+"""The work of ``score-text``: ln p of texts by one or more models, and the best of the lines kept.
 
 As with a phrase table, a command that was killed continues after the last whole block and writes
 the same bytes, and memory does not depend on the length of the texts.
+
+The dual conditional cross-entropy is that of Junczys-Dowmunt (2018), "Dual Conditional
+Cross-Entropy Filtering of Noisy Parallel Corpora", equations 1 and 2.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,17 +20,107 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, counted
+from phrasescore.errors import ModelError, SettingsError, counted
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.results import SharedWork
+from phrasescore.model.kinds import kind_named
+from phrasescore.runs.file_kinds import is_stream, refuse_same_file
+from phrasescore.runs.final_names import hidden, open_output, remove
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.block_stream import BlockStream, StreamReport
+from phrasescore.table.input_files import open_input
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """What is written for each line, and which lines.
+
+    Args:
+        words: Whether to write ln p of each word, too.
+        normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
+        dual: Whether to write the dual conditional cross-entropy score, too.
+        threshold: The minimum score of a line that is kept; ``None`` keeps all.
+        share: The share of the lines with a score to keep, the best ones; ``None`` for all.
+    """
+
+    words: bool = False
+    normalised: bool = False
+    dual: bool = False
+    threshold: float | None = None
+    share: float | None = None
+
+    def check(self, models: Sequence[LoadedModel]) -> None:
+        """Refuse models that do not fit together, or that leave open which score counts.
+
+        Raises:
+            SettingsError: Why.
+        """
+        reads_source = [kind_named(each.model.settings.kind).reads_source for each in models]
+        if len(set(reads_source)) > 1:
+            raise SettingsError(
+                "a language model reads one text, and the other models read pairs",
+                remedy="score with them in two runs",
+            )
+        directions = sorted(each.direction for each in models)
+        opposite = directions == ["source-target", "target-source"] and reads_source[0]
+        if self.dual and not opposite:
+            raise SettingsError(
+                "--dual compares two models of opposite directions",
+                remedy="give one --model trained with --direction source-target and one with "
+                "--direction target-source",
+            )
+        keeps_some = self.threshold is not None or self.share is not None
+        if keeps_some and len(models) > 1 and not self.dual:
+            raise SettingsError(
+                f"{counted(len(models), 'model')} give as many scores, and --keep goes by one",
+                remedy="give one model, or two of opposite directions with --dual",
+            )
+
+
+def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1: high where both models agree on much.
+
+    Args:
+        forward: ``(N,)`` ln p of each target token, given the source, on average.
+        backward: ``(N,)`` the same of the source tokens, given the target.
+
+    >>> dual_score(np.array([-1.0, -1.0]), np.array([-1.0, -3.0])).round(4).tolist()
+    [0.3679, 0.0183]
+    """
+    # with cross-entropies H = -ln p a token: exp(-(|H1 - H2| + (H1 + H2) / 2))
+    adequacy: NDArray[np.float64] = np.exp(-np.abs(forward - backward) + (forward + backward) / 2)
+    return adequacy
+
+
+def perplexity(ln_p: float, tokens: int) -> float:
+    """Return exp(-ln p / tokens); not a number without a token."""
+    if not tokens:
+        return math.nan
+    try:
+        return math.exp(-ln_p / tokens)
+    except OverflowError:
+        return math.inf
+
+
+@dataclass(frozen=True)
+class ModelCounts:
+    """Counts of one model over the lines so far.
+
+    Args:
+        tokens: Tokens of the predicted texts, each ``</s>`` counted.
+        unknown: Those outside the model's shortlist.
+        ln_p: Their sum.
+    """
+
+    tokens: int = 0
+    unknown: int = 0
+    ln_p: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -36,155 +130,45 @@ class TextCounts:
     Args:
         lines: All of them.
         skipped: Those that could not be scored.
-        tokens: Tokens of the predicted texts, each ``</s>`` counted.
-        unknown: Those outside the model's shortlist.
-        ln_p: Their sum.
-        work: Steps of the model.
+        kept: Those that are written.
+        models: The counts of each model.
     """
 
     lines: int = 0
     skipped: int = 0
-    tokens: int = 0
-    unknown: int = 0
-    ln_p: float = 0.0
-    work: SharedWork = dataclasses.field(default_factory=SharedWork)
+    kept: int = 0
+    models: tuple[ModelCounts, ...] = ()
 
-    @property
-    def perplexity(self) -> float | None:
-        """exp(-ln p / tokens); ``None`` without a token."""
-        if not self.tokens:
-            return None
-        try:
-            return math.exp(-self.ln_p / self.tokens)
-        except OverflowError:
-            return math.inf
-
-    @property
-    def figures(self) -> dict[str, int | float | None]:
-        """The figures that ``--perplexity`` prints, by name."""
-        return {
-            "lines": self.lines,
-            "skipped": self.skipped,
-            "tokens": self.tokens,
-            "unknown": self.unknown,
-            "ln_p": self.ln_p,
-            "perplexity": self.perplexity,
-        }
+    def figures(self) -> list[dict[str, int | float | None]]:
+        """Return for each model the figures that ``--perplexity`` prints, by name."""
+        lines = {"lines": self.lines, "skipped": self.skipped}
+        return [
+            lines
+            | dataclasses.asdict(each)
+            | {"perplexity": perplexity(each.ln_p, each.tokens) if each.tokens else None}
+            for each in self.models
+        ]
 
 
-class TextReport(StreamReport[TextCounts]):
-    """The result of a run; its lines are pairs of texts."""
-
-    @property
-    def figures(self) -> dict[str, int | float | None]:
-        """The figures that ``--perplexity`` prints, by name."""
-        return self.counts.figures
-
-    @property
-    def figures_text(self) -> str:
-        """The figures, one a line, for people and for scripts."""
-        return figures_text(self.figures)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        work = self.counts.work
-        return {
-            **self.figures,
-            "resumed_lines": self.resumed,
-            "seconds": round(self.seconds, 3),
-            "pairs_per_second": round(self.per_second, 1),
-            "work": dataclasses.asdict(work),
-            "savings": work.savings,
-            "sha256": list(self.sha256),
-        }
-
-    def __str__(self) -> str:
-        counts = self.counts
-        earlier = f", {self.resumed:,} of them earlier" if self.resumed else ""
-        said = f"{counted(counts.lines, 'line')}{earlier}, {self.per_second:,.0f} pairs/s"
-        if counts.tokens:
-            said += (
-                f"; ln p {counts.ln_p / counts.tokens:.4f} a token, {counts.unknown:,} of "
-                f"{counts.tokens:,} unknown (</s> counted), perplexity {counts.perplexity:.4f}"
+def described(report: StreamReport[TextCounts]) -> str:
+    """Describe a run in lines for the user."""
+    counts = report.counts
+    earlier = f", {report.resumed:,} of them earlier" if report.resumed else ""
+    said = [f"{counted(counts.lines, 'line')}{earlier}, {report.per_second:,.0f} pairs/s"]
+    if counts.kept != counts.lines:
+        said[0] += f"; {counts.kept:,} kept"
+    for each in counts.models:
+        if each.tokens:
+            said.append(
+                f"ln p {each.ln_p / each.tokens:.4f} a token, {each.unknown:,} of "
+                f"{each.tokens:,} unknown (</s> counted), perplexity "
+                f"{perplexity(each.ln_p, each.tokens):.4f}"
             )
-        if counts.skipped:
-            said += f"\n{counted(counts.skipped, 'line')} could not be scored: the score is empty"
-        words = max(1, counts.tokens - counts.lines + counts.skipped)
-        return "\n".join(filter(None, [said, unknown_warning(counts.unknown / words)]))
-
-
-def figures_text(figures: Mapping[str, int | float | None]) -> str:
-    """Return figures, one a line, for people and for scripts."""
-    return "\n".join(
-        f"{name} {value:.6f}" if isinstance(value, float) else f"{name} {value}".lower()
-        for name, value in figures.items()
-    )
-
-
-class TextScorer:
-    """Scores blocks of lines.
-
-    Args:
-        loaded: The model.
-        scorer: Computes with it.
-        words: Whether to write ln p of each word, too.
-    """
-
-    def __init__(self, loaded: LoadedModel, scorer: SharedScorer, words: bool) -> None:
-        self._loaded, self._scorer, self._words = loaded, scorer, words
-
-    def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
-        """Score one block; return its lines with their scores, and the counts up to its end.
-
-        Args:
-            block: The lines.
-            before: The counts up to the line before them.
-
-        Raises:
-            ModelError: The model gives something that is not a log-probability.
-        """
-        _, _, columns, counts = self.columns(block, before)
-        return block.with_columns(columns), counts
-
-    def columns(
-        self, block: TextBlock, before: TextCounts
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[list[bytes]], TextCounts]:
-        """Score one block, as :meth:`score` does, without writing its lines.
-
-        Returns:
-            ``(rows,)`` ln p of each line that can be scored; ``(rows,)`` its tokens, ``</s>``
-            counted; the new columns of all lines; the counts up to the end of the block.
-        """
-        rows = np.flatnonzero(~block.faulty)
-        sources, targets = (
-            ids.select(rows) for ids in encode_texts(self._loaded, block.tokens, len(block))
-        )
-        work_before = self._scorer.work
-        ln_p = self._scorer.score_words(sources, targets)
-        ln_p, lengths = self._loaded.target_vocabulary.sums_of_words(ln_p, targets)
-        begins = np.cumsum(lengths) - lengths
-        totals = np.add.reduceat(ln_p, begins) if len(rows) else np.empty(0)
-        wrong = np.flatnonzero(~np.isfinite(totals))
-        if len(wrong):
-            raise ModelError(
-                f"the model {self._loaded.path} gives no number for this pair",
-                path=block.path,
-                line=block.first_line + int(rows[wrong[0]]),
-                remedy="train it again; its parameters are not finite",
-            )
-        columns = [spread(ln_p_texts(totals), rows, len(block))]
-        if self._words:
-            fields = _joined(ln_p_texts(ln_p), lengths)
-            columns.append(spread(fields, rows, len(block)))
-        counts = TextCounts(
-            lines=before.lines + len(block),
-            skipped=before.skipped + len(block) - len(rows),
-            tokens=before.tokens + len(ln_p),
-            unknown=before.unknown + int((targets.tokens == UNK_ID).sum()),
-            ln_p=before.ln_p + float(totals.sum()),
-            work=before.work + (self._scorer.work - work_before),
-        )
-        return totals, lengths, columns, counts
+            words = max(1, each.tokens - counts.lines + counts.skipped)
+            said.append(unknown_warning(each.unknown / words))
+    if counts.skipped:
+        said.append(f"{counted(counts.skipped, 'line')} could not be scored: the score is empty")
+    return "\n".join(filter(None, said))
 
 
 def encode_texts(
@@ -204,15 +188,102 @@ def encode_texts(
     return sources, loaded.target_vocabulary.encode_spans(predicted)
 
 
-def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
-    stops = np.cumsum(counts).tolist()
-    return [
-        b" ".join(texts[stop - count : stop])
-        for stop, count in zip(stops, counts.tolist(), strict=True)
-    ]
+class TextScorer:
+    """Scores blocks of lines with all models.
+
+    Args:
+        models: At least one.
+        scorers: Computes with each.
+        settings: What is written.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LoadedModel],
+        scorers: Sequence[SharedScorer],
+        settings: TextSettings,
+    ) -> None:
+        self._models, self._scorers, self._settings = models, scorers, settings
+
+    def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
+        """Score one block; return the lines to write, and the counts up to its end.
+
+        Args:
+            block: The lines.
+            before: The counts up to the line before them.
+
+        Raises:
+            ModelError: A model gives something that is not a log-probability.
+        """
+        settings, rows = self._settings, np.flatnonzero(~block.faulty)
+        fields: list[list[bytes]] = []  # a column each, for the lines that can be scored
+        scores, means, counts = list[bytes](), [], []
+        for number, loaded in enumerate(self._models):
+            words, lengths, unknown = self._words(number, block, rows)
+            totals = np.add.reduceat(words, np.cumsum(lengths) - lengths) if len(rows) else words
+            _must_be_finite(totals, loaded, block, rows)
+            means.append(totals / lengths)
+            scores = ln_p_texts(means[-1] if settings.normalised else totals)
+            fields.append(scores)
+            if settings.words:
+                texts = iter(ln_p_texts(words))
+                fields.append([b" ".join(itertools.islice(texts, n)) for n in lengths.tolist()])
+            earlier = before.models[number]
+            counts.append(
+                ModelCounts(
+                    earlier.tokens + len(words),
+                    earlier.unknown + unknown,
+                    earlier.ln_p + float(totals.sum()),
+                )
+            )
+        if settings.dual:
+            # the measure is symmetric, so the order of the models does not matter
+            scores = [b"%.6g" % score for score in dual_score(*means).tolist()]
+            fields.append(scores)
+        kept = np.arange(len(block))
+        if settings.threshold is not None:
+            # the numbers as written decide, so that a threshold read from a file keeps its line
+            kept = rows[np.array([float(text) for text in scores]) >= settings.threshold]
+        columns = [_spread(column, rows, len(block)) for column in fields]
+        lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
+        text = lines.with_columns([[column[row] for row in kept.tolist()] for column in columns])
+        return text, TextCounts(
+            before.lines + len(block),
+            before.skipped + len(block) - len(rows),
+            before.kept + len(kept),
+            tuple(counts),
+        )
+
+    def _words(
+        self, number: int, block: TextBlock, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+        """Return what one model says of some lines.
+
+        Returns:
+            ln p of each predicted token, ``</s>`` counted, of one line after the other; ``(rows,)``
+            the number of tokens of each line; the number of unknown tokens.
+        """
+        encoded = encode_texts(self._models[number], block.tokens, len(block))
+        sources, targets = (ids.select(rows) for ids in encoded)
+        ln_p = self._scorers[number].score_words(sources, targets)
+        words, lengths = self._models[number].target_vocabulary.sums_of_words(ln_p, targets)
+        return words, lengths, int((targets.tokens == UNK_ID).sum())
 
 
-def spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
+def _must_be_finite(
+    ln_p: NDArray[np.float64], loaded: LoadedModel, block: TextBlock, rows: NDArray[np.int64]
+) -> None:
+    wrong = np.flatnonzero(~np.isfinite(ln_p))
+    if len(wrong):
+        raise ModelError(
+            f"the model {loaded.path} gives no number for this pair",
+            path=block.path,
+            line=block.first_line + int(rows[wrong[0]]),
+            remedy="train it again; its parameters are not finite",
+        )
+
+
+def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
     """Return a column with the given rows' fields and empty fields elsewhere."""
     column = [b""] * lines
     for row, field in zip(rows.tolist(), fields, strict=True):
@@ -223,43 +294,83 @@ def spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[byt
 def score_texts(
     texts: Texts,
     output: str | Path,
-    loaded: LoadedModel,
-    scorer: SharedScorer,
+    models: Sequence[LoadedModel],
+    scorers: Sequence[SharedScorer],
+    settings: TextSettings,
     *,
-    words: bool = False,
     numerics: dict[str, Any],
-) -> TextReport:
-    """Write the lines of texts with the model's scores.
+) -> StreamReport[TextCounts]:
+    """Write the lines of texts with the scores of all models, or those lines that are kept.
 
     Args:
         texts: The texts to score.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        loaded: The model.
-        scorer: Computes with it.
-        words: Whether to write ln p of each word, too.
+        models: At least one.
+        scorers: Computes with each.
+        settings: What is written.
         numerics: Everything else that decides the digits (device, batch size), as JSON values: an
             interrupted run only continues under the same numerics.
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.
-        SettingsError: The output is an input, or cannot be written.
-        ModelError: The model gives something that is not a log-probability.
+        SettingsError: The models do not fit together, or the output is an input or cannot be
+            written.
+        ModelError: A model gives something that is not a log-probability.
     """
-    asked = {
-        "texts": {**dataclasses.asdict(texts), "paths": None},
-        "model": loaded.digest,
-        "words": words,
-        "numerics": numerics,
-    }
+    settings.check(models)
+    share = settings.share
+    if share is not None and (str(output) == "-" or is_stream(output)):
+        raise SettingsError(
+            "a share of the lines is known when all are scored, so the output must be a file",
+            remedy="name a file with -o, or keep by a threshold",
+        )
     stream = BlockStream(
         texts.paths,
-        asked,
+        {
+            "texts": {**dataclasses.asdict(texts), "paths": None},
+            "models": [loaded.digest for loaded in models],
+            "settings": dataclasses.asdict(settings),
+            "numerics": numerics,
+        },
         lambda _, done: texts.blocks(skip=done),
-        TextScorer(loaded, scorer, words).score,
-        TextCounts(),
+        TextScorer(models, scorers, settings).score,
+        TextCounts(models=(ModelCounts(),) * len(models)),
         check=texts.blocks,
-        role="one of the texts",
-        unlike="other options, model or texts",
+        unlike="other options, models or texts",
     )
-    done = stream.write(output)
-    return TextReport(done.counts, done.resumed, done.seconds, done.sha256)
+    if share is None:
+        return stream.write(output)
+    # All lines are scored into a hidden file first. The best are written before that file gets its
+    # name: a run that is killed meanwhile still has its journal, and scores nothing again.
+    for path in texts.paths:
+        refuse_same_file(path, output)
+    scored = hidden(output, "scored.gz")
+    place = -2 if settings.words and not settings.dual else -1  # the deciding column
+    kept = [0]
+
+    def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:
+        is_best = _best(outputs.part_path, place, share)
+        kept[0] = int(is_best.sum())
+        with open_output(output) as stream:
+            for line in itertools.compress(_lines(outputs.part_path), is_best):
+                stream.write(line)
+
+    report = stream.write(scored, write_best)
+    remove(scored)
+    return dataclasses.replace(report, counts=dataclasses.replace(report.counts, kept=kept[0]))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with open_input(path) as stream:
+        yield from stream
+
+
+def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
+    """Return (lines,): which lines are the best; of equally good ones the first are."""
+    texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
+    scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
+    scorable = np.flatnonzero(~np.isnan(scores))
+    order = np.argsort(-scores[scorable], kind="stable")
+    is_best = np.zeros(len(scores), np.bool_)
+    is_best[scorable[order[: round(share * len(scorable))]]] = True
+    return is_best

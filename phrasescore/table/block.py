@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
-from phrasescore.table.input_files import BinaryDataError, open_input, truncation_named
+from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
@@ -370,31 +369,13 @@ def _checked_blocks(
     """Yield the lines after the first ``skip``; ``wanted`` returns the length of the next block."""
     first_line = skip + 1
     with open_input(path) as stream:
-        expected, rest = _opened_table(stream, path, format_of)
-        with truncation_named(path):
-            deque(itertools.islice(rest, skip), maxlen=0)
-        while True:
-            with truncation_named(path):
-                taken = list(itertools.islice(rest, wanted()))
-            if not taken:
-                return
+        head = list(itertools.islice(stream, INSPECTED_LINES))
+        expected = format_of([line.removesuffix(b"\n") for line in head], path)
+        lines = itertools.islice(itertools.chain(head, stream), skip, None)
+        while taken := list(itertools.islice(lines, wanted())):
             text = b"".join(taken)
             yield checked_block(text, len(taken), first_line, path, expected, on_fault)
             first_line += len(taken)
-
-
-def _opened_table(
-    stream: BinaryIO, path: str | Path, format_of: FormatFinder
-) -> tuple[TableFormat, Iterator[bytes]]:
-    """Return the format of a table, found in its first lines, and an iterator over all lines."""
-    try:
-        with truncation_named(path):
-            head = list(itertools.islice(stream, INSPECTED_LINES))
-    except BinaryDataError as error:
-        format_of(error.data.split(b"\n")[:INSPECTED_LINES], path)  # may raise a better error
-        raise
-    expected = format_of([line.removesuffix(b"\n") for line in head], path)
-    return expected, itertools.chain(head, stream)
 
 
 def checked_block(

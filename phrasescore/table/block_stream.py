@@ -88,7 +88,6 @@ class BlockStream(Generic[Block, Counts]):
         unlike: What differed if an interrupted run is not continued, for the message.
         check: Reads the whole input while the work goes on, so that its errors show in seconds;
             ``None`` for work that is fast.
-        role: The name of an input in the error for an output that is the same file.
         changed: The error if the check counted a different number of lines.
         what: The name of the work, for the progress.
         unit: The name of a line, in the plural.
@@ -102,7 +101,6 @@ class BlockStream(Generic[Block, Counts]):
     nothing: Counts
     unlike: str
     check: Callable[[], Iterator[Sized]] | None = None
-    role: str = "the input"
     changed: str = "the text changed while it was being scored"
     what: str = "scoring"
     unit: str = "pairs"
@@ -126,7 +124,7 @@ class BlockStream(Generic[Block, Counts]):
             SettingsError: The output cannot be written.
         """
         for path, name in itertools.product(self.inputs, [output, *beside]):
-            refuse_same_file(path, name, self.role)
+            refuse_same_file(path, name)
         start = time.monotonic()
         identity = None
         if self.asked is not None:

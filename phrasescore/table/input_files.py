@@ -20,10 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.errors import InputError
 from phrasescore.runs.file_kinds import (
     STANDARD_STREAM,
-    can_be_read_again,
     is_work_file,
     open_regular,
     refuse_second_reading,
@@ -33,28 +32,8 @@ from phrasescore.runs.system_errors import is_full, refusal
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
-_GZIP_WINDOW = 31
 _WHOLE = re.compile(rb"[0-9]{1,400}")
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-
-
-class BinaryDataError(InputError):
-    """A zero byte where text was expected.
-
-    Args:
-        data: The bytes around it that were read together.
-        place: Its offset in the unpacked file.
-        path: The file.
-    """
-
-    def __init__(self, data: bytes, place: int, path: str | Path) -> None:
-        super().__init__(
-            f"binary data, a zero byte after {place:,} bytes, where text was expected; perhaps it "
-            "is in UTF-16",
-            path=path,
-            remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
-        )
-        self.data = data
 
 
 @contextlib.contextmanager
@@ -135,7 +114,12 @@ class _InputReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read1(len(buffer))
         if self._is_text and (place := data.find(b"\0")) >= 0:
-            raise BinaryDataError(data, self._position + place, self._path)
+            raise InputError(
+                f"binary data, a zero byte after {self._position + place:,} bytes, where text was "
+                "expected; perhaps it is in UTF-16",
+                path=self._path,
+                remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
+            )
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
@@ -163,38 +147,6 @@ def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
         if not block.endswith(b"\n"):
             block += stream.readline()
         yield block
-
-
-@contextlib.contextmanager
-def truncation_named(path: str | Path) -> Iterator[None]:
-    """Turn the error of truncated gzip data into one that names the last line.
-
-    Raises:
-        PhraseTableError: Replaces ``EOFError``; without a line for a pipe.
-    """
-    try:
-        yield
-    except EOFError:
-        raise PhraseTableError(
-            "the gzip data end in the middle",
-            path=path,
-            line=_count_readable_lines(path) + 1 if can_be_read_again(path) else None,
-            remedy="copy or make the file again",
-        ) from None
-
-
-def _count_readable_lines(path: str | Path) -> int:
-    """Decompress the data again, because the error discarded what had been read ahead."""
-    lines = 0
-    member = zlib.decompressobj(_GZIP_WINDOW)
-    with Path(path).open("rb") as stream:
-        while data := stream.read(_BLOCK):
-            while data:
-                lines += member.decompress(data).count(b"\n")
-                data = member.unused_data
-                if member.eof:
-                    member = zlib.decompressobj(_GZIP_WINDOW)
-    return lines
 
 
 def whole_number(text: str | bytes, maximum: int) -> int | None:

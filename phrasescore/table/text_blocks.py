@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
-from phrasescore.table.input_files import finite_number, open_input, truncation_named
+from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
@@ -108,7 +108,7 @@ class Texts:
             CorpusError: A line cannot be scored, and such lines are not skipped.
         """
         first_line = 1
-        rows = itertools.zip_longest(*(_read_lines(path) for path in self.paths))
+        rows = itertools.zip_longest(*(read_lines(path) for path in self.paths))
         for number, taken in enumerate(self._cut(rows)):
             if number >= skip:
                 yield self._block(taken, first_line)
@@ -196,13 +196,6 @@ class Texts:
         raise AssertionError("no token of this line lacks the factor")
 
 
-def _read_lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of one file; in a generator of their own, errors name the right file."""
-    with open_input(path) as stream, truncation_named(path):
-        for line in stream:
-            yield line.removesuffix(b"\n")
-
-
 def read_numbers(path: str | Path) -> NDArray[np.float64]:
     """Read the scores that another program wrote, one number in each line.
 
@@ -217,7 +210,7 @@ def read_numbers(path: str | Path) -> NDArray[np.float64]:
         CorpusError: A line is not one number from -1e9 to 1e9.
     """
     numbers = array("d")
-    for line, text in enumerate(_read_lines(path), 1):
+    for line, text in enumerate(read_lines(path), 1):
         value = finite_number(text.strip(BLANKS))
         if value is None or abs(value) > _LARGEST:
             raise CorpusError(

@@ -1,12 +1,6 @@
-"""Evaluation on held-out pairs, learning curves, and advice to the user.
+"""Evaluation on held-out pairs, and learning curves.
 
-Nats per word and perplexity are exact. A learning curve has a line of JSON for each evaluation, and
-optionally TensorBoard events.
-
-The advice on sizes was measured with recipe fast (docs/performance.md): a run with 0.8 passes over
-its pairs at 400 units, or 1.2 passes at 1000, ended with a worse model than a run with half the
-units in the same time or less, which saw about twice as many words. 128 units were no better than
-200. Longer runs were not compared.
+Nats per word and perplexity are exact. A learning curve has a line of JSON for each evaluation.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.errors import MissingDependencyError, ModelError
+from phrasescore.errors import ModelError
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
@@ -139,15 +133,13 @@ class Curves:
     Args:
         path: The file.
         updates: Number of updates of the run so far; later points are dropped.
-        tensorboard: A folder for TensorBoard events, or ``None``.
     """
 
-    def __init__(self, path: Path, updates: int, tensorboard: Path | None = None) -> None:
+    def __init__(self, path: Path, updates: int) -> None:
         self._path = path
         kept = [point for point in _points(path) if point["updates"] <= updates]
         text = "".join(json.dumps(point) + "\n" for point in kept)
         write_atomically(path, text.encode())
-        self._board = _board(tensorboard, updates) if tensorboard else None
 
     def add(self, point: CurvePoint) -> None:
         """Append a point; values that are not finite become ``None``."""
@@ -157,11 +149,6 @@ class Curves:
         }
         with own_file(self._path, os.O_APPEND) as stream:
             stream.write(json.dumps(values).encode() + b"\n")
-        if self._board is not None:
-            for name, value in values.items():
-                if isinstance(value, float):
-                    self._board.add_scalar(name, value, point.updates)
-            self._board.flush()
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
@@ -177,15 +164,6 @@ def _points(path: Path) -> list[dict[str, Any]]:
             break
         points.append(point)
     return points
-
-
-def _board(folder: Path, updates: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingDependencyError.extra("tensorboard", "tensorboard") from None
-    # purge_step hides points that an interrupted run wrote after its last checkpoint
-    return SummaryWriter(str(folder), purge_step=updates + 1 if updates else None)
 
 
 def described(point: CurvePoint, of_text: bool) -> str:
@@ -205,28 +183,6 @@ def described(point: CurvePoint, of_text: bool) -> str:
     return f"{text} ({point.words_per_second:,} words/s)"
 
 
-_ENOUGH = 1.5  # passes over the pairs
-_SMALLEST = 200  # hidden units
-_FASTER = 2.0  # speed-up with half the units
-_LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
-_BUSY = 0.6  # with a smaller share of CPU time, other programs slow the run down
-
-
-def better_width(hidden: int, passes: float) -> int:
-    """Return the number of hidden units that would learn most in the same time.
-
-    Args:
-        hidden: Hidden units of the model, the maximum of the result.
-        passes: Expected number of passes over the pairs at the end of the run.
-
-    >>> [better_width(1000, passes) for passes in (0.5, 1.2, 1.6)]
-    [250, 500, 1000]
-    """
-    while passes < _ENOUGH and hidden // 2 >= _SMALLEST:
-        hidden, passes = hidden // 2, passes * _FASTER
-    return hidden
-
-
 def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.int64]) -> float:
     """Return the nats per held-out word, </s> included, of a unigram model.
 
@@ -239,35 +195,3 @@ def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.in
     seen[END], asked[END] = len(training), len(held_out)
     ln_p = np.log((seen + 1) / (seen.sum() + len(seen)))
     return float(-(asked @ ln_p) / (side.words(held_out) + len(held_out)))
-
-
-def short_run_warning(
-    passes: float, figures: tuple[float, float] | None, *, timed: bool, processor_share: float
-) -> str | None:
-    """Return a warning if the run was too short, otherwise ``None``.
-
-    Args:
-        passes: Number of passes over the pairs.
-        figures: Nats per held-out word of the model and of a unigram model; ``None`` if nothing is
-            held out.
-        timed: Whether the run has a limit on its time.
-        processor_share: CPU time of this process by wall-clock time.
-    """
-    few = timed and passes < 1
-    hardly = figures is not None and figures[0] > _LEARNT * figures[1]
-    if not hardly and not few:
-        return None
-    said = []
-    if hardly and figures is not None:
-        said.append(
-            f"the model has hardly learnt anything: {figures[0]:.3f} nats per word, where word "
-            f"frequencies alone give {figures[1]:.3f}"
-        )
-    if few:
-        said.append(f"the time was over after {passes:.2f} passes over the pairs")
-        if processor_share < _BUSY:
-            said.append(f"other programs left this one {processor_share:.0%} of it")
-    remedy = "the same command with a larger --max-time trains it further"
-    if not timed:
-        remedy = "the same command with a larger --max-epochs trains it further"
-    return f"{'; '.join(said)}; {remedy}"

@@ -11,14 +11,13 @@ import torch
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.folder import CURVES
-from phrasescore.model.kinds import kind_named
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
-from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
+from phrasescore.training.evaluation import Curves, HeldOutFigure, described
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
@@ -72,7 +71,6 @@ class Trainer:
         self._rate = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
-        self.processor_share = 1.0  # CPU time of this process by wall-clock time of training
 
     def resume(self) -> None:
         """Continue from the latest checkpoint of the work folder.
@@ -111,17 +109,14 @@ class Trainer:
         """
         curves = None
         if self._processes.leads:
-            curves = Curves(self._folder / CURVES, self.state.updates, self.settings.tensorboard)
+            curves = Curves(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
         self._compiled = compiling_seconds()
         self._evaluation_began = self._evaluation_ended = self._seconds()
-        processor_start = time.process_time()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
                 self._epoch(progress, curves)
-        seconds = max(time.monotonic() - self._start, 1e-9)
-        self.processor_share = (time.process_time() - processor_start) / seconds
         if self._processes.leads and (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
@@ -233,7 +228,6 @@ class Trainer:
         pairs = self._updates.evaluate(split.held_out_pairs)
         self._evaluation_ended = self._seconds()
         passed = int(self._fraction() * (self.settings.evaluations or 0))
-        is_first = not state.evaluations
         state.evaluations = max(state.evaluations + 1, passed)
         # pairs of unseen sources measure generalisation; without them the others must do
         watched = sources or pairs
@@ -248,20 +242,6 @@ class Trainer:
                 save_checkpoint(self._folder / BEST, state, self.model.state_dict())
             curves.add(point)
             self._say(described(point, self.settings.learns_from == "text"))
-            if is_first and self.settings.max_time is not None:
-                self._advise(self.settings.max_time)
-
-    def _advise(self, seconds: float) -> None:
-        model = self.model.settings
-        if self.settings.recipe != "fast" or not kind_named(model.kind).widths_compared:
-            return
-        passes = self.passes / max(self._fraction(), 1e-9)
-        width = better_width(model.hidden, passes)
-        if width < model.hidden:
-            self._say(
-                f"at this rate the run makes {passes:.1f} passes over the pairs in {seconds:,.0f} "
-                f"s; a smaller model sees more and learns more in that time: try --hidden {width}"
-            )
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state

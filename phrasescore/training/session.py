@@ -30,7 +30,6 @@ from phrasescore.runs.final_names import remove_parts
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.lock import held
-from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
@@ -38,7 +37,6 @@ from phrasescore.training.evaluation import (
     frequency_nll,
     normalisers,
     refuse_divergence,
-    short_run_warning,
 )
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.process_group import Processes
@@ -59,6 +57,7 @@ from phrasescore.training.work_folder import (
 # dropout shifts ln Z; after training its mean is measured on this many training sentences
 _SENTENCES_TO_CENTRE = 1000
 _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; smaller products gain nothing
+_LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
 _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
 
 
@@ -229,17 +228,16 @@ def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
     work, folder = settings.work_folder, settings.work_folder / PAIRS
     prepare_work(work, asked)
     encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)
-    with full_disk_named(folder):
-        if settings.learns_from == "phrases":
-            encode_table(settings.inputs[0], folder, encoding)
-        else:
-            encode_texts(
-                settings.inputs,
-                folder,
-                encoding,
-                max_length=settings.length_limit,
-                held_out=settings.held_out_text,
-            )
+    if settings.learns_from == "phrases":
+        encode_table(settings.inputs[0], folder, encoding)
+    else:
+        encode_texts(
+            settings.inputs,
+            folder,
+            encoding,
+            max_length=settings.length_limit,
+            held_out=settings.held_out_text,
+        )
     if asked[INPUT] is not None:
         return
     # the digest of a pipe is that of its encoded content
@@ -330,17 +328,17 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
 def _warn(
     trainer: Trainer, held_out: Sequence[HeldOutFigure | None], say: Callable[[str], None]
 ) -> None:
-    """Print a warning if the run was too short for the model to learn anything."""
-    parts, compared = trainer.split, None
+    """Print a warning if the model predicts hardly better than the frequencies of words."""
+    parts = trainer.split
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
-        if figure is not None and compared is None:
-            known = frequency_nll(trainer.pairs.target, parts.training, rows)
-            compared = figure.nll, known
-    warning = short_run_warning(
-        trainer.passes,
-        compared,
-        timed=trainer.settings.max_time is not None,
-        processor_share=trainer.processor_share,
-    )
-    if warning is not None:
-        say(f"warning: {warning}")
+        if figure is None:
+            continue
+        known = frequency_nll(trainer.pairs.target, parts.training, rows)
+        if figure.nll > _LEARNT * known:
+            more = "--max-epochs" if trainer.settings.max_time is None else "--max-time"
+            say(
+                f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
+                f"where word frequencies alone give {known:.3f}; the same command with a larger "
+                f"{more} trains it further"
+            )
+        return

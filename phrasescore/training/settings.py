@@ -304,11 +304,6 @@ class TrainingSettings:
         "How often to save the state from which the same command continues.",
         default="5m",
     )
-    tensorboard: Path | None = _option(
-        None,
-        "Also write curves for TensorBoard (extra: tensorboard).",
-        metavar="FOLDER",
-    )
     overwrite: bool = _option(False, "Start again, whatever is there; replaces a model.")
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError, visible
 from phrasescore.model.folder import CURVES, PROVENANCE
 from phrasescore.runs.file_kinds import open_regular
-from phrasescore.runs.final_names import part_path, remove, whole_names, write_atomically
+from phrasescore.runs.final_names import scratch_folder, whole_names, write_atomically
 from phrasescore.runs.identity import refuse_differences
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import RESULT, TrainingRecord
@@ -187,16 +187,15 @@ def remove_work(work: Path) -> None:
     """
     if not is_begun(work):
         return
-    gone = part_path(work)
-    work.rename(gone)
-    try:
-        # a foreign file that appeared meanwhile was renamed as well, and must return
-        is_begun(gone)
-    except ResumeError as error:
-        gone.rename(work)
-        error.path = work
-        raise
-    remove(gone)
+    with scratch_folder(work) as scratch:
+        gone = work.rename(scratch / work.name)
+        try:
+            # a foreign file that appeared meanwhile was moved as well, and must return
+            is_begun(gone)
+        except ResumeError as error:
+            gone.rename(work)
+            error.path = work
+            raise
 
 
 def _has_checkpoint(work: Path) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +194,13 @@ class WordTable:
             np.zeros(1, np.int64),
         )
         self.add_all(words)
+
+    @classmethod
+    def from_arrays(cls, *arrays: NDArray[Any]) -> WordTable:
+        """Return a table that consists of the arrays of another one."""
+        table = cls()
+        table.arrays = WordArrays(*arrays)
+        return table
 
     def __len__(self) -> int:
         return int(self.arrays.size[0])

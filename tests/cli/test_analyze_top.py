@@ -54,7 +54,7 @@ def test_the_lists_are_those_of_score_and_generate(
         *("--samples", "40", "--seed", "3"),
     )
     assert done.returncode == 0, done.stderr
-    assert b"frequent: 2 sources, 2 in the table; sources 2, same_best " in done.stderr
+    assert b"frequent: drawn from 2 sources; sources 2, same_best " in done.stderr
     result = json.loads((tmp_path / "top.json").read_bytes())
     assert result["drawn_from"] == {"frequent": 2, "rare": 1, "long": 0}
     assert result["figures"]["rare"]["table_words"] == 4
@@ -99,33 +99,17 @@ def test_the_lists_are_those_of_score_and_generate(
     assert "<script>" not in text
 
 
-def test_given_sources_on_standard_output(data: Path, phrasescore: Phrasescore) -> None:
-    """In their order, also those that the table lacks; a table may come through a pipe."""
-    done = phrasescore(
-        *("analyze", "top", data / "table.gz", "--model", data / "model", "--sources", "-"),
-        *("--samples", "5"),
-        stdin=b"nowhere\na  b\n",
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"given: 2 sources, 1 in the table" in done.stderr
-    lines = done.stdout.decode().split("\n")
-    assert lines[4].startswith("| nowhere |  |  | ")
-    assert lines[5].startswith("| a b | A B | A B | ")
-    table = gzip.decompress((data / "table.gz").read_bytes())
-    piped = phrasescore("analyze", "top", "-", "--model", data / "model", stdin=table)
-    assert piped.returncode == 0, piped.stderr
-    assert piped.stdout.count(b"\n") > 5
-
-
 def test_a_table_without_counts(data: Path, phrasescore: Phrasescore) -> None:
-    """There is one group."""
-    done = phrasescore(
-        *("analyze", "top", data / "bare", "--model", data / "model"),
-        *("--min-words", "2", "--phrases", "3", "--min-targets", "1"),
-    )
+    """There is one group; it may come through a pipe."""
+    arguments = ["--model", data / "model", "--min-words", "2", "--phrases", "3"]
+    arguments += ["--min-targets", "1"]
+    done = phrasescore("analyze", "top", data / "bare", *arguments)
     assert done.returncode == 0, done.stderr
-    assert b"long: 3 sources, 6 in the table" in done.stderr
+    assert b"long: drawn from 6 sources; sources 3, " in done.stderr
     assert done.stdout.startswith(b"**Long source phrases, of a table without counts**\n")
+    table = (data / "bare").read_bytes()
+    piped = phrasescore("analyze", "top", "-", *arguments, stdin=table)
+    assert piped.stdout == done.stdout
 
 
 @pytest.mark.parametrize(

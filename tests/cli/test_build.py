@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import signal
 import sys
 from pathlib import Path
@@ -13,9 +12,7 @@ import pytest
 from phrasescore.cli import main
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
-from tests.support.fake_programs import write_programs
 from tests.support.killed import kill_when
-from tests.support.warm_process import PROJECT, Started, Surroundings, WarmProcesses
 
 WORDS = [b"w%d" % i for i in range(40)]
 
@@ -63,7 +60,7 @@ def test_further_text_of_words(
     (tmp_path / "more").write_text("W1 w2\n\nNEW w3\n" * 9)
     command = ("build", source, target, "system", "--alignment", links, "--lowercase")
     more = ("--language-model-text", "more", "--lm-order", "8", "--no-reordering")
-    done = phrasescore(*command, *more, "--lmplz", "own")
+    done = phrasescore(*command, *more)
     assert done.returncode == 0, done.stderr
     assert b"n-grams of order 1 to 8 by own" in done.stderr
     arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes())
@@ -78,7 +75,7 @@ def test_further_text_of_words(
     done = phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n")
     assert done.returncode == 0, done.stderr
     (tmp_path / "more").write_text("other words\n")
-    done = phrasescore(*command, *more, "--lmplz", "own", "--update")
+    done = phrasescore(*command, *more, "--update")
     assert done.stderr.count(b"(done before)") == 5
 
 
@@ -178,34 +175,3 @@ def test_interrupted(
     assert lines[0].startswith(b"corpus ")
     assert lines[0].endswith(b"(done before)")
     assert (tmp_path / "system" / "moses.ini").exists()
-
-
-def test_killed_while_programs_work(
-    tmp_path: Path, warm_processes: WarmProcesses, corpus: tuple[str, str, str]
-) -> None:
-    """After kill -9 the same command ends with the files of a whole run, and no others."""
-    bin_folder = tmp_path / "bin"
-    write_programs(bin_folder)
-    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
-
-    def build(folder: str) -> Started:
-        command = ["build", *corpus[:2], folder, "--aligner", "program:fast_align"]
-        options = ["--lmplz", "auto", "--threads", "1", "--memory", "16M"]
-        return warm_processes.start([*command, *options], Surroundings(tmp_path, environment))
-
-    def files(folder: str) -> set[Path]:
-        return {path.relative_to(tmp_path / folder) for path in (tmp_path / folder).rglob("*")}
-
-    seen = set()
-    for name in ("fast_align", "lmplz"):
-        hang, hanging = (bin_folder / f"{name}.{ending}" for ending in ("hang", "hanging"))
-        hang.touch()
-        kill_when(hanging.exists, build("killed"))
-        hang.unlink()
-        seen |= {path.name for path in files("killed")}
-    assert {"forward", "log"} <= seen
-    for folder in ("killed", "whole"):
-        ended = build(folder).wait()
-        assert ended.status == 0, ended.errors.decode()
-    assert files("killed") == files("whole")

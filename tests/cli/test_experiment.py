@@ -93,9 +93,10 @@ def test_from_a_file_to_the_table_and_again(
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     baseline, extended, _, _, later = record["systems"]
     assert baseline["seeds"] == extended["seeds"] == [1]
+    first, second = record["texts"]["test"]["metrics"]["bleu"]
     # the golden system was built from other sentences of the same kind
-    assert 0.05 < baseline["texts"]["test"]["mean"] < 0.9
-    assert 0 < extended["texts"]["test"]["gain"]["p_value"] <= 1
+    assert 0.05 < first["mean"] < 0.9
+    assert 0 < second["p_bootstrap"] <= 1
     assert later["not_run"] == "it is not there yet"
     assert "[weight]" in (tmp_path / "results/systems/rnn-wp/seed1/moses.ini").read_text("utf-8")
     assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 6
@@ -106,14 +107,7 @@ def test_from_a_file_to_the_table_and_again(
         "--metric", "bleu", "--json",
     )  # fmt: skip
     same = json.loads(compared.stdout)["metrics"]["bleu"][1]
-    assert extended["texts"]["test"]["gain"] == {
-        "bleu": same["gain"],
-        "p_value": same["p_bootstrap"],
-        "randomization_p_value": same["p_randomization"],
-        "replica_p_value": same["p_replicas"],
-        "low": same["low"],
-        "high": same["high"],
-    }
+    assert second == {**same, "system": "RNN + WP"}
     files[1].unlink()
     more = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Reranked")
     assert b"8 of 13 steps were run" in more.stderr
@@ -121,21 +115,20 @@ def test_from_a_file_to_the_table_and_again(
     assert rows(tmp_path)[:4] == before[:4]
     again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
     assert b"3 of 20 steps were run" in again.stderr
-    systems = json.loads(again.stdout)["systems"]
-    assert [system["seeds"] for system in systems] == [[1], [1], [1], [], []]
-    assert systems[1]["texts"] == extended["texts"]
-    assert len(systems[3]["texts"]["test"]["bleu"]) == 1
+    record = json.loads(again.stdout)
+    assert [system["seeds"] for system in record["systems"]] == [[1], [1], [1], [], []]
+    scores = {name: text["metrics"]["bleu"] for name, text in record["texts"].items()}
+    assert scores["test"][1] == second
+    assert len(scores["test"][3]["runs"]) == 1
     # the candidate with the weights of the tuned system is among those to choose from
-    assert systems[2]["texts"]["dev"]["mean"] >= systems[0]["texts"]["dev"]["mean"]
+    assert scores["dev"][2]["mean"] >= scores["dev"][0]["mean"]
     reported = phrasescore("report", "results", "--data", ".", "-o", "results/report.html")
     assert reported.returncode == 0, reported.stderr.decode()
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
     values = {float(value) for value in re.findall('data-value="([^"]*)"', page)}
-    for system in systems:
-        for scores in system["texts"].values():
-            gain = dict(scores["gain"] or {})
-            gain.pop("replica_p_value", None)  # for comparison with other papers alone
-            assert {scores["mean"], *gain.values()} <= values
+    for score in (score for each in scores.values() for score in each):
+        shown = ("mean", "gain", "low", "high", "p_bootstrap", "p_randomization")
+        assert {score[key] for key in shown if key in score} <= values
     weights = read_weights_file(tmp_path / "results/systems/rnn-wp/seed1/weights.json")
     assert set(weights["TranslationModel0"]) <= values
     source = (tmp_path / "test.en").read_text("utf-8").split("\n")
@@ -203,9 +196,9 @@ def test_with_real_moses(
     )
     assert done.returncode == 0, done.stderr.decode()
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
-    assert record["decoder"] == "moses"
-    for system in (record["systems"][0], record["systems"][2]):
-        assert 0.05 < system["texts"]["test"]["mean"] < 0.9
+    assert record["settings"]["decoder"]["kind"] == "moses"
+    for system in record["texts"]["test"]["metrics"]["bleu"]:
+        assert 0.05 < system["mean"] < 0.9
     weights = (tmp_path / "results/systems/reranked/seed1.weights.json").read_text("utf-8")
     assert '"PhraseModel0"' in weights
     assert '"AttentionModel0"' in weights
@@ -262,7 +255,10 @@ def test_on_a_cluster(
     ]
     assert texts[0] == texts[1] and len(texts[0]) == 4
     bleu = [
-        [system["texts"] for system in json.loads((folder / "result.json").read_bytes())["systems"]]
+        [
+            text["metrics"]
+            for text in json.loads((folder / "result.json").read_bytes())["texts"].values()
+        ]
         for folder in (tmp_path / "here", tmp_path / "results")
     ]
     assert bleu[0] == bleu[1]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from phrasescore.model.folder import load_model
-from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when, kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
+from tests.support.unshared_scorer import UnsharedScorer
 
 WORDS = [b"w%d" % number for number in range(12)]
 KINDS = ["feed-forward-lm", "rnn-lm"]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.conftest import PROJECT
 from tests.hostile.world import write_world
 from tests.support.warm_process import Surroundings, WarmProcesses
 
@@ -22,17 +18,3 @@ def test_an_alignment_of_long_lines(warm_processes: WarmProcesses, tmp_path: Pat
     ended = warm_processes.observe(call.split(" "), Surroundings(tmp_path, dict(os.environ)))
     assert (ended.status, b"a sentence of 5,000 words" in ended.errors) == (3, True), ended.errors
     assert ended.peak < 300 << 20
-
-
-def test_a_limit_of_memory_that_no_library_lives_with() -> None:
-    """It is said before one of them aborts."""
-    limit = 200 << 20
-    ended = subprocess.run(
-        [sys.executable, "-m", "phrasescore", "doctor", "moses.ini"],
-        cwd=PROJECT,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        capture_output=True,
-        check=False,
-    )
-    assert ended.returncode == 8, ended.stderr
-    assert b"the limit of memory is 200 MiB" in ended.stderr

@@ -111,9 +111,9 @@ def _list_of(candidates: int) -> bytes:
 def test_scores_of_another_program(
     tmp_path: Path, phrasescore: Phrasescore, bundled_golden: Path
 ) -> None:
-    """Each number becomes the feature of its candidate; blank lines of the list have none."""
+    """Each number becomes the feature of its candidate."""
     rows = _list_of(6).splitlines(keepends=True)
-    (tmp_path / "list").write_bytes(b"".join([*rows[:3], b"\n", *rows[3:]]))
+    (tmp_path / "list").write_bytes(b"".join(rows))
     numbers = ["0.5", "-1e-3", "2", "-7.25", "0", "1234567"]
     with gzip.open(tmp_path / "comet.gz", "wb") as stream:
         stream.write("".join(f"{number}\r\n" for number in numbers).encode())
@@ -125,7 +125,6 @@ def test_scores_of_another_program(
     assert scored.returncode == 0, scored.stderr
     assert scored.stderr == b"6 candidates\n"
     found = (tmp_path / "out").read_bytes().splitlines(keepends=True)
-    assert found.pop(3) == b"\n"
     expected = ["0.5", "-0.001", "2", "-7.25", "0", "1.23457e+06"]
     for line, row, value, rule in zip(found, rows, expected, "110010", strict=True):
         before, features, after = row.rpartition(b" ||| ")
@@ -197,7 +196,7 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
     (tmp_path / "list").write_bytes(_list_of(3))
     for text, status, message in [
         ("1\n2\n", 3, "scores: 2 numbers, and the list has more candidates"),
-        ("1\n2\n3\n4\n", 3, "scores: 4 numbers for 3 candidates"),
+        ("1\n2\n3\n4\n", 3, "scores: 4 numbers, and the list has 3 candidates"),
         ("1\nnan\n3\n", 3, "scores:2: 'nan' is not a number from -1e9 to 1e9"),
         ("1\n2 3\n3\n", 3, "scores:2: '2 3' is not a number"),
         ("1\n\n3\n", 3, "scores:2: '' is not a number"),

@@ -93,10 +93,10 @@ def test_words_are_composed_and_lower_cased(phrasescore: Run, tmp_path: Path) ->
 
 
 BAD = [
-    ("no tab", b"verie very\n", "bad.tsv:1: no tab between a word and its normal form"),
-    ("three columns", b"a\tb\tc\n", "3 columns, where a word and its normal form were expected"),
-    ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: an empty form"),
-    ("an empty word", b"\tvery\n", "bad.tsv:1: an empty word"),
+    ("no tab", b"verie very\n", "bad.tsv:1: 1 column; expected a word and its normal form"),
+    ("three columns", b"a\tb\tc\n", "3 columns; expected a word and its normal form"),
+    ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: its normal form is empty"),
+    ("an empty word", b"\tvery\n", "bad.tsv:1: a word is empty"),
     ("nothing", b"\n\n", "there is no word in it"),
     ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),
     ("sentences", b"he is a very old man\the is an old man\n" * 3, "so they are sentences"),
@@ -129,6 +129,6 @@ def test_folders_and_words_that_do_not_fit(phrasescore: Run, tmp_path: Path) -> 
     )
     (tmp_path / "n" / "memory.tsv").write_text("a\tb\t1\n")
     done = phrasescore("normalise", "apply", "n", "words")
-    assert b"words:1: a tab, where a word alone was expected" in done.stderr
+    assert b"words:1: 2 columns; expected a word" in done.stderr
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n\na\n")
     assert done.stdout == b"b\n\nb\n"  # it is known, so the system is not needed

@@ -76,7 +76,9 @@ def test_scores_are_those_of_score_text(
     for found, (total, words) in zip(loaded.score_words(texts), columns, strict=True):
         assert found == pytest.approx([float(word) for word in words.split(" ")], abs=1e-6)
         assert found.sum() == pytest.approx(float(total), abs=1e-5)
-    assert loaded.perplexity(texts) == pytest.approx(json.loads(done.stdout)["perplexity"])
+    assert loaded.perplexity(texts) == pytest.approx(
+        json.loads(done.stdout)["models"][0]["perplexity"]
+    )
 
 
 def test_targets_are_those_of_generate(
@@ -87,17 +89,19 @@ def test_targets_are_those_of_generate(
     (tmp_path / "sources").write_text("".join(f"{source}\n" for source in sources))
     done = phrasescore(
         *("generate", "--model", models / "phrase", "-i", "sources"),
-        *("--beam", "5", "--nbest-size", "3", "--format", "json"),
+        *("--beam", "5", "--nbest-size", "3"),
     )
-    expected = [json.loads(line)["targets"] for line in done.stdout.splitlines()]
+    lines = [line.split("\t") for line in done.stdout.decode().splitlines()]
     found = model.generate(sources, beam=5, nbest=3)
-    assert [[one.text for one in targets] for targets in found] == [
-        [one["target"] for one in targets] for targets in expected
+    assert [len(targets) for targets in found] == [3, 3, 3]
+    pairs = [(source, target) for at, source in enumerate(sources) for target in found[at]]
+    assert [(source, target.text) for source, target in pairs] == [
+        (source, text) for source, text, _ in lines
     ]
-    for source, targets, wanted in zip(sources, found, expected, strict=True):
-        ln_p = [target.ln_p for target in targets]
-        assert ln_p == pytest.approx([one["ln_p"] for one in wanted], abs=1e-5)
-        assert model.score([(source, target.text) for target in targets]) == pytest.approx(ln_p)
+    ln_p = [target.ln_p for _, target in pairs]
+    assert ln_p == pytest.approx([float(number) for _, _, number in lines], abs=1e-5)
+    scores = model.score([(source, target.text) for source, target in pairs])
+    assert scores == pytest.approx(ln_p, abs=1e-4)
 
 
 @pytest.mark.parametrize("nbest", [1, 10])
@@ -161,6 +165,19 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
     for name in ("gain", "low", "high", "p_bootstrap", "p_randomization"):
         assert getattr(other.difference, name) == systems[1][name]
     assert "p (AR)" in compared.to_text()
+    one = tuning.evaluate(Path("decode/default.1best"), reference, metrics="bleu")
+    assert dict(one.scores) == {"bleu": baseline.mean}
+    segments = {"baseline": [71.5, 60.25, 80.0], "system": [75.0, 66.0, 80.0]}
+    for name, scores in segments.items():
+        Path(f"{name}.scores").write_text("".join(f"{score}\n" for score in scores))
+    done = phrasescore(
+        *("compare", "--segment-scores", "--json"),
+        *("--baseline", "baseline.scores", "--system", "system.scores"),
+    )
+    expected = json.loads(done.stdout)["metrics"]
+    for given in (segments["system"], np.array(segments["system"]), Path("system.scores")):
+        compared = tuning.compare(segments["baseline"], {"system": given}, None)
+        assert json.loads(json.dumps(compared.to_json()))["metrics"] == expected
 
 
 def test_weights_are_those_of_tune(
@@ -246,6 +263,8 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "no folder": (lambda _, f: package.load(f / "none"), ModelError, "no such model folder"),
     "not a folder": (lambda _, __: package.load(7), TypeError, "expected a path"),  # type: ignore[arg-type]
     "device": (lambda _, f: package.load(f / "phrase", device="tpu"), SettingsError, "cpu"),
+    "a long name": (lambda _, __: package.load("a" * 5000), ModelError, "File name too long"),
+    "no name of a device": (lambda _, f: package.load(f, device=0), TypeError, "device: expected"),  # type: ignore[arg-type]
     "a string": (lambda m, _: m.score("the house"), TypeError, "expected a list, got str"),
     "strings": (lambda m, _: m.score(["the house"]), TypeError, r"pairs\[0\]"),
     "numbers": (lambda m, _: m.score([("a", 1)]), TypeError, r"pairs\[0\]\[1\]"),  # type: ignore[list-item]
@@ -264,6 +283,11 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     ),
     "beam": (lambda m, _: m.generate(["a"], beam=2, nbest=3), SettingsError, "at least 3"),
     "no whole number": (lambda m, _: m.generate(["a"], beam=2.0), TypeError, "whole number"),  # type: ignore[arg-type]
+    "too wide a beam": (
+        lambda m, _: m.generate(["a"], beam=10**9),
+        SettingsError,
+        "beam is 1000000000, and may be",
+    ),
     "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
     "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
     "lengths": (lambda _, __: tuning.evaluate(["a"], ["a", "b"]), InputError, "1 line, where"),
@@ -272,10 +296,10 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         SettingsError,
         "bleu, chrf, ter",
     ),
-    "metric as text": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], metrics="bleu"),  # type: ignore[arg-type]
-        SettingsError,
-        "not a list. Give a list of bleu",
+    "no number": (
+        lambda _, __: tuning.compare([0.5], {"b": ["x"]}, None),
+        TypeError,
+        "expected a list of numbers",
     ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }

@@ -126,7 +126,7 @@ def test_an_ensemble_replaces_unknown_words(
         lengths = [-e.features["WordPenalty0"][0] for e in entries if e.sentence == sentence]
         assert min(lengths) >= length / 2 and max(lengths) <= 3 * length + 2
     report = json.loads((tmp_path / "json").read_bytes())
-    assert (report["sentences"], report["empty"], report["words"]) == (5, 1, 10)
+    assert (report["lines"], report["empty"], report["words"]) == (5, 1, 10)
     assert report["unknown"] == 1 and report["written_unknown"] > 0
     out = lines_of(tmp_path / "out")
     assert report["written"] == sum(len(line.split()) for line in out)

@@ -13,7 +13,7 @@ from tests.support.random_models import save_random_model
 _PROBE = """
 import sys
 sys.modules["distributed"] = sys.modules["dask"] = None  # importing them raises ImportError
-import phrasescore.cluster.cluster, phrasescore.cluster.worker_side
+import phrasescore.cluster.cluster
 import phrasescore.scoring.cluster_scoring
 import tuning.experiment.cluster_steps
 from phrasescore.cli import main

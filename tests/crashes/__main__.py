@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.crashes.calls import CALLS
-from tests.crashes.campaign import KINDS, Result, counts_of, possible_kinds, table, tried_in_turn
+from tests.crashes.campaign import KINDS, counts_of, possible_kinds, tried_in_turn
 from tests.crashes.trials import Ground
 from tests.crashes.world import write_world
-from tests.support.campaigns import Campaign, is_wanted
+from tests.support.campaigns import Result, is_wanted, run
 from tests.support.warm_process import WarmProcesses
 
 
@@ -36,4 +36,4 @@ def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
 
 
 if __name__ == "__main__":
-    sys.exit(Campaign("tests.crashes", __doc__, trials, table, options, seconds=900).run())
+    sys.exit(run("tests.crashes", __doc__, trials, options, seconds=900))

@@ -12,10 +12,9 @@ class Call:
 
     Args:
         arguments: Its words.
-        kept: A pattern of files in ``out`` that hold finished work once they have ``lines``
-            lines; none where a command promises to begin anew.
+        kept: A pattern of files in ``out`` that hold finished work; none where a command promises
+            to begin anew.
         says: What a call says, in part, that goes on with such work.
-        lines: See ``kept``; 0 where the file's being there is enough.
         stays: Patterns of files in ``out`` that are not made again once they have their names.
         costly: Whether it is tried more seldom, because its steps are processes of their own.
     """
@@ -23,7 +22,6 @@ class Call:
     arguments: tuple[str, ...]
     kept: str = ""
     says: str = ""
-    lines: int = 0
     stays: tuple[str, ...] = ()
     costly: bool = False
 
@@ -48,45 +46,44 @@ CALLS: tuple[Call, ...] = (
     ),
     _call(
         "score in/phrase-table --model in/model -o out/table.gz --threads 1",
-        *(".table.gz.journal", _GOING_ON, 2),
+        *(".table.gz.journal", _GOING_ON),
     ),
     _call(
         "score-text in/pairs.tsv --model in/model -o out/scored --words --threads 1",
-        *(".scored.journal", _GOING_ON, 2),
+        *(".scored.journal", _GOING_ON),
     ),
     _call(
         "generate --model in/model -i in/phrases -o out/targets --beam 2 --threads 1",
-        *(".targets.journal", _GOING_ON, 2),
+        *(".targets.journal", _GOING_ON),
     ),
     _call(
         "prune in/phrase-table -o out/table.gz --top 2 --column 1 --reordering in/reordering "
         "--reordering-output out/reordering.gz",
-        *(".table.gz.journal", _GOING_ON, 3),
+        *(".table.gz.journal", _GOING_ON),
     ),
     _call(
         "translate --model in/search -i in/longer.src -o out/text.gz --nbest out/list --beam 2 "
         "--max-length 6 --threads 1",
-        *(".text.gz.journal", _GOING_ON, 3),
+        *(".text.gz.journal", _GOING_ON),
     ),
     _call("filter in/moses.ini --input in/long.src -o out/part"),
     _call(
-        "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 --lmplz own "
+        "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 "
         "--threads 1 --memory 16M",
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(
-        "build in/train.fr in/train.en out/system --tokenize fr en --threads 1 --memory 16M "
-        "--aligner program:fast_align --lmplz in/bin/lmplz",
+        "build in/train.fr in/train.en out/system --tokenize fr en --threads 1 --memory 16M",
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(
         "decode in/moses.ini -i in/long.src -o out/text --nbest out/list.gz --nbest-size 20 "
         "--cache-folder out/cache --threads 1",
-        *(".text.journal", _GOING_ON, 3),
+        *(".text.journal", _GOING_ON),
     ),
     _call(
         "nbest in/list --model in/lm --source in/list.src -o out/list.gz --threads 1",
-        *(".list.gz.journal", _GOING_ON, 2),
+        *(".list.gz.journal", _GOING_ON),
     ),
     _call(
         "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "

@@ -8,13 +8,11 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tests.crashes.calls import CALLS, Call
 from tests.crashes.trials import Ground, Misfortune, half_written, judged_end, repeated
-from tests.support.campaigns import table_of
+from tests.support.campaigns import Result
 
 KINDS = (
     "kill",
@@ -27,33 +25,12 @@ KINDS = (
     "full disk",
 )
 _COUNTS = {"kill": 100, "kill at a file": 33, "SIGTERM": 12, "full disk": 12}
+TOO_LATE = "over before that"
 _OTHERS = 11  # of each other kind
 _FILE_STEPS = 60
 _TRIES = 12
 _COSTLY_EVERY = 6  # rounds
 _COSTLY_KINDS = ("kill", "SIGTERM", "full disk")
-
-
-@dataclass
-class Result:
-    """How one trial went.
-
-    Attributes:
-        call: What was called.
-        misfortune: What happened to it.
-        hit: Whether it happened before the end.
-        faults: What was wrong then or after the repetition.
-    """
-
-    call: Call
-    misfortune: Misfortune
-    hit: bool = True
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        what = f"{self.call.name}, {self.misfortune.kind} at {self.misfortune.when:.2f}"
-        judged = "; ".join(self.faults) or ("well" if self.hit else "over before that")
-        return f"{what}: {judged}"
 
 
 def possible_kinds() -> tuple[str, ...]:
@@ -104,17 +81,20 @@ def drawn(
 def tried(ground: Ground, call: Call, misfortune: Misfortune) -> Result:
     """Let a misfortune happen to a call, earlier if that is over before; repeat the call."""
     ground.undisturbed(call)
+    name = f"{call.name}, {misfortune.kind} at {misfortune.when:.2f}"
+    result = Result(name, call.name, misfortune.kind)
     for _ in range(_TRIES):
         ground.clear()
         with ground.disk(misfortune):
             ended = ground.suffer(call, misfortune)
             if ended.status != 0:
-                faults = judged_end(misfortune, ended)
-                faults += half_written(ground, call)
-                faults += repeated(ground, call)
-                return Result(call, misfortune, faults=faults)
+                result.faults += judged_end(misfortune, ended)
+                result.faults += half_written(ground, call)
+                result.faults += repeated(ground, call)
+                return result
         misfortune = misfortune.earlier()
-    return Result(call, misfortune, hit=False)
+    result.outcome = TOO_LATE
+    return result
 
 
 def counts_of(kinds: Iterable[str]) -> dict[str, int]:
@@ -135,17 +115,3 @@ def tried_in_turn(
     for kind, count in counts.items():
         for call, misfortune in drawn(kind, count, calls=calls):
             yield tried(ground, call, misfortune)
-
-
-def table(results: Sequence[Result]) -> str:
-    """Return the counts as a table in Markdown: a row for each command."""
-    kinds = [kind for kind in KINDS if any(each.misfortune.kind == kind for each in results)]
-    hits = Counter((each.call.name, each.misfortune.kind) for each in results if each.hit)
-    faults = Counter(each.call.name for each in results if each.faults)
-    names = list(dict.fromkeys(each.call.name for each in results))
-    rows = [["command", *kinds, "faults"]]
-    for name in names:
-        rows.append([name, *(str(hits[name, kind]) for kind in kinds), str(faults[name])])
-    sums = [str(sum(hits[name, kind] for name in names)) for kind in kinds]
-    rows.append(["all", *sums, str(sum(faults.values()))])
-    return table_of(rows)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import fake_moses
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, write_toy_system
-from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
+from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses, is_running
 
 # in place of a program that works for hours
 _WORK = 'echo $$ > "$(dirname "$0")/new"; mv "$(dirname "$0")/new" "$(dirname "$0")/pid"; '
@@ -86,22 +86,6 @@ def showing_weights(scene: Scene) -> tuple[str, ...]:
     return (*_tune(scene), "--moses-bin", scene.program("moses"))
 
 
-def _build(scene: Scene, *options: str) -> tuple[str, ...]:
-    source, target = str(scene.toy.source), str(scene.toy.reference)
-    return ("build", source, target, "system", "--tokenize", "en", "fr", *options)
-
-
-def aligning(scene: Scene) -> tuple[str, ...]:
-    """An aligner."""
-    scene.program("fast_align")
-    return _build(scene, "--aligner", "program:fast_align")
-
-
-def estimating(scene: Scene) -> tuple[str, ...]:
-    """KenLM's estimator."""
-    return _build(scene, "--lmplz", scene.program("lmplz"))
-
-
 def in_an_experiment(scene: Scene) -> tuple[str, ...]:
     """Moses, which decodes for a step of an experiment."""
     fake_moses.script(scene.folder / "bin", _WORK)
@@ -122,7 +106,7 @@ def judge(ended: Observed, number: signal.Signals) -> None:
     assert "Exception ignored" not in said
 
 
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights])
 def test_no_child_survives_a_kill(
     tmp_path: Path, warm_processes: WarmProcesses, waiting: Callable[[Scene], tuple[str, ...]]
 ) -> None:
@@ -133,7 +117,7 @@ def test_no_child_survives_a_kill(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights])
 def test_no_child_survives_a_signal(
     tmp_path: Path,
     warm_processes: WarmProcesses,

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from tests.conftest import PROJECT
-from tests.support.fake_programs import write_programs
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_models import save_random_model
 
@@ -77,7 +76,6 @@ def write_world(folder: Path) -> None:
     rng = np.random.default_rng(16)
     _write_system(there, rng)
     _write_texts(there, rng)
-    write_programs(there / "bin")
     for name in ("train.en", "train.fr"):
         lines = (PROJECT / "sample_corpus" / name).read_bytes().splitlines()[:1000]
         _write(there / name, lines)

@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzz.campaign import Result, tried
+from tests.fuzz.campaign import tried
 from tests.fuzz.originals import formats
 from tests.fuzz.readings import READINGS
 from tests.fuzz.systems import SYSTEMS
-from tests.support.campaigns import Campaign, is_wanted, table_of
+from tests.support.campaigns import Result, is_wanted, run
 
 _EXAMPLES = 1000
 _MAX_MEMORY = 3 << 30
@@ -38,16 +38,10 @@ def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
             yield tried(name, forms, folder, given.count or _EXAMPLES)
 
 
-def table(results: list[Result]) -> str:
-    """Return how long each reader took, and whether it stood."""
-    rows = [(each.name, f"{each.seconds:.0f}", "broke" if each.faults else "") for each in results]
-    return table_of([("reader", "seconds", "faults"), *rows])
-
-
 def main() -> int:
     """Run the campaign in a process in which numba checks every index from the first import on."""
     if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
-        return Campaign("tests.fuzz", __doc__, trials, table).run()
+        return run("tests.fuzz", __doc__, trials)
     with tempfile.TemporaryDirectory() as cache:
         checked = {"NUMBA_CACHE_DIR": cache, **os.environ, "NUMBA_BOUNDSCHECK": "1"}
         return subprocess.run(

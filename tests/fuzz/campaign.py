@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,7 +13,7 @@ from tests.fuzz.mutations import files_of
 from tests.fuzz.originals import Format
 from tests.fuzz.readings import READINGS, Reading, outcome
 from tests.fuzz.systems import SYSTEMS
-from tests.support.campaigns import time_limit
+from tests.support.campaigns import Result, time_limit
 
 # what a file of some thousand bytes may take, something to compile among it
 _MAX_SECONDS = 180
@@ -65,32 +64,15 @@ def seeds_of(form: str) -> list[Path]:
     return sorted(SEEDS.glob(f"{form}-*"))
 
 
-@dataclass(frozen=True)
-class Result:
-    """How a reader stood its files.
-
-    Args:
-        name: The reader.
-        seconds: How long it took.
-        faults: The traceback of the file that broke it.
-    """
-
-    name: str
-    seconds: float
-    faults: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join([f"{self.name}: {self.seconds:.0f} s", *self.faults])
-
-
 def tried(name: str, forms: Mapping[str, Format], folder: Path, examples: int) -> Result:
     """Let a reader, or a whole system, stand its files."""
     reading = (READINGS | SYSTEMS)[name]
     # a system takes as long as many files
     examples //= 1 + 9 * (name in SYSTEMS)
-    begin, faults = time.monotonic(), ()
+    result, begin = Result(name, name, "campaigns"), time.monotonic()
     try:
         run(reading, forms[reading.form], folder, examples)
     except Exception:
-        faults = (traceback.format_exc(),)
-    return Result(name, time.monotonic() - begin, faults)
+        result.faults.append(traceback.format_exc())
+    result.details = f"    {time.monotonic() - begin:.0f} s"
+    return result

@@ -15,10 +15,8 @@ from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.entries import collect_entries
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import (
-    ParsedTables,
     TableEntries,
-    load_phrase_table,
-    load_reordering_table,
+    TableLoader,
 )
 from moses_integration.doctor.table_survey import survey_table
 from moses_integration.ini.moses_ini import MosesIni
@@ -142,30 +140,34 @@ def _source(path: Path) -> SourcePhrases:
 def _entries(path: Path, large: bool) -> Result:
     source = _source(path)
     scores = next(iter(read_blocks(path))).format.scores
-    table = load_phrase_table(path, scores, "here", source, ParsedTables(None))
+    table = TableLoader(None).phrase_table(path, scores, "here", source)
     features = FeatureSet.from_ini(MosesIni.parse(_INI % scores))
     found = collect_entries(features, [table], source, drop_unknown=False)
-    return (*_listed(table), found.static.tolist(), found.links.tolist(), found.first.tolist())
+    return (
+        *_listed(table),
+        found.static.tolist(),
+        found.targets.links.tolist(),
+        found.first.tolist(),
+    )
 
 
 def _listed(table: TableEntries) -> Result:
-    words = [table.vocabulary.word(word) for word in table.words.tolist()]
-    assert table.links.min(initial=0) >= 0
+    targets = table.targets
+    words = [table.vocabulary.word(word) for word in targets.words.tolist()]
+    assert targets.links.min(initial=0) >= 0
     return (
         table.phrases.tolist(),
         table.scores.tolist(),
-        table.word_offsets.tolist(),
-        table.link_offsets.tolist(),
-        table.links.tolist(),
+        targets.word_offsets.tolist(),
+        targets.link_offsets.tolist(),
+        targets.links.tolist(),
         words,
     )
 
 
 def _reordering(target: bool) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
-        table = load_reordering_table(
-            path, 6, target=target, source=_source(path), parsed=ParsedTables(None)
-        )
+        table = TableLoader(None).reordering_table(path, 6, _source(path), target=target)
         return _listed(table)
 
     return read

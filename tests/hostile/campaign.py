@@ -4,121 +4,99 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
-import queue
 import shutil
+import tempfile
 import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.hostile.cases import Case
 from tests.hostile.judge import SECONDS, faults, tree_of
 from tests.hostile.world import write_world
-from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
+from tests.support.campaigns import Result
+from tests.support.warm_process import PROJECT, Surroundings, WarmProcesses
 
 _MEMORY = 2 << 30  # bytes that a process may ask for beyond what the modules have
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How a case ended.
+_COLUMNS = {
+    "names": "names",
+    "outputs": "outputs",
+    "neighbours": "what lies beside outputs",
+    "numbers": "numbers",
+    "text of options": "texts",
+    "surroundings": "surroundings",
+}
+
+
+def run_cases(folder: Path, processes: WarmProcesses, cases: Sequence[Case]) -> Iterator[Result]:
+    """Run cases, two at a time; yield how each ended, in their order.
 
     Args:
-        case: What was tried.
-        ended: What was observed.
-        faults: What is wrong with it; empty if nothing.
+        folder: Where to work; it keeps the world that the calls read.
+        processes: What starts the commands.
+        cases: What to try.
     """
+    world = folder / "world"
+    if not world.exists():
+        world.mkdir()
+        write_world(world)
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(functools.partial(_try, folder, processes), cases)
 
-    case: Case
-    ended: Observed
-    faults: tuple[str, ...]
 
-    def __str__(self) -> str:
-        ended = self.ended
+def _try(folder: Path, processes: WarmProcesses, case: Case) -> Result:
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        root = Path(name)
+        work = _lay_out(case, folder / "world", root)
+        with _serving(work / case.pipe if case.pipe else None):
+            before = tree_of(root)
+            arguments = [*case.call.command, *case.words]
+            ended = processes.observe(arguments, _surroundings(case, folder, root))
         said = ended.errors.decode("utf-8", "backslashreplace")[-400:].rstrip()
-        return (
-            f"{self.case.name}: {'; '.join(self.faults) or 'well'}\n"
+        return Result(
+            case.name,
+            " ".join(case.call.command),
+            _COLUMNS.get(case.group, "contents of files"),
+            list(faults(case, ended, before, tree_of(root))),
+            "accepted" if ended.status == 0 else "refused",
             f"    status {ended.status}, {ended.seconds:.1f} s, {ended.peak >> 20} MiB more\n"
-            f"    {said}"
+            f"    {said}",
         )
 
 
-class HostileCases:
-    """Runs cases; use it in a ``with`` block.
+def _lay_out(case: Case, world: Path, root: Path) -> Path:
+    """Make the folder of a case; return where the command runs."""
+    work = root / "work"
+    for folder in (work / "in", work / "out", root / "home", root / "tmp", root / "elsewhere"):
+        folder.mkdir(parents=True)
+    (root / "elsewhere" / "letter").write_bytes(b"a user's\n")
+    for read in dict.fromkeys((*case.call.reads(), *case.call.beside)):
+        there = world / read.path
+        copy: Any = shutil.copytree if there.is_dir() else shutil.copyfile
+        copy(there, work / read.path)
+    if zlib.crc32(os.fsencode(case.name)) % 2 and case.group not in ("outputs", "neighbours"):
+        for write in case.call.writes():
+            if not write.folder:
+                (work / write.path).write_bytes(b"what an earlier call has written\n")
+    case.prepare(work)
+    return work
 
-    Args:
-        folder: An empty folder to work in.
-        workers: How many at a time.
-    """
 
-    def __init__(self, folder: Path, workers: int) -> None:
-        self._folder = folder
-        self._workers = workers
-
-    def __enter__(self) -> HostileCases:
-        self._world = self._folder / "world"
-        self._world.mkdir()
-        write_world(self._world)
-        with contextlib.ExitStack() as stack:
-            self._free: queue.Queue[tuple[WarmProcesses, Path]] = queue.Queue()
-            for number in range(self._workers):
-                server = stack.enter_context(WarmProcesses())
-                self._free.put((server, self._folder / f"worker{number}"))
-            self._opened = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
-
-    def run(self, cases: Sequence[Case]) -> Iterator[Verdict]:
-        """Yield how each case ended, in their order."""
-        with ThreadPoolExecutor(self._workers) as pool:
-            yield from pool.map(self._try, cases)
-
-    def _try(self, case: Case) -> Verdict:
-        server, root = self._free.get()
-        try:
-            work = self._lay_out(case, root)
-            with _serving(work / case.pipe if case.pipe else None):
-                before = tree_of(root)
-                ended = server.observe(
-                    [*case.call.command, *case.words], self._surroundings(case, root)
-                )
-            return Verdict(case, ended, tuple(faults(case, ended, before, tree_of(root))))
-        finally:
-            self._free.put((server, root))
-
-    def _lay_out(self, case: Case, root: Path) -> Path:
-        """Make the folder of a case; return where the command runs."""
-        shutil.rmtree(root, ignore_errors=True)
-        work = root / "work"
-        for folder in (work / "in", work / "out", root / "home", root / "tmp", root / "elsewhere"):
-            folder.mkdir(parents=True)
-        (root / "elsewhere" / "letter").write_bytes(b"a user's\n")
-        for read in dict.fromkeys((*case.call.reads(), *case.call.beside)):
-            there = self._world / read.path
-            copy: Any = shutil.copytree if there.is_dir() else shutil.copyfile
-            copy(there, work / read.path)
-        if zlib.crc32(os.fsencode(case.name)) % 2 and case.group not in ("outputs", "neighbours"):
-            for write in case.call.writes():
-                if not write.folder:
-                    (work / write.path).write_bytes(b"what an earlier call has written\n")
-        case.prepare(work)
-        return work
-
-    def _surroundings(self, case: Case, root: Path) -> Surroundings:
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT), "HOME": str(root / "home")}
-        environment |= {"TMPDIR": str(root / "tmp"), "XDG_CACHE_HOME": str(root / "home/.cache")}
-        # matplotlib looks at all fonts of the machine once
-        environment |= {"MPLCONFIGDIR": str(self._folder / "matplotlib")}
-        environment |= case.more.get("environment", {})
-        more = {name: value for name, value in case.more.items() if name != "environment"}
-        return Surroundings(root / "work", environment, timeout=2 * SECONDS, memory=_MEMORY, **more)
+def _surroundings(case: Case, folder: Path, root: Path) -> Surroundings:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "HOME": str(root / "home")}
+    environment |= {"TMPDIR": str(root / "tmp"), "XDG_CACHE_HOME": str(root / "home/.cache")}
+    # matplotlib looks at all fonts of the machine once
+    environment |= {"MPLCONFIGDIR": str(folder / "matplotlib")}
+    environment |= case.more.get("environment", {})
+    more = {name: value for name, value in case.more.items() if name != "environment"}
+    return Surroundings(root / "work", environment, timeout=2 * SECONDS, memory=_MEMORY, **more)
 
 
 @contextlib.contextmanager

@@ -7,15 +7,6 @@ from typing import Any
 
 from tests.hostile.calls import Call
 
-_VARIABLES = {
-    "RANK of letters": {"RANK": "x", "WORLD_SIZE": "2"},
-    "WORLD_SIZE of letters": {"RANK": "0", "WORLD_SIZE": "x"},
-    "RANK alone": {"RANK": "1"},
-    "RANK beyond WORLD_SIZE": {"RANK": "5", "WORLD_SIZE": "2"},
-    "RANK below 0": {"RANK": "-1", "WORLD_SIZE": "2"},
-    "WORLD_SIZE 10^30": {"RANK": "0", "WORLD_SIZE": "1" + "0" * 30},
-}
-
 
 def surroundings_damage(call: Call) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what is wrong with the surroundings of a call, as `Surroundings` has it."""
@@ -29,6 +20,3 @@ def surroundings_damage(call: Call) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "a file as a home", {"environment": {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}}
     yield "no folder for temporary files", {"environment": {"TMPDIR": "/nonexistent"}}
     yield "a locale that is not there", {"environment": {"LC_ALL": "xx_XX", "LANG": "xx"}}
-    if call.command == ("train",):
-        for damage, variables in _VARIABLES.items():
-            yield damage, {"environment": variables}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable
 
 import click
 import pytest
 
 from tests.hostile.calls import CALLS, commands
-from tests.hostile.campaign import HostileCases, Verdict
+from tests.hostile.campaign import run_cases
 from tests.hostile.cases import Case, cases, chosen
-from tests.hostile.known_failures import KNOWN
+from tests.support.warm_process import WarmProcesses
 
 # of all cases, what is tried by the slow tests
 SHARE = 0.08
@@ -27,10 +26,14 @@ def every() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileCases]:
-    """What runs cases, two at a time."""
-    with HostileCases(tmp_path_factory.mktemp("hostile"), workers=2) as running:
-        yield running
+def faults_of(
+    tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses
+) -> Callable[[list[Case]], list[str]]:
+    """Run cases; return those that broke a rule."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return lambda cases: [
+        str(result) for result in run_cases(folder, warm_processes, cases) if result.faults
+    ]
 
 
 def test_every_command_has_a_call() -> None:
@@ -48,7 +51,9 @@ def test_every_number_has_bounds() -> None:
                 assert kind.min is not None and kind.max is not None, (words, option.name)
 
 
-def test_a_part_of_the_campaign(campaign: HostileCases, every: list[Case]) -> None:
+def test_a_part_of_the_campaign(
+    faults_of: Callable[[list[Case]], list[str]], every: list[Case]
+) -> None:
     """Some hostile inputs of every command."""
     part = []
     few = chosen(every, 0.05)
@@ -56,35 +61,17 @@ def test_a_part_of_the_campaign(campaign: HostileCases, every: list[Case]) -> No
         own = [case for case in few if case.call is call]
         part += [case for case in own if case.group in _QUICK_GROUPS][:_QUICK]
     assert len(part) > 60
-    _check(campaign.run(part), whole=False)
+    assert "\n".join(faults_of(part)) == ""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [call.name for call in CALLS])
-def test_the_campaign(campaign: HostileCases, every: list[Case], name: str) -> None:
+def test_the_campaign(
+    faults_of: Callable[[list[Case]], list[str]], every: list[Case], name: str
+) -> None:
     """Hostile inputs, and the call itself, which must work for the rest to mean anything."""
     tried = [case for case in chosen(every, SHARE) if case.call.name == name]
-    _check(campaign.run(tried), whole=True)
-
-
-def _check(verdicts: Iterator[Verdict], *, whole: bool) -> None:
-    """Compare what is wrong with what is known to be."""
-    faults, known, tried = [], set(), list[Case]()
-    for verdict in verdicts:
-        tried.append(verdict.case)
-        patterns = [pattern for pattern in KNOWN if fnmatchcase(verdict.case.name, pattern)]
-        if verdict.faults and patterns:
-            known.update(patterns)
-        elif verdict.faults:
-            faults.append(str(verdict))
-    assert not faults, "\n".join(faults)
-    if whole:
-        mended = {
-            pattern
-            for pattern in KNOWN
-            if pattern not in known and any(fnmatchcase(case.name, pattern) for case in tried)
-        }
-        assert not mended, f"mended, take it off known_failures.py: {mended}"
+    assert "\n".join(faults_of(tried)) == ""
 
 
 def test_every_case_has_a_name_of_its_own(every: list[Case]) -> None:

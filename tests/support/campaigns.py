@@ -1,4 +1,4 @@
-"""The runner that all campaigns share: arguments, selection, progress, time limits, report.
+"""The runner that all campaigns share: arguments, selection, time limits, report.
 
 A campaign is a package of tests with a ``__main__`` that calls :func:`run`:
 ``python -m tests.hostile``, ``tests.crashes``, ``tests.clusters`` and ``tests.fuzz``.
@@ -12,83 +12,97 @@ import faulthandler
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
 
 
-class Trial(Protocol):
-    """How one trial went; its text is a line or more for the user."""
+@dataclass
+class Result:
+    """How one trial went.
 
-    @property
-    def faults(self) -> Sequence[str]:
-        """What was wrong; empty if nothing."""
-        ...
+    Attributes:
+        name: What was tried.
+        row: The row of the table that counts it, e.g. a command.
+        column: The column of the table.
+        faults: What was wrong; empty if nothing.
+        outcome: How the trial ended otherwise, in a word or two; outcomes are counted.
+        details: More lines for the user.
+    """
+
+    name: str
+    row: str
+    column: str
+    faults: list[str] = field(default_factory=list)
+    outcome: str = ""
+    details: str = ""
+
+    def __str__(self) -> str:
+        judged = "; ".join(self.faults) or self.outcome or "well"
+        return f"{self.name}: {judged}\n{self.details}".rstrip()
 
 
-Tried = TypeVar("Tried", bound=Trial)
-
-
-@dataclass(frozen=True)
-class Campaign(Generic[Tried]):
-    """Many trials, and the table of how they went.
+def run(
+    module: str,
+    about: str | None,
+    trials: Callable[[argparse.Namespace, Path], Iterator[Result]],
+    options: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
+    seconds: float | None = None,
+) -> int:
+    """Run a campaign as the command line asks; return 1 if anything was wrong.
 
     Args:
-        module: What stands behind ``python -m``.
+        module: The name after ``python -m``.
         about: What is tried, for the help.
         trials: Tries what the arguments ask for, in an empty folder (or one that was kept).
-        table: Returns the table, in Markdown.
         options: Adds arguments of the campaign's own.
         seconds: How long a trial may take; a longer one ends the process with a traceback.
     """
+    given = _given(module, about, options)
+    begin = time.monotonic()
+    results: list[Result] = []
+    with contextlib.ExitStack() as stack:
+        folder = given.keep or stack.enter_context(tempfile.TemporaryDirectory())
+        running = trials(given, Path(folder))
+        while True:
+            with time_limit(seconds):
+                result = next(running, None)
+            if result is None:
+                break
+            results.append(result)
+            if result.faults or not given.quiet:
+                print(result, file=sys.stderr, flush=True)
+    print(table(results))
+    wrong = sum(bool(result.faults) for result in results)
+    outcomes = Counter(result.outcome for result in results if result.outcome)
+    counts = [f"{count} {outcome}" for outcome, count in outcomes.items()]
+    seconds = time.monotonic() - begin
+    said = [f"{len(results)} trials", *counts, f"{wrong} with faults", f"{seconds:.0f} s"]
+    print("\n" + ", ".join(said))
+    return int(wrong > 0)
 
-    module: str
-    about: str | None
-    trials: Callable[[argparse.Namespace, Path], Iterator[Tried]]
-    table: Callable[[list[Tried]], str]
-    options: Callable[[argparse.ArgumentParser], None] = lambda parser: None
-    seconds: float | None = None
 
-    def run(self, arguments: Sequence[str] | None = None) -> int:
-        """Try everything that is asked for; return 1 if anything was wrong."""
-        given = self._given(arguments)
-        begin = time.monotonic()
-        tried = []
-        with contextlib.ExitStack() as stack:
-            folder = given.keep or stack.enter_context(tempfile.TemporaryDirectory())
-            trials = self.trials(given, Path(folder))
-            while (trial := self._next(trials)) is not None:
-                tried.append(trial)
-                if trial.faults or not given.quiet:
-                    print(trial, file=sys.stderr, flush=True)
-        print(self.table(tried))
-        wrong = sum(bool(trial.faults) for trial in tried)
-        print(f"\n{len(tried)} trials, {wrong} with faults, {time.monotonic() - begin:.0f} s")
-        return int(wrong > 0)
-
-    def _next(self, trials: Iterator[Tried]) -> Tried | None:
-        with time_limit(self.seconds):
-            return next(trials, None)
-
-    def _given(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        parser = argparse.ArgumentParser(
-            prog=f"python -m {self.module}",
-            description=self.about,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        parser.add_argument(
-            "patterns", nargs="*", metavar="PATTERN", help="part of a trial's name, with * and ?"
-        )
-        parser.add_argument("--count", type=int, help="how many trials of each kind")
-        parser.add_argument("--keep", metavar="FOLDER", help="work there, and keep it")
-        parser.add_argument("--quiet", action="store_true", help="name only what is wrong")
-        self.options(parser)
-        given = parser.parse_args(arguments)
-        if given.keep:
-            Path(given.keep).mkdir(parents=True, exist_ok=True)
-        return given
+def _given(
+    module: str, about: str | None, options: Callable[[argparse.ArgumentParser], None]
+) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "patterns", nargs="*", metavar="PATTERN", help="part of a trial's name, with * and ?"
+    )
+    parser.add_argument("--count", type=int, help="how many trials of each kind")
+    parser.add_argument("--keep", metavar="FOLDER", help="work there, and keep it")
+    parser.add_argument("--quiet", action="store_true", help="name only what is wrong")
+    options(parser)
+    given = parser.parse_args()
+    if given.keep:
+        Path(given.keep).mkdir(parents=True, exist_ok=True)
+    return given
 
 
 def is_wanted(name: str, given: argparse.Namespace) -> bool:
@@ -110,8 +124,13 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def table_of(rows: Sequence[Sequence[object]]) -> str:
-    """Return rows, the first of them the head, as a table in Markdown."""
-    head, *others = rows
-    lines = [head, ["---"] * len(head), *others]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+def table(results: Sequence[Result]) -> str:
+    """Return a table in Markdown: how many trials of each kind, and how many had faults."""
+    columns = list(dict.fromkeys(result.column for result in results))
+    lines = [["", *columns, "faults"], ["---"] * (len(columns) + 2)]
+    for row in [*dict.fromkeys(result.row for result in results), "all"]:
+        own = [result for result in results if row in (result.row, "all")]
+        counts = Counter(result.column for result in own)
+        faults = sum(bool(result.faults) for result in own)
+        lines.append([row, *(str(counts[column]) for column in columns), str(faults)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,9 @@ class DaskCluster:
         )
         for threads in self._first:
             self.add_worker(threads)
+        deadline = time.monotonic() + 120  # a busy machine takes long to start Python
+        while not self.scheduler_file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
         return self
 
     def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from phrasescore.runs.processes import start_of
-from tests.support.warm_process import Observed, Started
+from tests.support.warm_process import Observed, Started, die_at
 
 
 def kill_when(
@@ -33,15 +34,28 @@ def kill_when_blocks_are_done(process: Started, folder: Path, output: str, block
         output: What it writes; it must not have its name yet when the process is dead.
         blocks: How many blocks to wait for.
     """
-    journal = folder / f".{output}.journal"
-    # its first line says what is done
-    kill_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > blocks, process)
+    kill_when(lambda: blocks_done(folder / output) >= blocks, process)
     assert not (folder / output).exists()
 
 
-def is_running(process: int) -> bool:
-    """Tell whether a process of this machine is there and no zombie."""
-    return start_of(process) is not None
+def blocks_done(output: Path) -> int:
+    """Return how many blocks an interrupted output has, according to its journal."""
+    journal = output.with_name(f".{output.name}.journal")
+    return int(json.loads(journal.read_bytes())["blocks"]) if journal.exists() else 0
+
+
+def killed_at(moment: int, work: Callable[[], object]) -> bool:
+    """Do work in another process, which is killed before it changes a folder for that time.
+
+    Returns:
+        Whether the process was killed; otherwise it changes folders fewer times.
+    """
+    child = os.fork()
+    if child == 0:
+        die_at(moment + 1)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:

@@ -8,20 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from moses_integration.bleu.statistics import References
-from phrasescore.runs.identity import provenance, sha256_of
+from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import BuildRecord, TrainingRecord
-from tuning.experiment.results import (
-    KeptResults,
-    KeptRow,
-    KeptText,
-    StepTime,
-    SystemRun,
-    TextStatistics,
-)
 from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.system_comparison import compare_systems
 
@@ -131,7 +120,7 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
         "columns": [{"name": "model", "floor_hits": 0}],
         "models": [{"name": "model", "mean_ln_p": -1.25}],
         "pairs": len(scores), "pairs_per_second": 12.5, "seconds": 3.5, "resumed_pairs": 0,
-        "savings": {"source": 2.5, "target": 1.5}, "source_runs": 3, "processors": [],
+        "savings": {"source": 2.5, "target": 1.5}, "processors": [],
         "source_unknown_rate": 0.125, "target_unknown_rate": 0.0, "unknown": "whole",
         "work": {"source_asked": 1000, "source_done": 400, "target_asked": 900, "target_done": 600},
         "provenance": provenance(), "table_sha256": None,
@@ -140,59 +129,37 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
     return content
 
 
-def _scores(runs: Sequence[float], gain: float | None) -> dict[str, Any]:
-    found = gain and {"bleu": gain, "p_value": 0.04, "randomization_p_value": 0.05,
-                      "replica_p_value": 0.01, "low": gain - 0.01, "high": gain + 0.01}  # fmt: skip
-    deviation = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
-    return {"bleu": list(runs), "mean": float(np.mean(runs)), "deviation": deviation, "gain": found}
-
-
-_ROW: dict[str, Any] = {
-    "models": [], "unknown_column": False, "unknown": "whole", "language_models": [], "rerank": [],
-    "translate": [], "not_run": "", "seeds": [], "tuning_seconds": [], "tuning_cpu_seconds": [],
-    "texts": {},
-}  # fmt: skip
-
-
 def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True) -> dict[str, Any]:
-    """Write ``results/`` of two systems with two seeds, and its texts; return the table."""
+    """Write ``results/`` of two systems with two seeds, and its texts; return the record."""
     results = folder / "results"
     reference = sentences(count)
     source_file = write_lines(folder / "test.src", sentences(count, seed=2))
     file = write_lines(folder / "test.ref", reference)
-    references = References.read([file])
-    lengths = " ".join(map(str, references.lengths[:, 0].tolist()))
-    text = KeptText(sha256_of(source_file), sha256_of(file), lengths)
-    rows, table_rows = {}, []
+    files: dict[str, list[Path]] = {}
     for place, (name, share) in enumerate(SYSTEMS.items()):
-        runs = []
+        system = results / "systems" / ("baseline", "rnn-wp")[place]
         for seed in (1, 2):
             lines = worse(reference, share, seed=10 * place + seed)
-            slug = ("baseline", "rnn-wp")[place]
-            write_lines(results / "systems" / slug / f"seed{seed}.test.txt", lines)
+            path = write_lines(system / f"seed{seed}.test.txt", lines)
+            files.setdefault(name, []).append(path)
             if with_tunings:
-                write_tuning(results / "systems" / slug / f"seed{seed}")
-            statistics = references.score(np.arange(count), [line.encode() for line in lines])
-            steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0, 1)}
-            counts = {"test": TextStatistics.from_rows(statistics)}
-            runs.append(SystemRun(seed, counts, {}, steps, provenance()))
-        rows[name] = KeptRow({}, {}, tuple(runs))
-        scores = {
-            "dev": _scores([0.5, 0.6], place * 0.01 or None),
-            "test": _scores([0.3, 0.35], place * 0.02 or None),
-        }
-        table_rows.append({**_ROW, "name": name, "seeds": [1, 2], "texts": scores})
-    KeptResults("Ex", {"test": text}, rows).write(results / "results.json")
-    later = {**_ROW, "name": "Later", "not_run": "not yet"}
-    table = {
-        "kind": "experiment", "version": 1, "rerank": {},
-        "name": "Ex", "decoder": "embedded", "sections": {}, "optimizer": "mert", "rounds": 3,
-        "nbest_size": 100, "seeds": [1, 2], "per_seed": [], "systems": [*table_rows, later],
-        "texts": {"test": {"source": str(source_file), "reference": str(file)}},
-        "provenance": provenance(),
+                write_tuning(system / f"seed{seed}")
+    compared = compare_systems([file], files, scoring=TextScoring(("bleu",)), trials=500).to_json()
+    test = {**compared, "source": str(source_file), "signatures": {}}
+    rows = [
+        {"name": name, "not_run": "", "runs": 2, "seeds": [1, 2],
+         "tuning_seconds": [11.0, 12.0], "tuning_cpu_seconds": [5.0, 5.0]}
+        for name in SYSTEMS
+    ]  # fmt: skip
+    record = {
+        "kind": "experiment", "version": 1, "name": "Ex",
+        "settings": {"decoder": {"kind": "embedded"}, "seeds": [1, 2]},
+        "systems": [*rows, {**rows[0], "name": "Later", "not_run": "not yet", "seeds": []}],
+        "texts": {"dev": test, "test": test}, "provenance": provenance(),
     }  # fmt: skip
-    write_json(results / "result.json", table)
-    return table
+    write_json(results / "result.json", record)
+    content: dict[str, Any] = json.loads((results / "result.json").read_bytes())
+    return content
 
 
 def write_system(folder: Path) -> None:

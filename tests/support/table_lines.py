@@ -1,29 +1,19 @@
-"""Phrase tables line by line in plain Python: the twin of the blocks that compiled loops read."""
+"""Lines of phrase tables in plain Python: the twin of the splicing in blocks."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from phrasescore.errors import PhraseTableError
-from phrasescore.table.input_files import open_input, truncation_named
-from phrasescore.table.phrase_table import INSPECTED_LINES, PIPES, Entry, TableFormat, check_line
+from phrasescore.table.block import read_blocks
+from phrasescore.table.phrase_table import PIPES, Entry
 
 
 def read_entries(path: str | Path) -> Iterator[Entry]:
-    """Yield the lines of a phrase table, checked and parsed; errors name file and line."""
-    # zero bytes are judged as lines are
-    with open_input(path, is_text=False) as stream, truncation_named(path):
-        lines = (line.removesuffix(b"\n") for line in stream)
-        head = list(itertools.islice(lines, INSPECTED_LINES))
-        expected = TableFormat.from_lines(head, path)
-        for number, line in enumerate(itertools.chain(head, lines), 1):
-            try:
-                yield check_line(line, expected)
-            except PhraseTableError as error:
-                raise error.at(path, number) from None
+    """Yield the lines of a phrase table."""
+    for block in read_blocks(path):
+        yield from map(block.entry, range(len(block)))
 
 
 def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import gc
 import importlib
 import json
@@ -133,19 +134,8 @@ class WarmProcesses:
 
     def start(self, arguments: Sequence[str], surroundings: Surroundings) -> Started:
         """Begin to run ``phrasescore ARGUMENTS``."""
-        request: dict[str, Any] = {
-            "arguments": list(arguments),
-            "folder": str(surroundings.folder),
-            "environment": dict(surroundings.environment),
-            "timeout": surroundings.timeout,
-            "memory": surroundings.memory,
-            "closed": surroundings.closed,
-            "gone": surroundings.gone,
-            "largest_file": surroundings.largest_file,
-            "signals": surroundings.signals,
-            "last_step": surroundings.last_step,
-            "named": surroundings.named,
-        }
+        request = {**dataclasses.asdict(surroundings), "arguments": list(arguments)}
+        request |= {"folder": str(surroundings.folder), "stdin": None}
         (read, fed), (out, printed), (err, told), (report, reported) = (os.pipe() for _ in "0123")
         if surroundings.stdout == "abandoned":
             os.close(out)
@@ -188,7 +178,7 @@ class Started:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return _is_running(self.pid)
+        return is_running(self.pid)
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal, if it has not ended."""
@@ -332,10 +322,10 @@ def _limit(request: dict[str, Any]) -> None:
     if request["largest_file"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["largest_file"],) * 2)
     if request["last_step"] is not None or request["named"] is not None:
-        _die_at(request["last_step"] or 0, request["named"])
+        die_at(request["last_step"] or 0, request["named"])
 
 
-def _die_at(step: int, name: str | None) -> None:
+def die_at(step: int, name: str | None = None) -> None:
     """Kill this process when it is about to change a folder for this time, or after a rename."""
     left = step
 
@@ -392,17 +382,18 @@ def _end_orphans() -> int:
         for child in Path("/proc/self/task").glob("*/children"):
             for number in child.read_text().split():
                 with contextlib.suppress(ProcessLookupError):
-                    if _is_running(int(number)):
+                    if is_running(int(number)):
                         os.kill(int(number), signal.SIGKILL)
                         count += 1
 
 
-def _is_running(number: int) -> bool:
-    """Tell a child that runs from one that has ended and waits to be asked for its status."""
+def is_running(number: int) -> bool:
+    """Tell whether a process of this machine is there and no zombie."""
     try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
+    return state not in "ZX"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions, references
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 
 
 class CompareOptions(ScoringOptions, Result):
@@ -39,10 +39,10 @@ class CompareOptions(ScoringOptions, Result):
         required=True,
     )
     segment_scores: bool = flag(
-        "The files have scores of another metric, one number for each segment, larger is better."
+        "The files have scores of another metric: one number for each segment, larger is better."
     )
-    trials: int = option(Whole(100, 10**7), "Trials of each test.", default=TRIALS)
-    seed: int = option(SEED, "Of each test.", default=TEST_SEED)
+    trials: int = option(Whole(100, 10**7), "The trials of each test.", default=TRIALS)
+    seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
     markdown: bool = flag("Print a table of Markdown.")
     latex: bool = flag("Print a table of LaTeX (booktabs).")
 
@@ -52,11 +52,11 @@ def compare(options: CompareOptions) -> None:
     """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
 
     Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
-    p-value for other sentences and other runs. Two randomisation tests stand beside them. Scores
+    p-value for other sentences and other runs, with the p-values of two randomisation tests. Scores
     are printed times 100; in JSON they are 0 to 1.
 
-    With --segment-scores the files have no translations but a score for each segment, such as
-    COMET gives. Systems are compared by the mean of their scores, printed as they are.
+    With --segment-scores the files have no translations but a score for each segment, for example
+    by COMET. Systems are compared by the mean of their scores, which are printed as they are.
     """
     selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
@@ -95,28 +95,18 @@ def compare(options: CompareOptions) -> None:
 
 def _check_references(options: CompareOptions) -> None:
     """Raise unless there are either references or segment scores."""
-    if not options.segment_scores and not options.references:
+    if options.segment_scores == bool(options.references):
         raise SettingsError(
-            "no reference to compare with",
-            remedy="give --reference FILE, or --segment-scores if the files have scores",
+            "translations need a reference, and --segment-scores excludes one",
+            remedy="give either --reference FILE, or --segment-scores if the files have scores",
         )
-    if not options.segment_scores:
-        return
-    given = {
-        "--reference": options.references,
-        "--metric": options.metrics,
-        "--tokenize": options.tokenize != TextScoring.tokenize,
-        "--lowercase": options.lowercase,
-        "--source": options.source,
-        "--by-length": options.by_length,
-        "--known-words": options.known_words,
-    }
-    for name, value in given.items():
-        if value:
-            raise SettingsError(
-                f"{name} is about translations, and --segment-scores reads scores",
-                remedy=f"leave out {name} or --segment-scores",
-            )
+    of_texts = options.scoring != TextScoring() or options.selection != SentenceSelection()
+    if options.segment_scores and of_texts:
+        raise SettingsError(
+            "--segment-scores reads scores, and options given beside it are about translations",
+            remedy="leave out --metric, --tokenize, --lowercase, --source, --by-length and "
+            "--known-words",
+        )
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

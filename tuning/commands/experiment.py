@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -68,7 +67,6 @@ def experiment(options: ExperimentOptions) -> None:
         for step in planned(settings, options.output).steps():
             click.echo(str(step.work))
         return
-    from phrasescore.runs.results import RESULT
     from tuning.experiment.runner import LocalSteps
     from tuning.experiment.session import run_experiment
 
@@ -83,10 +81,10 @@ def experiment(options: ExperimentOptions) -> None:
 
             cluster = stack.enter_context(Cluster(options.cluster))
             place = ClusterSteps(cluster, options.jobs, say)
-        table = run_experiment(settings, options.output, place, say)
+        table, record = run_experiment(settings, options.output, place, say)
     if not options.as_json:
         click.echo(table)
-    options.show(json.loads((Path(options.output) / RESULT).read_bytes()))
+    options.show(record.to_json())
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:

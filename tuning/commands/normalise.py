@@ -21,8 +21,8 @@ class TrainOptions(Options):
     dev: str = option(INPUT, "Other words and their normal forms, to tune on.", required=True)
     texts: tuple[str, ...] = option(
         INPUT,
-        "A text in the normal spelling, such as a list of words; it gets a language model of its "
-        "own. May be repeated.",
+        "A text in the normal spelling, such as a list of words, for a further language model; may "
+        "be repeated.",
         "--language-model-text",
         many=True,
     )

@@ -25,7 +25,7 @@ class OptimizeOptions(OptimizationOptions, Result):
     )
     start: str | None = option(
         INPUT,
-        "Where to begin: a moses.ini, or the weights.json of another run; features that it lacks "
+        "The start: a moses.ini, or the weights.json of another run; features that it lacks "
         "begin with 0.  [default: equal influence of every feature]",
     )
     json_file: str | None = option(
@@ -41,9 +41,9 @@ class OptimizeOptions(OptimizationOptions, Result):
 def optimize(options: OptimizeOptions) -> None:
     """Find the weights under which the best candidates of n-best lists score highest.
 
-    Of candidates with the same model score the one that comes first counts, in the order of the
-    lists as given. The result names every feature and its weights, and the BLEU (a fraction) of
-    what they choose. It is JSON, and printed unless a file is named.
+    Of candidates with the same model score the first one counts, in the order of the lists. The
+    result has the weights of every feature, and the BLEU (a fraction) of the candidates that they
+    choose. It is JSON, and printed unless a file is named.
     """
     from tuning.loop.lists import ListOptimization, optimize_lists
     from tuning.metrics.score_tables import points

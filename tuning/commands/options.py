@@ -53,8 +53,9 @@ class ScoringOptions(Options):
     )
     metrics: tuple[MetricName, ...] = option(
         METRICS,
-        "Which to compute; may be repeated: accuracy is the share of lines that equal a reference, "
-        "cer and wer are error rates of characters and words.  [default: bleu, chrf and ter]",
+        "A metric to compute; may be repeated. accuracy is the share of lines that equal a "
+        "reference; cer and wer are error rates of characters and words.  [default: bleu, chrf and "
+        "ter]",
         "--metric",
         many=True,
     )
@@ -67,14 +68,15 @@ class ScoringOptions(Options):
     by_length: bool = flag("Score groups of sentences by their source words, too.")
     length_bins: tuple[int, ...] | None = option(
         _length_bins,
-        "The most words of each group, e.g. 5,10,20; a last group has all longer sentences.  "
+        "The maximum number of words of each group, e.g. 5,10,20; a last group has all longer "
+        "sentences.  "
         "[default: fives up to 30, or tens up to 60 where one in twenty has more than 30]",
         metavar="N,N",
     )
     known_words: str | None = option(
         INPUT_FOLDER,
-        "Score only sentences without a word outside this model's lists, in source or in any "
-        "reference.",
+        "Score only sentences whose words are all in the vocabularies of this model, in the source "
+        "and in every reference.",
         metavar="MODEL/",
     )
     source: str | None = option(
@@ -128,24 +130,25 @@ class OptimizationOptions(Options):
     )
     restarts: int = option(
         Whole(0, 100_000),
-        "Of MERT: climbs from other points than the start.",
+        "The number of MERT's climbs from other points than the start.",
         default=OptimizationSettings.restarts,
     )
     shares: tuple[str, ...] = option(
         "METRIC=SHARE",
-        "What to maximise: bleu, chrf, accuracy, or 1 less an error rate (ter, cer, wer), and its "
-        "share; may be repeated for a mixture.  [default: bleu=1]",
+        "Maximise bleu, chrf, accuracy, or 1 - an error rate (ter, cer, wer), with this share; may "
+        "be repeated for a mixture.  [default: bleu=1]",
         "--objective",
         many=True,
     )
     reference_length: LengthName = option(
         REFERENCE_LENGTHS,
-        "Which length of several references counts in BLEU.",
+        "The length among several references that counts in BLEU.",
         default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
         "NAME",
-        "Keep the weights of a feature, or of one component such as TranslationModel0_4.",
+        "Keep the weights of a feature, or of one component such as TranslationModel0_4; may be "
+        "repeated.",
         many=True,
     )
     bounds: tuple[str, ...] = option(
@@ -154,7 +157,7 @@ class OptimizationOptions(Options):
         "--bound",
         many=True,
     )
-    seed: int = option(SEED, "Of all that is random.", default=OptimizationSettings.seed)
+    seed: int = option(SEED, "The seed of all that is random.", default=OptimizationSettings.seed)
     threads: int | None = option(
         THREADS, "Cores to use; the result does not depend on it.  [default: all]"
     )

@@ -49,8 +49,8 @@ def report(options: ReportOptions) -> None:
     """Write one page of what experiment, tune, train, compare or the demo left in RESULTS/.
 
     The page is a single file that needs no network: scores with their intervals and what p-values
-    mean, sentences that changed, curves of training and tuning, weights, times, versions.
-    Results may lie one or two folders down. Of the files that results name, only those in RESULTS/
+    mean, sentences that changed, curves of training and tuning, weights, versions. Results may lie
+    up to five folders down. Of the files that results name, only those in RESULTS/
     or in a folder given with --data are shown, so a stranger's results show nothing of yours.
     (Extra: report.)
     """
@@ -81,7 +81,7 @@ def report(options: ReportOptions) -> None:
     results = read_results(settings)
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
-    click.echo(f"{output}: {results.facts['folder']}", err=to_stream)
+    click.echo(f"{output}: {results.holds}", err=to_stream)
     # a page is not written if nobody can be told
     sys.stdout.flush()
     write_report(output, results)

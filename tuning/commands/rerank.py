@@ -25,12 +25,11 @@ class RerankOptions(RiskOptions):
     output: str = output_file("the translations")
     source: str | None = option(
         INPUT,
-        "The text that the list translates: where its lines are empty, no candidate is expected; "
-        "for all others there must be one.",
+        "The text that the list translates. Only its empty lines may lack candidates.",
     )
     ties: Literal["error", "first"] = option(
         ["error", "first"],
-        "Where different translations are equally good: stop, or take the list's first.",
+        "Stop where different translations are equally good, or take the list's first.",
         default="error",
     )
 
@@ -39,11 +38,11 @@ class RerankOptions(RiskOptions):
 def rerank(options: RerankOptions) -> None:
     """Write the best candidate of every sentence of NBEST, one a line.
 
-    The best has the highest sum of features times weights; every feature needs a weight. The list
-    may come from any decoder that writes Moses's format, with features added by phrasescore nbest.
-    With --minimum-bayes-risk the best is that of least expected loss (1 - BLEU) over the --mbr-size
-    highest-scoring candidates; it goes by the weighted sums or, without --weights, the list's own
-    totals.
+    The best candidate has the highest sum of features times weights; every feature needs a weight.
+    The list may come from any decoder that writes Moses's format, with features added by
+    phrasescore nbest. With --minimum-bayes-risk the best candidate has the least expected loss
+    (1 - BLEU) over the --mbr-size candidates with the highest scores: the weighted sums or, without
+    --weights, the list's own totals.
     """
     context = click.get_current_context()
     for name in ("mbr_size", "mbr_scale"):

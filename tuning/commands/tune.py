@@ -28,7 +28,7 @@ class TuneOptions(OptimizationOptions, Result):
     references: tuple[str, ...] = references(
         "Its translation, prepared in the same way; may be repeated."
     )
-    output: str = option(OUTPUT_FOLDER, "Where everything goes.", "-o", required=True)
+    output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     decoder: str = option(
         ["embedded", "moses"], "The embedded decoder or real Moses.", default=TuningSettings.decoder
     )
@@ -40,14 +40,16 @@ class TuneOptions(OptimizationOptions, Result):
     )
     sections: tuple[tuple[str, str], ...] = sections(
         "Search with another setting than MOSES_INI has, e.g. search-algorithm=1; may be "
-        "repeated. The tuned moses.ini does not get it."
+        "repeated. The tuned moses.ini keeps its own setting."
     )
     nbest_size: int = option(
         Whole(2, 10_000),
-        "Different translations of each sentence in a round.",
+        "The maximum number of different translations of a sentence in a round.",
         default=TuningSettings.nbest_size,
     )
-    rounds: int = option(Whole(1, 10_000), "Most optimisations.", default=TuningSettings.rounds)
+    rounds: int = option(
+        Whole(1, 10_000), "The maximum number of optimisations.", default=TuningSettings.rounds
+    )
     patience: int = option(
         Whole(0, 10_000),
         "End after this many rounds without a better score on the dev set; 0: never.",
@@ -55,7 +57,7 @@ class TuneOptions(OptimizationOptions, Result):
     )
     runs: int = option(
         Whole(1, 10_000),
-        "How many runs, with seeds from --seed on, each in FOLDER/seedN.",
+        "The number of runs, with seeds from --seed on, each in FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,
     )
@@ -65,7 +67,7 @@ class TuneOptions(OptimizationOptions, Result):
 def tune(options: TuneOptions) -> None:
     """Find the weights of MOSES_INI that translate the dev set best.
 
-    Each round decodes with the weights in force, adds the candidates to those of all rounds
+    Each round decodes with the current weights, adds the candidates to those of all rounds
     before, and optimises over all of them. FOLDER receives moses.ini, which is MOSES_INI with the
     best weights, weights.json, and a folder for each round; phrasescore report shows the scores of
     the rounds. The same command continues a run that was stopped.

@@ -1,10 +1,12 @@
-"""What an experiment is: texts, decoder, models, and the systems that are compared."""
+"""The settings of an experiment: texts, decoder, models, and the systems that are compared."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from phrasescore.model.kinds import KINDS, Kind, kind_named
 from phrasescore.words import Unknown
@@ -20,7 +22,17 @@ TRAINING_DATA = {
     "TARGET-TEXT": "train_target",
     "TEXT": "train_target",
 }
+_NOT_IN_FOLDERS = re.compile(r"[^a-z0-9]+")
 SEED = "{seed}"  # in a model's folder: the seed of the tuning
+
+
+def slug(name: str) -> str:
+    """Return a system's name as a folder's.
+
+    >>> slug("RNN, short lists + WP")
+    'rnn-short-lists-wp'
+    """
+    return _NOT_IN_FOLDERS.sub("-", name.lower()).strip("-") or "system"
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,7 @@ class ExperimentDecoder:
     kind: DecoderName = "embedded"
     program: str = ""
     threads: int = 1
-    sections: tuple[tuple[str, str], ...] = ()
+    sections: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -143,7 +155,6 @@ class ExperimentModel:
     """One model: made here, or there already.
 
     Args:
-        name: What systems call it.
         folder: A model folder that exists; relative to the experiment file. Empty: it is trained.
         train: Options of ``phrasescore train``, without ``--kind``.
         kind: What ``train --kind`` calls it; of a folder that exists, the folder itself says it.
@@ -153,7 +164,6 @@ class ExperimentModel:
             was trained with ``--self-normalise``.
     """
 
-    name: str
     folder: str = ""
     train: tuple[str, ...] = ()
     kind: str = KINDS[0].option
@@ -231,7 +241,7 @@ class ExperimentSettings:
         data: System and texts.
         decoder: What translates.
         tuning: How weights are found.
-        models: By which systems differ.
+        models: The models that systems name, by name.
         systems: The rows; the first is what the others are compared with.
         rerank: How rows with ``rerank`` are made.
         translate: How rows with ``translate`` are made.
@@ -244,22 +254,19 @@ class ExperimentSettings:
     seeds: tuple[int, ...] = (1, 2, 3)
     decoder: ExperimentDecoder = ExperimentDecoder()
     tuning: ExperimentTuning = ExperimentTuning()
-    models: tuple[ExperimentModel, ...] = ()
+    models: dict[str, ExperimentModel] = field(default_factory=dict)
     rerank: ExperimentReranking = ExperimentReranking()
     translate: ExperimentTranslation = ExperimentTranslation()
     file: Path = field(default_factory=Path)
 
-    def model(self, name: str) -> ExperimentModel:
-        """Return the model that a system names."""
-        return next(model for model in self.models if model.name == name)
-
     def has_per_seed(self, names: Iterable[str]) -> bool:
         """Tell whether one of some models is another for each seed."""
-        return any(self.model(name).per_seed for name in names)
+        return any(self.models[name].per_seed for name in names)
 
-    def has_seeds(self, system: ExperimentSystem) -> bool:
-        """Tell whether a row has a run for each seed, and not one that has none."""
-        return not system.translate or self.has_per_seed(system.translate)
+    def runs(self, system: ExperimentSystem) -> tuple[int | None, ...]:
+        """Return the seed of each run; ``None`` for the only run of models that translate alone."""
+        has_seeds = not system.translate or self.has_per_seed(system.translate)
+        return self.seeds if has_seeds else (None,)
 
     @property
     def rerank_size(self) -> int:

@@ -1,5 +1,17 @@
 """The steps of an experiment: command lines, with the files that they read and make, in order.
 
+Everything that is made is in the folder of results:
+
+* ``system/``: the untuned system, its tables filtered to all texts;
+* ``models/NAME/``: a trained model, or ``models/NAME/seedN/``, a model for each seed;
+* ``systems/NAME/``: ``phrase-table.gz`` and ``moses.ini`` with the columns of the system,
+  ``moses.MODEL.ini`` with one more language model, each with ``seedN.`` before its name where it
+  depends on a model of each seed; ``seedN/`` from tuning; ``seedN.TEXT.txt``, the translations
+  (``TEXT.txt`` of models alone, if they are the same for all seeds); ``seedN.TEXT.nbest`` or
+  ``.nbest.gz``, lists that are rescored; ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json`` of
+  the row that rescores them;
+* ``steps/``: a stamp and a log for each step.
+
 N-best lists that other models score again are those of the tuned system with the same columns, made
 once for all rows that rescore them. Each row adds the scores of its models, finds weights for all
 features on the dev set, and takes the candidates that score highest.
@@ -8,105 +20,31 @@ features on the dev set, and takes the candidates that score highest.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from moses_integration.ini.edits import next_name
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.model_files import path_keys
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
+from phrasescore.model.kinds import Kind, kind_named
+from phrasescore.runs.json_files import read_object
 from phrasescore.runs.steps import Step
 from tuning.experiment.experiment_settings import (
+    SEED,
     TRAINING_DATA,
-    ExperimentModel,
+    ExperimentSettings,
     ExperimentSystem,
     ExperimentText,
+    slug,
 )
-from tuning.experiment.result_files import ResultFiles, slug
-
-
-@dataclass(frozen=True)
-class Plan(ResultFiles):
-    """The steps of an experiment in a folder of results.
-
-    Args:
-        settings: What is compared.
-        results: An absolute folder.
-        moses: The binary, where real Moses decodes.
-    """
-
-    def __post_init__(self) -> None:
-        folders: dict[str, str] = {}
-        for system in self.settings.systems:
-            other = folders.setdefault(slug(system.name), system.name)
-            if other != system.name:
-                raise SettingsError(
-                    f"the systems {other!r} and {system.name!r} would share a folder",
-                    path=self.settings.file,
-                    remedy="let their names differ in letters or digits",
-                )
-
-    def steps(self) -> tuple[CommandStep, ...]:
-        """Return all steps in the order in which one at a time would run, shared ones once."""
-        steps = {step.name: step for step in (filtering(self),)}
-        for system in self.settings.systems:
-            if system.not_run:
-                continue
-            for step in self.preparing(system):
-                steps.setdefault(step.name, step)
-            for seed in self.seeds(system):
-                for step in self.run_steps(system, seed):
-                    steps.setdefault(step.name, step)
-        return tuple(steps.values())
-
-    def seeds(self, system: ExperimentSystem) -> tuple[int | None, ...]:
-        """The seed of each run of a system; models alone translate once, if no seed is in them."""
-        return self.settings.seeds if self.settings.has_seeds(system) else (None,)
-
-    def preparing(self, system: ExperimentSystem) -> Iterator[CommandStep]:
-        """Yield the steps that all runs of a system share."""
-        for name in system.all_models:
-            model = self.settings.model(name)
-            if not model.folder and not model.per_seed:
-                yield training(self, model)
-        if not system.translate:
-            yield from extending(self, self.tuned_system(system))
-
-    def preparing_run(self, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
-        """Yield the steps of one run of a system that come before its tuning."""
-        for name in system.all_models:
-            model = self.settings.model(name)
-            if not model.folder and model.per_seed:
-                yield training(self, model, seed)
-        if not system.translate:
-            yield from extending(self, self.tuned_system(system), seed)
-
-    def run_steps(self, system: ExperimentSystem, seed: int | None) -> Iterator[CommandStep]:
-        """Yield the steps of one run of a system."""
-        if seed is not None:
-            yield from self.preparing_run(system, seed)
-            yield from self.tuning_steps(system, seed)
-        for text in self.texts:
-            if seed is None or system.translate:
-                yield translating(self, system, seed, text)
-            elif system.rerank:
-                yield from choosing_steps(self, system, seed, text)
-            else:
-                yield decoding(self, system, seed, text)
-
-    def tuning_steps(self, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
-        """Yield the steps of one run that find its weights."""
-        if system.translate:
-            return
-        yield tuning(self, self.tuned_system(system), seed)
-        if system.rerank:
-            yield from dev_steps(self, system, seed)
-
-    def final_steps(self, system: ExperimentSystem, seed: int | None) -> tuple[str, ...]:
-        """The names of the steps whose outputs are the translations of one run."""
-        return tuple(f"{self.run_name(system, seed)}.{text.name}" for text in self.texts)
-
 
 PROGRAM = "phrasescore"
+Words = list[object]  # of a command line, not yet as text
 
 
 @dataclass(frozen=True)
@@ -116,12 +54,10 @@ class Command:
     Args:
         words: The first is ``phrasescore`` or the path of another program.
         standard_output: The file that gets what it prints, if one does.
-        state: What it keeps while it is interrupted.
     """
 
     words: tuple[str, ...]
     standard_output: Path | None = None
-    state: Path | None = None
 
     def __str__(self) -> str:
         """The line that a user would type."""
@@ -130,300 +66,465 @@ class Command:
             line += f" > {shlex.quote(str(self.standard_output))}"
         return line
 
-    def step(self, name: str, inputs: tuple[Path, ...], outputs: tuple[Path, ...]) -> CommandStep:
-        """Return the step that this command does."""
-        settings = {"the command": str(self)}
-        return Step(name, self, settings, inputs, outputs, state=self.state)
-
 
 CommandStep = Step[Command]
 
 
-def training(files: ResultFiles, model: ExperimentModel, seed: int | None = None) -> CommandStep:
-    """Return the step that trains a model on what its kind reads, with a seed if it is for one."""
-    data, kind = files.settings.data, model.described_kind
-    inputs = tuple(files.data(getattr(data, TRAINING_DATA[read])) for read in kind.inputs)
-    folder = files.model_folder(model.name, seed)
-    chosen = ("--kind", kind.option)
-    seeded = () if seed is None else ("--seed", str(seed))
-    command = Command(
-        (PROGRAM, "train", *map(str, inputs), str(folder), *chosen, *seeded, *model.train),
-        state=folder.with_name(f"{folder.name}.training"),
-    )
-    name = "train" if seed is None else f"train-seed{seed}"
-    return command.step(f"{name}.{model.name}", inputs, (folder,))
-
-
-def translating(
-    files: ResultFiles, system: ExperimentSystem, seed: int | None, text: ExperimentText
+def command_step(
+    name: str,
+    words: Iterable[object],
+    inputs: Iterable[Path],
+    outputs: Iterable[Path],
+    *,
+    state: Path | None = None,
+    standard_output: Path | None = None,
 ) -> CommandStep:
-    """Return the step in which models translate a text together."""
-    models = tuple(files.model_folder(name, seed) for name in system.translate)
-    source, output = files.data(text.source), files.translation(system, seed, text.name)
-    command = [PROGRAM, "translate"]
-    for model in models:
-        command += ["--model", str(model)]
-    command += ["-i", str(source), "-o", str(output), *files.settings.translate.options]
-    return Command(tuple(command)).step(
-        f"{files.run_name(system, seed)}.{text.name}", (*models, source), (output,)
-    )
+    """Return the step that a command line does; see ``Command`` and ``Step``."""
+    command = Command(tuple(map(str, words)), standard_output)
+    settings = {"the command": str(command)}
+    return Step(name, command, settings, tuple(inputs), tuple(outputs), state=state)
 
 
-def filtering(files: ResultFiles) -> CommandStep:
-    """Return the step that cuts the tables down to all texts."""
-    ini = files.data(files.settings.data.system)
-    texts = tuple(files.data(text.source) for text in files.texts)
-    command = [PROGRAM, "filter", str(ini)]
-    for text in texts:
-        command += ["--input", str(text)]
-    for name, value in files.settings.decoder.sections:
-        command += ["--set", f"{name}={value}"]
-    return Command((*command, "-o", str(files.system_folder))).step(
-        "filter", (ini, *texts, *files.named_by_system), (files.system_folder,)
-    )
+def _repeated(option: str, values: Iterable[object]) -> list[str]:
+    return [word for value in values for word in (option, str(value))]
 
 
-def extending(
-    files: ResultFiles, system: ExperimentSystem, seed: int | None = None
-) -> Iterator[CommandStep]:
-    """Yield the steps that give a system its columns and language models, if it has any.
+@dataclass(frozen=True)
+class Plan:
+    """An experiment in a folder of results.
 
     Args:
-        files: Of the experiment.
-        system: A tuned system.
-        seed: Of the run whose own steps are wanted; ``None`` for those that all runs share.
+        settings: The experiment.
+        results: An absolute folder.
+        moses: The binary, where real Moses decodes.
     """
-    of_run = seed is not None
-    if system.models and files.settings.has_per_seed(system.models) == of_run:
-        yield from _adding_columns(files, system, seed)
-    known = (*system.models, *system.language_models)
-    for place in range(len(system.language_models)):
-        if files.settings.has_per_seed(known[: len(system.models) + place + 1]) == of_run:
-            yield _adding_language_model(files, system, place, seed)
+
+    settings: ExperimentSettings
+    results: Path
+    moses: Path | None = None
+
+    def steps(self) -> tuple[CommandStep, ...]:
+        """Return all steps in the order in which one at a time would run, shared ones once."""
+        steps: dict[str, CommandStep] = {}
+        for system in self.settings.systems:
+            for run in () if system.not_run else self.runs(system):
+                for step in run.steps():
+                    steps.setdefault(step.name, step)
+        return tuple(steps.values())
+
+    def runs(self, system: ExperimentSystem) -> list[Run]:
+        """Return the runs of a system, one for each seed."""
+        return [Run(self, system, seed) for seed in self.settings.runs(system)]
+
+    def data(self, path: str) -> Path:
+        """Return a file that ``[data]`` names."""
+        return self.settings.folder / path
+
+    @property
+    def texts(self) -> tuple[ExperimentText, ...]:
+        """The dev set and the test sets."""
+        return self.settings.data.texts
+
+    def folder(self, system: ExperimentSystem) -> Path:
+        """Return the folder of a system's files."""
+        return self.results / "systems" / slug(system.name)
+
+    @property
+    def system_folder(self) -> Path:
+        """The filtered system."""
+        return self.results / "system"
+
+    @property
+    def base(self) -> Path:
+        """The ini of the filtered system."""
+        return self.system_folder / "moses.ini"
+
+    @cached_property
+    def ini(self) -> MosesIni:
+        """The ini of the untuned system."""
+        return MosesIni.read(self.data(self.settings.data.system))
+
+    @cached_property
+    def filtered_table(self) -> Path:
+        """The phrase table of the filtered system, with the name that ``filter`` gives it.
+
+        Raises:
+            SettingsError: The system has not exactly one phrase table in text form.
+        """
+        tables = [feature for feature in self.ini.features if feature.kind in TEXT_TABLE_KINDS]
+        if len(tables) != 1:
+            raise SettingsError(
+                f"{len(tables)} phrase tables in text form, expected one",
+                path=self.ini.path,
+                remedy="give the ini of the text table, before it is made binary",
+            )
+        return self.system_folder / filtered_name(self.ini, tables[0])
+
+    @cached_property
+    def named_by_system(self) -> tuple[Path, ...]:
+        """The files that the untuned ini names, with the data's folder as current directory."""
+        found = []
+        for feature in self.ini.features:
+            for key in path_keys(feature):
+                path = self.settings.folder / feature.options[key]
+                zipped = path.with_name(f"{path.name}.gz")
+                found += [file for file in (path, zipped) if file.exists()]
+        return tuple(found)
+
+    def model_folder(self, name: str, seed: int | None) -> Path:
+        """Return the folder of a model, made here or given; the seed counts if it is per seed."""
+        model = self.settings.models[name]
+        if model.folder:
+            return self.settings.resolve(model.folder.replace(SEED, str(seed)))
+        folder = self.results / "models" / name
+        return folder / f"seed{seed}" if model.per_seed else folder
+
+    def kind(self, name: str) -> Kind:
+        """Return the kind of a model: of one that is given, the kind that its folder says.
+
+        Raises:
+            SettingsError: The folder says what this version does not know.
+        """
+        model = self.settings.models[name]
+        if not model.folder:
+            return model.described_kind
+        folder = self.model_folder(name, self.settings.seeds[0])
+        try:
+            said = read_object(folder / "config.json")["kind"]
+        except (OSError, ValueError, LookupError):
+            return model.described_kind  # the step that reads the folder names its fault
+        try:
+            return kind_named(str(said))
+        except SettingsError as error:
+            raise error.at(folder) from None
+
+    def scores_phrases(self, system: ExperimentSystem) -> bool:
+        """Tell whether a row rescores with a model of phrases, so that lists must name them."""
+        return any(not self.kind(name).of_sentences for name in system.rerank)
+
+    def tuned_system(self, system: ExperimentSystem) -> ExperimentSystem:
+        """Return the row whose tuning a row uses: with ``rerank``, one with the same features."""
+        if not system.rerank:
+            return system
+        return self._first(lambda other: other.features == system.features)
+
+    def scored_system(self, system: ExperimentSystem) -> ExperimentSystem:
+        """Return the row whose table a row uses: one with the same columns."""
+        return self._first(lambda other: other.columns == system.columns)
+
+    def _first(self, is_like: Callable[[ExperimentSystem], bool]) -> ExperimentSystem:
+        """Return the first of the tuned rows; one that rescores lists if there is no other."""
+        rows = [row for row in self.settings.systems if row.may_be_tuned and is_like(row)]
+        return min(rows, key=lambda row: bool(row.rerank))
 
 
-def _adding_columns(
-    files: ResultFiles, system: ExperimentSystem, seed: int | None
-) -> Iterator[CommandStep]:
-    table, report = files.columns_of(system, seed), files.score_report_of(system, seed)
-    models = [files.model_folder(name, seed) for name in system.models]
-    command = [PROGRAM, "score"]
-    for model in models:
-        command += ["--model", str(model)]
-    if system.unknown_column:
-        command.append("--unknown-column")
-    if system.unknown != "whole":
-        command += ["--unknown", system.unknown]
-    written = ("-o", str(table), "--json-file", str(report))
-    yield Command((*command, str(files.filtered_table), *written)).step(
-        _step_name(files.scored_system(system), "score", seed),
-        (files.system_folder, *models),
-        (table, report),
-    )
-    ini = files.ini(system, seed, 0)
-    adding = (PROGRAM, "ini", "add-column", str(files.base), "--table", str(table))
-    yield Command((*adding, "--absolute-paths", "-o", str(ini))).step(
-        _step_name(files.scored_system(system), "ini", seed), (files.base, table), (ini,)
-    )
-
-
-def _adding_language_model(
-    files: ResultFiles, system: ExperimentSystem, place: int, seed: int | None
-) -> CommandStep:
-    name = system.language_models[place]
-    before, after = files.ini(system, seed, place), files.ini(system, seed, place + 1)
-    model = files.model_folder(name, seed)
-    command: tuple[str, ...] = (PROGRAM, "ini", "add-language-model", str(before))
-    unnormalised = files.settings.model(name).unnormalised
-    command += ("--model", str(model), "--unnormalised" if unnormalised else "--normalised")
-    return Command((*command, "--absolute-paths", "-o", str(after))).step(
-        _step_name(system, f"ini.{name}", seed), (before, model), (after,)
-    )
-
-
-def _step_name(system: ExperimentSystem, what: str, seed: int | None) -> str:
-    return f"{slug(system.name)}.{what}" + ("" if seed is None else f".seed{seed}")
-
-
-def tuning(files: ResultFiles, system: ExperimentSystem, seed: int) -> CommandStep:
-    """Return the step that finds the weights."""
-    settings = files.settings
-    ini, folder = files.ini(system, seed), files.tuning_folder(system, seed)
-    dev = files.texts[0]
-    source, reference = files.data(dev.source), files.data(dev.reference)
-    command = [PROGRAM, "tune", str(ini), "--source", str(source)]
-    command += ["--reference", str(reference), "-o", str(folder)]
-    command += ["--decoder", settings.decoder.kind, "--threads", str(settings.decoder.threads)]
-    if files.moses:
-        command += ["--moses-bin", str(files.moses)]
-    command += ["--optimizer", settings.tuning.optimizer, "--seed", str(seed)]
-    command += ["--rounds", str(settings.tuning.rounds)]
-    command += ["--nbest-size", str(settings.tuning.nbest_size), *settings.tuning.options]
-    return Command(tuple(command), state=folder).step(
-        f"{files.run_name(system, seed)}.tune",
-        (ini, *_models(files, system, seed), source, reference),
-        (folder / "moses.ini", folder / "weights.json"),
-    )
-
-
-def decoding(
-    files: ResultFiles, system: ExperimentSystem, seed: int, text: ExperimentText
-) -> CommandStep:
-    """Return the step that translates a text with the tuned weights."""
-    return _translating(files, system, seed, text, files.translation(system, seed, text.name), "")
-
-
-def listing(
-    files: ResultFiles, system: ExperimentSystem, seed: int, text: ExperimentText, segmented: bool
-) -> CommandStep:
-    """Return the step that makes the n-best list of a text with the tuned weights.
+@dataclass(frozen=True)
+class Run:
+    """One run of a system: a tuning with one seed, or models that translate alone.
 
     Args:
-        files: Of the experiment.
-        system: A tuned system.
-        seed: Of its tuning.
-        text: What is translated.
-        segmented: Whether the list says of which phrases its candidates are made.
+        plan: The experiment.
+        system: The row.
+        seed: Of tuning, or of models; ``None`` for models alone that are the same for all seeds.
     """
-    size = str(files.settings.rerank_size)
-    output = files.nbest(system, seed, text.name)
-    if files.moses is None:
-        wanted = ["--nbest", str(output), "--nbest-size", size]
-    else:
-        wanted = ["-n-best-list", "-", size, "distinct"]
-    if segmented:
-        dashes = "--" if files.moses is None else "-"
-        wanted.append(f"{dashes}include-segmentation-in-n-best")
-    return _translating(files, system, seed, text, output, ".nbest", tuple(wanted))
 
+    plan: Plan
+    system: ExperimentSystem
+    seed: int | None
 
-def _translating(
-    files: ResultFiles,
-    system: ExperimentSystem,
-    seed: int,
-    text: ExperimentText,
-    output: Path,
-    ending: str,
-    wanted: tuple[str, ...] = (),
-) -> CommandStep:
-    source, tuned = files.data(text.source), files.tuning_folder(system, seed) / "moses.ini"
-    threads = str(files.settings.decoder.threads)
-    if files.moses is None:
-        # of a list, the translations themselves are the first candidates
-        translations = "/dev/null" if wanted else str(output)
-        command = [PROGRAM, "decode", str(tuned), "-i", str(source), "-o", translations]
-        command += [*wanted, "--threads", threads]
-    else:
-        command = [str(files.moses), "-f", str(tuned), *wanted, "-input-file", str(source)]
-        command += ["-threads", threads]
-    printed = None if files.moses is None else output
-    return Command(tuple(command), printed).step(
-        f"{files.run_name(system, seed)}.{text.name}{ending}",
-        (tuned, *_models(files, system, seed), source),
-        (output,),
-    )
+    @property
+    def name(self) -> str:
+        """The beginning of the names of its own steps."""
+        return slug(self.system.name) + ("" if self.seed is None else f".seed{self.seed}")
 
+    def _own(self, ending: str) -> Path:
+        """Return a file of this run in the folder of its system."""
+        begin = "" if self.seed is None else f"seed{self.seed}."
+        return self.plan.folder(self.system) / f"{begin}{ending}"
 
-def _models(files: ResultFiles, system: ExperimentSystem, seed: int) -> tuple[Path, ...]:
-    """Return what the ini of a system names."""
-    made = (files.columns_of(system, seed),) if system.models else ()
-    asked = (files.model_folder(name, seed) for name in system.language_models)
-    return (files.system_folder, *made, *asked, *files.named_by_system)
+    def translation(self, text: str) -> Path:
+        """Return the file of the translation of a text."""
+        return self._own(f"{text}.txt")
 
+    @property
+    def tuned(self) -> Run:
+        """The run whose tuning it uses: its own, or that of the row whose lists it rescores."""
+        return Run(self.plan, self.plan.tuned_system(self.system), self.seed)
 
-def dev_steps(files: ResultFiles, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
-    """Yield the steps from the tuned system to the weights of all features."""
-    dev = files.texts[0]
-    yield _listing(files, system, seed, dev)
-    yield _rescoring(files, system, seed, dev)
-    yield _optimizing(files, system, seed, dev)
+    @property
+    def tuning_folder(self) -> Path:
+        """The work folder of the tuning."""
+        return self.plan.folder(self.tuned.system) / f"seed{self.seed}"
 
+    @property
+    def weights(self) -> Path:
+        """The weights that the system translates with."""
+        if self.system.rerank:
+            return self._own("weights.json")
+        return self.tuning_folder / "weights.json"
 
-def choosing_steps(
-    files: ResultFiles, system: ExperimentSystem, seed: int, text: ExperimentText
-) -> Iterator[CommandStep]:
-    """Yield the steps that choose the translations of a text, given the weights."""
-    yield _listing(files, system, seed, text)
-    yield _rescoring(files, system, seed, text)
-    rescored, weights = files.rescored(system, seed, text.name), files.weights(system, seed)
-    source, output = files.data(text.source), files.translation(system, seed, text.name)
-    command = [PROGRAM, "rerank", str(rescored), "--weights", str(weights)]
-    # equally good candidates are rare, and the list's order is the decoder's
-    command += ["--source", str(source), "--ties", "first", "-o", str(output)]
-    yield Command(tuple(command)).step(
-        f"{files.run_name(system, seed)}.{text.name}", (rescored, weights, source), (output,)
-    )
+    def final_steps(self) -> tuple[str, ...]:
+        """Return the names of the steps whose outputs are the translations."""
+        return tuple(f"{self.name}.{text.name}" for text in self.plan.texts)
 
+    def tuning_steps(self) -> tuple[str, ...]:
+        """Return the names of the steps that find the weights."""
+        tuned, dev = self.tuned.name, self.plan.texts[0].name
+        if self.system.translate:
+            return ()
+        if not self.system.rerank:
+            return (f"{tuned}.tune",)
+        own = (f"{self.name}.{dev}.{what}" for what in ("rescore", "optimize"))
+        return (f"{tuned}.tune", f"{tuned}.{dev}.nbest", *own)
 
-def _listing(
-    files: ResultFiles, system: ExperimentSystem, seed: int, text: ExperimentText
-) -> CommandStep:
-    tuned = files.tuned_system(system)
-    # one list for all rows, so that it does not depend on which of them are run
-    segmented = any(
-        _scores_phrases(files, row)
-        for row in files.settings.systems
-        if row.rerank and row.may_be_tuned and files.tuned_system(row) == tuned
-    )
-    return listing(files, tuned, seed, text, segmented)
+    def steps(self) -> Iterator[CommandStep]:
+        """Yield all steps that the run needs, also those that it shares with other runs."""
+        if not self.system.translate:
+            yield self._filter()
+        for name in self.system.all_models:
+            if not self.plan.settings.models[name].folder:
+                yield self._train(name)
+        if self.system.translate:
+            yield from map(self._translate_alone, self.plan.texts)
+            return
+        tuned = self.tuned
+        if self.system.models:
+            yield from tuned._add_columns()
+        for count in range(len(self.system.language_models)):
+            yield tuned._add_language_model(count)
+        yield tuned._tune()
+        if not self.system.rerank:
+            yield from map(self._decode, self.plan.texts)
+            return
+        for place, text in enumerate(self.plan.texts):
+            yield tuned._list(text)
+            yield self._rescore(text)
+            if place == 0:
+                yield self._optimize(text)
+            yield self._rerank(text)
 
+    def _filter(self) -> CommandStep:
+        plan, ini = self.plan, self.plan.data(self.plan.settings.data.system)
+        texts = tuple(plan.data(text.source) for text in plan.texts)
+        sections = (f"{name}={value}" for name, value in plan.settings.decoder.sections.items())
+        words = [
+            PROGRAM,
+            "filter",
+            ini,
+            *_repeated("--input", texts),
+            *_repeated("--set", sections),
+        ]
+        inputs = (ini, *texts, *plan.named_by_system)
+        output = plan.system_folder
+        return command_step("filter", [*words, "-o", output], inputs, [output])
 
-def _rescoring(
-    files: ResultFiles, system: ExperimentSystem, seed: int, text: ExperimentText
-) -> CommandStep:
-    listed = files.nbest(system, seed, text.name)
-    source, output = files.data(text.source), files.rescored(system, seed, text.name)
-    models = tuple(files.model_folder(name, seed) for name in system.rerank)
-    command = [PROGRAM, "nbest"]
-    for model in models:
-        command += ["--model", str(model)]
-    for name in _feature_names(files, system):
-        command += ["--name", name]
-    command.append(str(listed))
-    # a language model reads the candidates alone
-    read = (source,) if any(files.kind(name).reads_source for name in system.rerank) else ()
-    for path in read:
-        command += ["--source", str(path)]
-    tables = (files.filtered_table,) if _scores_phrases(files, system) else ()
-    for table in tables:
-        command += ["--table", str(table)]
-    return Command((*command, "-o", str(output))).step(
-        f"{files.run_name(system, seed)}.{text.name}.rescore",
-        (listed, *read, *tables, *models),
-        (output,),
-    )
+    def _train(self, name: str) -> CommandStep:
+        """Train a model on the data of its kind; with a seed if there is a model for each."""
+        data, model = self.plan.settings.data, self.plan.settings.models[name]
+        kind = model.described_kind
+        inputs = [self.plan.data(getattr(data, TRAINING_DATA[read])) for read in kind.inputs]
+        folder = self.plan.model_folder(name, self.seed)
+        words: Words = [PROGRAM, "train", *inputs, folder, "--kind", kind.option]
+        words += ["--seed", self.seed] if model.per_seed else []
+        step = f"train-seed{self.seed}.{name}" if model.per_seed else f"train.{name}"
+        state = folder.with_name(f"{folder.name}.training")
+        return command_step(step, [*words, *model.train], inputs, [folder], state=state)
 
+    def _translate_alone(self, text: ExperimentText) -> CommandStep:
+        models = [self.plan.model_folder(name, self.seed) for name in self.system.translate]
+        source, output = self.plan.data(text.source), self.translation(text.name)
+        words: Words = [PROGRAM, "translate", *_repeated("--model", models)]
+        words += ["-i", source, "-o", output, *self.plan.settings.translate.options]
+        return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
-def _feature_names(files: ResultFiles, system: ExperimentSystem) -> tuple[str, ...]:
-    """Return what the new features are called where the list has one of the usual name already."""
-    taken = set(files.feature_names)
-    for _ in system.language_models:
-        taken.add(next_name(taken))
-    usual: list[str] = []
-    names: list[str] = []
-    for name in system.rerank:
-        feature = files.kind(name).feature
-        usual.append(next_name(usual, feature))
-        names.append(next_name({*taken, *names}, feature))
-    return () if names == usual else tuple(names)
+    def _is_of_seed(self, language_models: int = 0) -> bool:
+        """Tell whether the table, or the ini with some language models, depends on the seed."""
+        names = (*self.system.models, *self.system.language_models[:language_models])
+        return self.plan.settings.has_per_seed(names)
 
+    def _scored(self, name: str) -> Path:
+        """Return a file in the folder of the row whose table this one uses."""
+        begin = f"seed{self.seed}." if self._is_of_seed() else ""
+        return self.plan.folder(self.plan.scored_system(self.system)) / f"{begin}{name}"
 
-def _scores_phrases(files: ResultFiles, system: ExperimentSystem) -> bool:
-    """Tell whether one of its models knows phrases, so that it must be known which they are."""
-    return any(not files.kind(name).of_sentences for name in system.rerank)
+    def _ini(self, language_models: int) -> Path:
+        """Return the untuned ini with the first few of the language models."""
+        if language_models:
+            begin = f"seed{self.seed}." if self._is_of_seed(language_models) else ""
+            model = self.system.language_models[language_models - 1]
+            return self.plan.folder(self.system) / f"{begin}moses.{model}.ini"
+        return self._scored("moses.ini") if self.system.models else self.plan.base
 
+    def _add_columns(self) -> Iterator[CommandStep]:
+        """Add the scores of the models to the table, and their columns to the ini."""
+        plan, system, table = self.plan, self.system, self._scored("phrase-table.gz")
+        models = [plan.model_folder(name, self.seed) for name in system.models]
+        name = slug(plan.scored_system(system).name)
+        ending = f".seed{self.seed}" if self._is_of_seed() else ""
+        report = self._scored("score.json")
+        words: Words = [PROGRAM, "score", *_repeated("--model", models)]
+        words += ["--unknown-column"] if system.unknown_column else []
+        words += ["--unknown", system.unknown] if system.unknown != "whole" else []
+        words += [plan.filtered_table, "-o", table, "--json-file", report]
+        inputs = [plan.system_folder, *models]
+        yield command_step(f"{name}.score{ending}", words, inputs, [table, report])
+        ini = self._scored("moses.ini")
+        words = [PROGRAM, "ini", "add-column", plan.base, "--table", table]
+        words += ["--absolute-paths", "-o", ini]
+        yield command_step(f"{name}.ini{ending}", words, [plan.base, table], [ini])
 
-def _optimizing(
-    files: ResultFiles, system: ExperimentSystem, seed: int, dev: ExperimentText
-) -> CommandStep:
-    settings = files.settings.rerank
-    rescored, reference = files.rescored(system, seed, dev.name), files.data(dev.reference)
-    start, weights = files.tuned_weights(system, seed), files.weights(system, seed)
-    command = [PROGRAM, "optimize", "--nbest", str(rescored), "--reference", str(reference)]
-    command += ["--start", str(start), "--optimizer", settings.optimizer, "--seed", str(seed)]
-    command += ["--threads", str(files.settings.decoder.threads), *settings.options]
-    return Command((*command, "-o", str(weights))).step(
-        f"{files.run_name(system, seed)}.{dev.name}.optimize",
-        (rescored, reference, start),
-        (weights,),
-    )
+    def _add_language_model(self, count: int) -> CommandStep:
+        """Add a language model to the ini with ``count`` of them."""
+        name = self.system.language_models[count]
+        before, after = self._ini(count), self._ini(count + 1)
+        model = self.plan.model_folder(name, self.seed)
+        unnormalised = self.plan.settings.models[name].unnormalised
+        words: Words = [PROGRAM, "ini", "add-language-model", before, "--model", model]
+        words += ["--unnormalised" if unnormalised else "--normalised"]
+        words += ["--absolute-paths", "-o", after]
+        ending = f".seed{self.seed}" if self._is_of_seed(count + 1) else ""
+        step = f"{slug(self.system.name)}.ini.{name}{ending}"
+        return command_step(step, words, [before, model], [after])
+
+    def _tune(self) -> CommandStep:
+        """Find the weights."""
+        settings, dev, folder = self.plan.settings, self.plan.texts[0], self.tuning_folder
+        ini = self._ini(len(self.system.language_models))
+        source, reference = self.plan.data(dev.source), self.plan.data(dev.reference)
+        tuning, decoder = settings.tuning, settings.decoder
+        words: Words = [
+            PROGRAM,
+            "tune",
+            ini,
+            "--source",
+            source,
+            "--reference",
+            reference,
+            "-o",
+            folder,
+        ]
+        words += ["--decoder", decoder.kind, "--threads", decoder.threads]
+        words += ["--moses-bin", self.plan.moses] if self.plan.moses else []
+        words += ["--optimizer", tuning.optimizer, "--seed", self.seed, "--rounds", tuning.rounds]
+        words += ["--nbest-size", tuning.nbest_size, *tuning.options]
+        inputs = [ini, *self._models(), source, reference]
+        outputs = [folder / "moses.ini", folder / "weights.json"]
+        return command_step(f"{self.name}.tune", words, inputs, outputs, state=folder)
+
+    def _models(self) -> tuple[Path, ...]:
+        """Return the files and folders that the ini names."""
+        made = (self._scored("phrase-table.gz"),) if self.system.models else ()
+        asked = (self.plan.model_folder(name, self.seed) for name in self.system.language_models)
+        return (self.plan.system_folder, *made, *asked, *self.plan.named_by_system)
+
+    def _decode(self, text: ExperimentText) -> CommandStep:
+        """Translate a text with the tuned weights."""
+        output = self.translation(text.name)
+        return self._decoding("", text, output, output, [])
+
+    def _nbest(self, text: ExperimentText) -> Path:
+        """Return the n-best list of a text; real Moses prints it as it is."""
+        return self._own(f"{text.name}.nbest" + ("" if self.plan.moses else ".gz"))
+
+    def _list(self, text: ExperimentText) -> CommandStep:
+        """Make the n-best list of a text with the tuned weights, once for all rows that rescore it.
+
+        So the list must not depend on which of these rows are run.
+        """
+        plan, output, size = self.plan, self._nbest(text), str(self.plan.settings.rerank_size)
+        dashes = "-" if plan.moses else "--"
+        options = ["--nbest", str(output), "--nbest-size", size]
+        if plan.moses:
+            options = ["-n-best-list", "-", size, "distinct"]
+        for row in plan.settings.systems:
+            uses_it = row.rerank and row.may_be_tuned and plan.tuned_system(row) == self.system
+            if uses_it and plan.scores_phrases(row):
+                options.append(f"{dashes}include-segmentation-in-n-best")
+                break
+        # the translations themselves are the first candidates
+        return self._decoding(".nbest", text, Path("/dev/null"), output, options)
+
+    def _decoding(
+        self, ending: str, text: ExperimentText, best: Path, output: Path, options: list[str]
+    ) -> CommandStep:
+        name = f"{self.name}.{text.name}{ending}"
+        plan, ini = self.plan, self.tuning_folder / "moses.ini"
+        source, threads = plan.data(text.source), plan.settings.decoder.threads
+        inputs = [ini, *self._models(), source]
+        if plan.moses:
+            words: Words = [
+                plan.moses,
+                "-f",
+                ini,
+                *options,
+                "-input-file",
+                source,
+                "-threads",
+                threads,
+            ]
+            return command_step(name, words, inputs, [output], standard_output=output)
+        words = [PROGRAM, "decode", ini, "-i", source, "-o", best, *options, "--threads", threads]
+        return command_step(name, words, inputs, [output])
+
+    def _rescored(self, text: ExperimentText) -> Path:
+        return self._own(f"{text.name}.rescored.gz")
+
+    def _rescore(self, text: ExperimentText) -> CommandStep:
+        """Add the scores of the row's own models to an n-best list."""
+        plan, names, output = self.plan, self.system.rerank, self._rescored(text)
+        listed, models = (
+            self.tuned._nbest(text),
+            [plan.model_folder(name, self.seed) for name in names],
+        )
+        # a language model reads the candidates alone
+        reads_source = any(plan.kind(name).reads_source for name in names)
+        sources = [plan.data(text.source)] if reads_source else []
+        tables = [plan.filtered_table] if plan.scores_phrases(self.system) else []
+        words: Words = [PROGRAM, "nbest", *_repeated("--model", models)]
+        words += [*_repeated("--name", self._feature_names()), listed]
+        words += [*_repeated("--source", sources), *_repeated("--table", tables), "-o", output]
+        inputs = [listed, *sources, *tables, *models]
+        return command_step(f"{self.name}.{text.name}.rescore", words, inputs, [output])
+
+    def _feature_names(self) -> list[str]:
+        """Return the names of the new features, if a list has one of the usual name already."""
+        taken = {feature.name for feature in self.plan.ini.features}
+        for _ in self.system.language_models:
+            taken.add(next_name(taken))
+        usual: list[str] = []
+        names: list[str] = []
+        for name in self.system.rerank:
+            feature = self.plan.kind(name).feature
+            usual.append(next_name(usual, feature))
+            names.append(next_name({*taken, *names}, feature))
+        return [] if names == usual else names
+
+    def _optimize(self, dev: ExperimentText) -> CommandStep:
+        """Find weights for all features of the rescored list."""
+        settings, threads = self.plan.settings.rerank, self.plan.settings.decoder.threads
+        rescored, reference = self._rescored(dev), self.plan.data(dev.reference)
+        start = self.tuning_folder / "weights.json"
+        words: Words = [PROGRAM, "optimize", "--nbest", rescored, "--reference", reference]
+        words += ["--start", start, "--optimizer", settings.optimizer, "--seed", self.seed]
+        words += ["--threads", threads, *settings.options, "-o", self.weights]
+        inputs = [rescored, reference, start]
+        return command_step(f"{self.name}.{dev.name}.optimize", words, inputs, [self.weights])
+
+    def _rerank(self, text: ExperimentText) -> CommandStep:
+        """Choose the translations of a text from its rescored list."""
+        rescored, source = self._rescored(text), self.plan.data(text.source)
+        output = self.translation(text.name)
+        words: Words = [
+            PROGRAM,
+            "rerank",
+            rescored,
+            "--weights",
+            self.weights,
+            "--source",
+            source,
+        ]
+        # equally good candidates are rare, and the list's order is the decoder's
+        words += ["--ties", "first", "-o", output]
+        return command_step(
+            f"{self.name}.{text.name}", words, [rescored, self.weights, source], [output]
+        )

@@ -1,20 +1,20 @@
-"""The runs of an experiment: what their files show, what earlier calls kept, and the table's rows.
+"""The runs of an experiment: statistics of their translations, kept runs of earlier calls, scores.
 
-``results.json`` keeps all that runs showed, without a word of the texts: a table can be made of it
-without the translations. Statistics of a text are numbers in the order of its sentences, with
-spaces between them: ``length`` of the translation in words, and ``matches``, four such lines for
-n-grams of one to four words; ``reference_lengths`` is the same for all translations of a text.
+``results.json`` keeps the statistics of all runs, without a word of the texts: a table can be made
+from them without the translations. Statistics of a text are numbers in the order of its sentences,
+with spaces between them: ``length`` of the translation in words, and ``matches``, four such lines
+for n-grams of one to four words; ``reference_lengths`` is the same for all translations of a text.
 
 A row of an earlier call counts if the experiment file describes it as then, and if system, texts
-and whatever else it was made from have the same content. So a table can grow row by row, and be
-carried on in another folder.
+and its other inputs have the same content. So a table can grow row by row, and be carried on in
+another folder. Any two kept rows can be compared: see ``compare_runs``.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,18 +33,26 @@ from moses_integration.bleu.statistics import (
 from phrasescore.errors import CorpusError, ResumeError, SettingsError
 from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.results import ExperimentRow, Record, SystemGain, TextBleu, parse_record
+from phrasescore.runs.results import (
+    ComparedSystem,
+    ComparisonRecord,
+    ExperimentRecord,
+    ExperimentRow,
+    Record,
+    parse_record,
+)
 from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, LEFT_OUT, ExperimentSystem, ExperimentText
-from tuning.experiment.plan import Plan
+from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.significance import SystemScores, compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
-# what is said of a row, and changes nothing in it
-_WORDS = ("name", "not_run", "paper_dev", "paper_test")
+# settings of a row that its translations do not depend on
+_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test")
 
 
 @dataclass(frozen=True)
@@ -113,11 +121,11 @@ class SystemRun:
     """One run of a system: a tuning with one seed, or models that translated alone.
 
     Args:
-        seed: Of its tuning, or of its models; none of models alone that are the same for all.
+        seed: Of tuning, or of models; ``None`` for models alone that are the same for all seeds.
         texts: Statistics by text.
         weights: By feature; none of models alone.
-        steps: The times of its own steps, by name.
-        provenance: Where it comes from.
+        steps: The times of its steps, by name.
+        provenance: Of the translations.
     """
 
     seed: int | None
@@ -141,16 +149,28 @@ class KeptRow:
     """The runs of one system.
 
     Args:
-        described: What the experiment file says of it, and of all that it needs.
-        inputs: Digests of what it was made from, by what the file calls it.
-        runs: In the order of the table.
-        steps: The times of the steps that all runs share, by name.
+        described: All settings of the experiment file that its translations depend on.
+        inputs: Digests of the files that it was made from, by their names in the experiment file.
+        runs: In the order of the seeds.
     """
 
     described: dict[str, Any]
     inputs: dict[str, str]
     runs: tuple[SystemRun, ...] = ()
-    steps: dict[str, StepTime] = field(default_factory=dict)
+
+    def is_like(self, old: KeptRow, added: Collection[int | None]) -> bool:
+        """Tell whether the runs of an older row are runs of this one.
+
+        Args:
+            old: The older row.
+            added: The seeds that the older row has no run of: nor has it their models.
+        """
+        endings = tuple(map(_of_seed, added))
+        return old.described == self.described and all(
+            old.inputs.get(name) == digest
+            for name, digest in self.inputs.items()
+            if not name.endswith(endings)
+        )
 
 
 @dataclass(frozen=True)
@@ -161,14 +181,12 @@ class KeptResults(Record):
         name: Of the experiment.
         texts: By name.
         rows: By the name of the system.
-        steps: The times of the steps that all systems share, by name.
     """
 
     kind: ClassVar[str] = "experiment-runs"
     name: str = ""
     texts: dict[str, KeptText] = field(default_factory=dict)
     rows: dict[str, KeptRow] = field(default_factory=dict)
-    steps: dict[str, StepTime] = field(default_factory=dict)
 
     def statistics(self, run: SystemRun, text: str) -> Statistics:
         """Return (S, 9) of a run's translation of a text."""
@@ -182,42 +200,41 @@ class KeptResults(Record):
             ResumeError: No experiment has written the file.
         """
         try:
-            return cls.parse(read_object(path), path)
-        except FileNotFoundError:
-            return cls()
-        except JsonError as error:
-            raise _not_results(str(error), path) from None
-
-    @classmethod
-    def parse(cls, content: Mapping[str, Any], path: Path) -> KeptResults:
-        """Return the results in the JSON object of a file.
-
-        Raises:
-            ResumeError: No experiment has written the object.
-        """
-        try:
-            found = parse_record(content)
+            found = parse_record(read_object(path))
             if not isinstance(found, cls):
                 raise ValueError(f"its kind is not {cls.kind}")
-            for row in found.rows.values():
-                for run in row.runs:
-                    if unknown := run.texts.keys() - found.texts.keys():
-                        raise ValueError(f"a run of a text that is not described: {min(unknown)}")
-                    for text in run.texts:
-                        found.statistics(run, text)
-        except SettingsError as error:
-            raise _not_results(error.problem, path) from None
-        except (ValueError, OverflowError) as error:
-            raise _not_results(str(error), path) from None
+            for run in (run for row in found.rows.values() for run in row.runs):
+                if unknown := run.texts.keys() - found.texts.keys():
+                    raise ValueError(f"a run of a text that is not described: {min(unknown)}")
+                for text in run.texts:
+                    found.statistics(run, text)
+        except FileNotFoundError:
+            return cls()
+        except (JsonError, SettingsError, ValueError, OverflowError) as error:
+            raise ResumeError(
+                f"not the results of earlier runs ({error})",
+                path=path,
+                remedy="move the file away; rows that are run again do not need it",
+            ) from None
         return found
 
+    def without_changed(self, texts: dict[str, KeptText]) -> KeptResults:
+        """Return the results without runs of texts whose content is another today.
 
-def _not_results(why: str, path: Path) -> ResumeError:
-    return ResumeError(
-        f"not the results of earlier runs ({why})",
-        path=path,
-        remedy="move the file away; rows that are run again do not need it",
-    )
+        All rows were tuned on the dev set: with another one they are gone.
+        """
+        changed = {name for name in texts if self.texts.get(name, texts[name]) != texts[name]}
+        rows = {
+            name: dataclasses.replace(row, runs=tuple(_without(run, changed) for run in row.runs))
+            for name, row in self.rows.items()
+            if DEV not in changed
+        }
+        return dataclasses.replace(self, texts={**self.texts, **texts}, rows=rows)
+
+
+def _without(run: SystemRun, texts: Collection[str]) -> SystemRun:
+    kept = {name: each for name, each in run.texts.items() if name not in texts}
+    return dataclasses.replace(run, texts=kept)
 
 
 class ResultsKeeper:
@@ -236,24 +253,23 @@ class ResultsKeeper:
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
-        self._systems = tuple(
+        self._systems = [
             system for system in plan.settings.systems if system.not_run in ("", LEFT_OUT)
-        )
+        ]
         self._rows = {
             system.name: KeptRow(_described(plan, system), _inputs(plan, system, stamps))
             for system in self._systems
         }
-        self._texts = {text.name: self._text(text) for text in plan.texts}
-        self._old = self._still_true(KeptResults.read(plan.results / KEPT))
-        described = provenance()
-        del described["inputs"], described["settings"]
-        self._provenance = {**described, **machine()}
+        texts = {text.name: self._text(text) for text in plan.texts}
+        self._old = KeptResults.read(plan.results / KEPT).without_changed(texts)
+        made = provenance()
+        del made["inputs"], made["settings"]
+        self._provenance = {**made, **machine()}
 
     def collect(self, done: Collection[str]) -> KeptResults:
         """Return the runs of this call, and of earlier ones that would be the same today.
 
-        The runs of a row stand in the order of the seeds. Rows of earlier calls that this
-        experiment does not have are kept, too.
+        Rows of earlier calls that this experiment does not have are kept, too.
 
         Args:
             done: The names of the steps that are done in this call.
@@ -263,32 +279,25 @@ class ResultsKeeper:
         """
         rows = dict(self._old.rows)
         for system in self._systems:
-            seeds, kept = self._plan.seeds(system), self._kept(system)
-            runs = {run.seed: run for run in kept}
-            for seed in seeds if not system.not_run else ():
-                if all(name in done for name in self._plan.final_steps(system, seed)):
-                    runs[seed] = self._run(system, seed, runs.get(seed))
-            if runs:
-                names = (step.name for step in self._plan.preparing(system))
-                before = rows[system.name].steps if kept else {}
-                rows[system.name] = dataclasses.replace(
-                    self._rows[system.name],
-                    runs=tuple(runs[seed] for seed in seeds if seed in runs),
-                    steps={**before, **self._times(names)},
-                )
-        texts = {**self._old.texts, **self._texts}
-        return KeptResults(self._plan.settings.name, texts, rows, self._times(["filter"]))
-
-    def rows(self, kept: KeptResults) -> tuple[ExperimentRow, ...]:
-        """Return the rows of the table: each system compared with the first one."""
-        return table_rows(self._plan, self.current_runs(kept), kept.texts)
+            row, runs = self._rows[system.name], self._plan.runs(system)
+            old = self._old.rows.get(system.name)
+            found = {run.seed: run for run in old.runs} if old else {}
+            if old and not row.is_like(old, {run.seed for run in runs} - found.keys()):
+                found = {}
+            for run in () if system.not_run else runs:
+                if all(name in done for name in run.final_steps()):
+                    found[run.seed] = self._run(run, found.get(run.seed))
+            if found:
+                kept = tuple(found[run.seed] for run in runs if run.seed in found)
+                rows[system.name] = dataclasses.replace(row, runs=kept)
+        return KeptResults(self._plan.settings.name, self._old.texts, rows)
 
     def current_runs(self, kept: KeptResults) -> dict[str, tuple[SystemRun, ...]]:
         """Return the runs of each system as the experiment file describes it now."""
         return {
             name: kept.rows[name].runs
             for name, row in self._rows.items()
-            if name in kept.rows and dataclasses.replace(kept.rows[name], runs=(), steps={}) == row
+            if name in kept.rows and dataclasses.replace(kept.rows[name], runs=()) == row
         }
 
     def _text(self, text: ExperimentText) -> KeptText:
@@ -296,63 +305,22 @@ class ResultsKeeper:
         source, reference = self._stamps.digests(paths)
         return KeptText(source, reference, _written(self._references[text.name].lengths[:, 0]))
 
-    def _run(
-        self, system: ExperimentSystem, seed: int | None, before: SystemRun | None
-    ) -> SystemRun:
+    def _run(self, run: Run, before: SystemRun | None) -> SystemRun:
         """Return a run that is done; one that an earlier call made keeps that call's provenance."""
-        plan = self._plan
         texts = {
-            text: _statistics(references, plan.translation(system, seed, text))
+            text: _statistics(references, run.translation(text))
             for text, references in self._references.items()
         }
-        weights = {}
-        if seed is not None and not system.translate:
-            weights = read_weights_file(plan.weights(system, seed))
-        times = self._times(step.name for step in plan.run_steps(system, seed))
-        same = before is not None and before.texts == texts
-        made = before.provenance if before and same else self._provenance
-        return SystemRun(seed, texts, weights, times, made)
-
-    def _times(self, names: Iterable[str]) -> dict[str, StepTime]:
-        """Return the times of the steps that have ended, by name."""
-        found = {name: self._stamps.read(name) for name in names}
-        return {
+        weights = {} if run.system.translate else read_weights_file(run.weights)
+        stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
+        times = {
             name: StepTime(stamp.seconds, stamp.cpu_seconds, stamp.attempts)
-            for name, stamp in found.items()
+            for name, stamp in stamps.items()
             if stamp is not None and stamp.finished
         }
-
-    def _still_true(self, old: KeptResults) -> KeptResults:
-        """Return what an earlier call left without what was made from other texts or systems."""
-        other = {
-            name
-            for name, text in self._texts.items()
-            if name in old.texts and old.texts[name] != text
-        }
-        now = {name: digest for row in self._rows.values() for name, digest in row.inputs.items()}
-        rows = {
-            name: dataclasses.replace(row, runs=tuple(_without(run, other) for run in row.runs))
-            for name, row in old.rows.items()
-            if DEV not in other
-            and all(now.get(key, each) == each for key, each in row.inputs.items())
-        }
-        texts = {name: text for name, text in old.texts.items() if name not in other}
-        return dataclasses.replace(old, texts=texts, rows=rows)
-
-    def _kept(self, system: ExperimentSystem) -> tuple[SystemRun, ...]:
-        """Return the runs of an earlier call that the row would have today."""
-        old, new = self._old.rows.get(system.name), self._rows[system.name]
-        if old is None or old.described != new.described:
-            return ()
-        # a model of a seed that is new was in no old run
-        more = set(self._plan.seeds(system)) - {run.seed for run in old.runs}
-        added = tuple(map(_of_seed, more))
-        same = all(
-            old.inputs.get(name) == digest
-            for name, digest in new.inputs.items()
-            if not name.endswith(added)
-        )
-        return old.runs if same else ()
+        is_old = before is not None and before.provenance and before.texts == texts
+        made = before.provenance if before and is_old else self._provenance
+        return SystemRun(run.seed, texts, weights, times, made)
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
@@ -366,22 +334,19 @@ def _statistics(references: References, file: Path) -> TextStatistics:
     return TextStatistics.from_rows(references.score(np.arange(len(lines)), lines))
 
 
-def _without(run: SystemRun, texts: Collection[str]) -> SystemRun:
-    kept = {name: each for name, each in run.texts.items() if name not in texts}
-    return dataclasses.replace(run, texts=kept)
-
-
 def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     """Return all settings that the translations of a row depend on, as JSON values."""
     settings = plan.settings
     row = dataclasses.asdict(system)
-    said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _WORDS}}
-    said["models"] = {name: dataclasses.asdict(settings.model(name)) for name in system.all_models}
+    said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _NO_INFLUENCE}}
+    said["models"] = {
+        name: {"name": name, **dataclasses.asdict(settings.models[name])}
+        for name in system.all_models
+    }
     if system.translate:
         said["translate"] = dataclasses.asdict(settings.translate)
     else:
-        decoder = settings.decoder
-        said["decoder"] = {"kind": decoder.kind, "sections": dict(decoder.sections)}
+        said["decoder"] = {"kind": settings.decoder.kind, "sections": settings.decoder.sections}
         said["tuning"] = dataclasses.asdict(settings.tuning)
     if system.rerank:
         said["rerank"] = dataclasses.asdict(settings.rerank)
@@ -390,121 +355,123 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
 
 
 def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, str]:
-    """Return the digests of what a row is made from, besides the texts; of what is there."""
-    paths: list[Path] = []
-    if not system.translate:
-        paths += [plan.data(plan.settings.data.system), *plan.named_by_system]
-    for step in plan.preparing(system):
-        paths += step.inputs
-    for seed in plan.seeds(system):
-        if seed is not None:
-            paths += [path for step in plan.preparing_run(system, seed) for path in step.inputs]
-        paths += [plan.model_folder(name, seed) for name in system.all_models]
-    found = {_label(plan, path): path for path in paths if not path.is_relative_to(plan.results)}
-    there = {label: path for label, path in sorted(found.items()) if path.exists()}
-    return dict(zip(there, stamps.digests(list(there.values())), strict=True))
+    """Return the digests of the files that a row is made from, besides the texts."""
+    models = {
+        plan.model_folder(name, seed): f"the model {name}{_of_seed(seed) if model.per_seed else ''}"
+        for name, model in plan.settings.models.items()
+        for seed in (plan.settings.seeds if model.folder else ())
+    }
+    texts = {plan.data(path) for text in plan.texts for path in (text.source, text.reference)}
+    found: dict[str, Path] = {}
+    for path in (path for run in plan.runs(system) for step in run.steps() for path in step.inputs):
+        if path.exists() and path not in texts and not path.is_relative_to(plan.results):
+            inside = path.is_relative_to(plan.settings.folder)
+            name = path.relative_to(plan.settings.folder) if inside else path
+            found[models.get(path, str(name))] = path
+    return dict(zip(found, stamps.digests(list(found.values())), strict=True))
 
 
 def _of_seed(seed: int | None) -> str:
     return f" of seed {seed}"
 
 
-def _label(plan: Plan, path: Path) -> str:
-    """Return the experiment file's name of a path, which is the same wherever the data are."""
-    for model in plan.settings.models:
-        for seed in plan.settings.seeds if model.folder else ():
-            if path == plan.model_folder(model.name, seed):
-                return f"the model {model.name}" + (_of_seed(seed) if model.per_seed else "")
-    if path.is_relative_to(plan.settings.folder):
-        return str(path.relative_to(plan.settings.folder))
-    return str(path)
-
-
-def table_rows(
-    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
-) -> tuple[ExperimentRow, ...]:
-    """Compare what is translated so far with the first system.
+def experiment_record(
+    plan: Plan, runs: dict[str, tuple[SystemRun, ...]], texts: dict[str, KeptText]
+) -> ExperimentRecord:
+    """Return every number of the table: each system compared with the first one on each text.
 
     Args:
         plan: The experiment.
         runs: Of each system that has any, by its name.
         texts: The texts by name.
     """
-    first = plan.settings.systems[0]
-    rows = []
-    for system in plan.settings.systems:
-        scores = {}
-        for name in (text.name for text in plan.texts):
-            baseline = () if system is first else _translations(runs.get(first.name, ()), name)
-            if translations := _translations(runs.get(system.name, ()), name):
-                lengths = texts[name].reference_lengths
-                scores[name] = _text_bleu(_compared(baseline, translations, lengths))
-        rows.append(_row(plan, system, runs.get(system.name, ()), scores))
-    return tuple(rows)
-
-
-def _row(
-    plan: Plan,
-    system: ExperimentSystem,
-    runs: Sequence[SystemRun],
-    scores: dict[str, TextBleu],
-) -> ExperimentRow:
-    tuned = [run for run in runs if run.seed is not None]
-    spent: list[list[StepTime]] = []
-    for run in tuned:
-        names = [step.name for step in plan.tuning_steps(system, run.seed or 0)]
-        spent.append([run.steps[name] for name in names if name in run.steps])
-    # what ran twice kept the seconds of its last part alone
-    whole = [steps for steps in spent if steps and all(step.attempts == 1 for step in steps)]
-    settings = dataclasses.asdict(system)
-    return ExperimentRow(
-        **{name: settings[name] for name in _SHOWN},
-        seeds=tuple(run.seed for run in tuned if run.seed is not None),
-        tuning_seconds=tuple(sum(step.seconds for step in steps) for steps in whole),
-        tuning_cpu_seconds=tuple(sum(step.cpu_seconds for step in steps) for steps in whole),
-        resumed=any(step.attempts > 1 for steps in spent for step in steps),
-        texts=scores,
+    settings = plan.settings
+    first = settings.systems[0]
+    comparisons = {}
+    for text in plan.texts:
+        done: dict[str, list[SystemRun]] = {}
+        files: dict[str, tuple[str, ...]] = {}
+        for system in settings.systems:
+            found = [run for run in runs.get(system.name, ()) if text.name in run.texts]
+            seeds = {run.seed for run in found}
+            if found:
+                done[system.name] = found
+                paths = (
+                    run.translation(text.name) for run in plan.runs(system) if run.seed in seeds
+                )
+                files[system.name] = tuple(map(str, paths))
+        lengths = texts[text.name].reference_lengths if done else ""
+        compared = []
+        for name, own in done.items():
+            baseline = [] if name == first.name else done.get(first.name, [])
+            compared.append(compare_runs(name, baseline, own, text.name, lengths))
+        comparisons[text.name] = ComparisonRecord(
+            source=str(plan.data(text.source)),
+            references=(str(plan.data(text.reference)),),
+            sentences=len(lengths.split()),
+            signatures={},
+            trials=TRIALS,
+            seed=TEST_SEED,
+            files=files,
+            metrics={"bleu": tuple(compared)},
+            notes=(),
+        )
+    return ExperimentRecord(
+        name=settings.name,
+        settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
+        systems=tuple(_row(plan, system, runs.get(system.name, ())) for system in settings.systems),
+        texts=comparisons,
+        provenance=provenance(inputs=[settings.file]),
     )
 
 
-# the settings of a system that the record has
-_SHOWN = (
-    *("name", "models", "unknown_column", "unknown"),
-    *("language_models", "rerank", "translate", "not_run"),
-)
+def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> ExperimentRow:
+    found = {run.seed: run for run in runs if run.seed is not None}
+    times = []
+    for run in plan.runs(system):
+        if run.seed in found:
+            steps = found[run.seed].steps
+            times.append([steps[name] for name in run.tuning_steps() if name in steps])
+    # a step that was started twice knows the seconds of its last part alone
+    whole = [steps for steps in times if steps and all(step.attempts == 1 for step in steps)]
+    return ExperimentRow(
+        name=system.name,
+        not_run=system.not_run,
+        runs=len(plan.runs(system)),
+        seeds=tuple(found),
+        tuning_seconds=tuple(sum(step.seconds for step in steps) for steps in whole),
+        tuning_cpu_seconds=tuple(sum(step.cpu_seconds for step in steps) for steps in whole),
+        resumed=any(step.attempts > 1 for steps in times for step in steps),
+    )
 
 
-def _translations(runs: Sequence[SystemRun], text: str) -> tuple[TextStatistics, ...]:
-    return tuple(run.texts[text] for run in runs if text in run.texts)
+def compare_runs(
+    name: str, first: Iterable[SystemRun], runs: Iterable[SystemRun], text: str, lengths: str
+) -> ComparedSystem:
+    """Return the BLEU of a system's runs on a text, and the gain over the runs of another one.
+
+    Args:
+        name: Of the system.
+        first: The runs of the other system; none if there is nothing to compare with.
+        runs: The runs of the system.
+        text: The name of the text.
+        lengths: Its ``reference_lengths``.
+    """
+    found = _compared(
+        tuple(run.texts[text] for run in first), tuple(run.texts[text] for run in runs), lengths
+    )
+    gain = dataclasses.asdict(found.difference) if found.difference else {}
+    return ComparedSystem(name, found.runs, found.mean, found.deviation, **gain)
 
 
-# the table is made after each run, and most of it is as it was
+# the table is made after each run, and most of it is unchanged
 @cache
 def _compared(
-    baseline: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str
+    first: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str
 ) -> SystemScores:
     systems = {
         name: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
-        for name, each in (("baseline", baseline), ("system", runs))
+        for name, each in (("first", first), ("system", runs))
         if each
     }
     return compare_statistics("bleu", systems)[-1]
-
-
-def _text_bleu(scores: SystemScores) -> TextBleu:
-    gain = scores.difference
-    return TextBleu(
-        scores.runs,
-        scores.mean,
-        scores.deviation,
-        None
-        if gain is None
-        else SystemGain(
-            bleu=gain.gain,
-            p_value=gain.p_bootstrap,
-            randomization_p_value=gain.p_randomization,
-            replica_p_value=gain.p_replicas,
-            low=gain.low,
-            high=gain.high,
-        ),
-    )

@@ -35,16 +35,13 @@ class ScoredList:
     """One n-best list with statistics.
 
     Args:
-        path: Where it came from.
-        sizes: How many values each feature has, in the list's order.
         candidates: Its candidates.
-        statistics: (N, K) against the references.
-        decoded: (K,) summed over what the decoder chose; nothing for a sentence is empty.
-        notes: What the user should know about it.
+        statistics: (N, K) their statistics against the references.
+        decoded: (K,) the sum of the statistics of the decoder's choices; a sentence without any
+            candidate counts as empty.
+        notes: Warnings for the user.
     """
 
-    path: Path
-    sizes: Mapping[str, int]
     candidates: Candidates
     statistics: NDArray[np.int32]
     decoded: NDArray[np.int64]
@@ -52,24 +49,24 @@ class ScoredList:
 
     @property
     def decoder_bleu(self) -> float:
-        """The BLEU of what the decoder chose."""
+        """The BLEU of the decoder's choices."""
         return float(bleu_of_sums(self.decoded[:COLUMNS]))
 
     @property
     def length_ratio(self) -> float:
-        """Words that the decoder chose per reference word."""
+        """The words of the decoder's choices per reference word."""
         return float(self.decoded[1] / max(self.decoded[COLUMNS - 1], 1))
 
     def fixed_part(self, weights: Weights) -> NDArray[np.float64]:
-        """Return (N,) what the list does not show of model scores: totals minus what it shows.
+        """Return (N,) the part of model scores that the list does not show.
 
         Args:
-            weights: Of the dense features, with which it was decoded.
+            weights: (F,) the weights of the dense features with which it was decoded.
         """
         return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
 
     def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
-        """Add the candidates, ``fixed`` (N,) as one more feature; return how many were new."""
+        """Add the candidates, with ``fixed`` (N,) as one more feature; return how many were new."""
         features = self.candidates.features.astype(np.float32, copy=False)
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
@@ -88,7 +85,7 @@ def read_scored(
     Args:
         path: Plain or gzip.
         statistics: The references and the objective.
-        expected: The features it must have, in order, and how many values each.
+        expected: The features it must have, in order, and the number of values of each.
         sparse_weights: Weights of single sparse features.
 
     Raises:
@@ -117,8 +114,7 @@ def read_scored(
     missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
-    notes = tuple(_notes(found, chosen, len(missing), path))
-    return ScoredList(Path(path), found.sizes, found, rows, decoded, notes)
+    return ScoredList(found, rows, decoded, tuple(_notes(found, chosen, len(missing), path)))
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
@@ -148,7 +144,7 @@ def _check_step(
     statistics: CandidateStatistics,
     path: str | Path,
 ) -> None:
-    """Find out whether the references are one line off, by what the decoder chose."""
+    """Raise if the decoder's choices fit the references much better one line off."""
     lengths = np.diff(found.offsets)[chosen]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     places = np.arange(offsets[-1]) + np.repeat(found.offsets[chosen] - offsets[:-1], lengths)
@@ -197,7 +193,7 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
 
 @dataclass(frozen=True, kw_only=True)
 class ListOptimization(OptimizationSettings):
-    """What to optimise over.
+    """Settings of one optimisation over given lists.
 
     Args:
         lists: N-best files, in the order of their rounds.
@@ -219,18 +215,18 @@ class ListOptimization(OptimizationSettings):
 
 @dataclass(frozen=True)
 class OptimizationReport:
-    """What came out.
+    """The result of an optimisation over given lists.
 
     Args:
-        weights: By feature.
+        weights: The weights by feature.
         score: The objective that they reach on the lists.
-        start_score: The same for the weights it began with.
-        bleu: Corpus BLEU of what they choose.
-        sentences: How many sentences.
-        candidates: How many different candidates.
-        seconds: What the optimiser itself took.
-        notes: What the user should know.
-        provenance: Where it comes from.
+        start_score: The objective of the start weights.
+        bleu: Corpus BLEU of the candidates that the weights choose.
+        sentences: The number of sentences.
+        candidates: The number of different candidates.
+        seconds: The time of the optimiser itself.
+        notes: Warnings for the user.
+        provenance: Where the result comes from.
     """
 
     weights: dict[str, tuple[float, ...]]
@@ -297,8 +293,8 @@ def _read(
             sparse_weights=plan.sparse_weights if plan else None,
         )
         if plan is None:
-            layout = FeatureLayout.from_sizes(scored.sizes)
-            zeros = {name: (0.0,) * size for name, size in scored.sizes.items()}
+            layout = FeatureLayout.from_sizes(scored.candidates.sizes)
+            zeros = {name: (0.0,) * size for name, size in scored.candidates.sizes.items()}
             if given and (new := [name for name in zeros if name not in given]):
                 notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
             try:

@@ -104,13 +104,8 @@ def rerank(task: Reranking) -> RerankingReport:
         IniError: The weights do not fit the features of the list.
         SettingsError: The output is an input.
     """
-    for path, name in (
-        (task.nbest, "the list itself"),
-        (task.weights, "the weights that are read"),
-        (task.source, "the source that is read"),
-    ):
-        if path is not None:
-            refuse_same_file(path, task.output, name)
+    for path in filter(None, (task.nbest, task.weights, task.source)):
+        refuse_same_file(path, task.output)
     report, given, sparse = RerankingReport(), None, None
     if task.weights is not None:
         given, report.notes = read_weights(task.weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,16 +102,13 @@ class WeightPlan:
 
     @property
     def expected(self) -> dict[str, int]:
-        """The features in n-best lists and how many values each has."""
+        """The features in n-best lists, and the number of values of each."""
         return {feature.name: feature.components for feature in self.layout.nbest.features}
 
     @property
     def names(self) -> tuple[str, ...]:
         """(T,) a name for every component in n-best lists, numbered as in the ini."""
-        flags = self.layout.tuneable
-        return tuple(
-            name for name, flag in zip(self.layout.component_names, flags, strict=True) if flag
-        )
+        return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
 
     def restricted(self, freeze: Iterable[str], bounds: Iterable[str]) -> WeightPlan:
         """Return a plan with more weights frozen, and with bounds ``NAME=LOW..HIGH``.
@@ -129,16 +127,10 @@ class WeightPlan:
         return dataclasses.replace(self, frozen=frozen, lower=lower, upper=upper)
 
     def _components(self, name: str) -> list[int]:
-        feature_of = [
-            feature.name
-            for feature in self.layout.nbest.features
-            for _ in range(feature.components)
-        ]
-        found = [
-            number
-            for number, (component, feature) in enumerate(zip(self.names, feature_of, strict=True))
-            if name in (component, feature)
-        ]
+        """Return the numbers of the components that a name stands for."""
+        feature_of = [feature for feature, size in self.expected.items() for _ in range(size)]
+        owners = zip(self.names, feature_of, strict=True)
+        found = [number for number, pair in enumerate(owners) if name in pair]
         if not found:
             known = sorted({*self.names, *feature_of})
             raise SettingsError(

@@ -3,9 +3,9 @@
 Every file gets its name only when it is whole, and every step of a round leaves one file, so that
 a run that was stopped continues after the last file it finished:
 
-* ``run.json``: what the run is; the folder belongs to it alone;
+* ``run.json``: the settings and input digests of the run, to which the folder belongs;
 * ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
-* ``round01/nbest.gz``, ``decoder.log``: what the decoder found and what it said;
+* ``round01/nbest.gz``, ``decoder.log``: the n-best list of the decoder, and its log;
 * ``round01/optimized.json``: the weights that all rounds so far lead to;
 * ``result.json``: scores and weights of the rounds so far, and the result at the end;
 * ``weights.json``, ``moses.ini``: the result.
@@ -37,8 +37,8 @@ class RoundFolder:
         number: From 1.
         weights: The weights it is decoded with.
         ini: The system with these weights.
-        nbest: What the decoder found.
-        log: What the decoder said.
+        nbest: The n-best list of the decoder.
+        log: The log of the decoder.
         optimized: The weights for the next round.
     """
 
@@ -51,7 +51,7 @@ class RoundFolder:
         self.optimized = path / "optimized.json"
 
     def adopt(self, other: RoundFolder) -> None:
-        """Take over what another run decoded with the same weights, unless that is done here."""
+        """Copy a round that another run decoded with the same weights, unless it is here."""
         if self.nbest.exists():
             return
         for mine, theirs in (
@@ -72,10 +72,10 @@ class WorkFolder:
 
     @contextlib.contextmanager
     def opened(self, identity: Mapping[str, Any]) -> Iterator[WorkFolder]:
-        """Take possession of the folder for the time of the block; make it if need be.
+        """Lock the folder while the block runs; make it if need be.
 
         Args:
-            identity: What the run is, as JSON values: input digests and settings.
+            identity: Input digests and settings of the run, as JSON values.
 
         Raises:
             ResumeError: It belongs to another run, or another process is at work in it.
@@ -88,7 +88,7 @@ class WorkFolder:
 
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
-        # a process that was killed at its beginning has left a lock or a part of the record
+        # a process that was killed at its beginning leaves a lock or a part of the record
         names = whole_names(self.path).values()
         others = [name for name in names if name != _RUN and not name.startswith(LOCK)]
         if not path.exists():
@@ -102,14 +102,14 @@ class WorkFolder:
             return
         known = read_json(path)
         if not others and known.keys() == identity.keys():
-            # a run that came no further had wrong input: corrected, it begins here
+            # the earlier run stopped at wrong input; the corrected run may begin here
             write_json(path, dict(identity))
             return
         remedy = "name a new folder, or give what the run began with"
         refuse_differences(known, identity, self.path, remedy)
 
     def _sweep(self) -> None:
-        """Remove what a killed process left half done."""
+        """Remove the partial files of a killed process."""
         for part in self.path.rglob(".*.part"):
             if part.is_file():
                 part.unlink()
@@ -124,7 +124,7 @@ def read_json(path: Path, *, numbers: Sequence[str] = ()) -> dict[str, Any]:
 
     Args:
         path: The file.
-        numbers: What must be in it, and be a number.
+        numbers: Names that must be in it, with numbers as values.
 
     Raises:
         ResumeError: It is not such a file: something else wrote it.

@@ -1,1 +1,1 @@
-"""How good translations are: statistics, objectives, scores of texts, significance."""
+"""Metrics of translations: statistics, objectives, scores of texts, significance."""

@@ -1,4 +1,4 @@
-"""Scores of translations against references: what ``phrasescore evaluate`` prints."""
+"""Scores of translations against references, as ``phrasescore evaluate`` prints them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from tuning.metrics.text_scores import (
 
 @dataclass(frozen=True)
 class TextScores:
-    """The scores of one translation, fractions all.
+    """The scores of one translation; fractions.
 
     Args:
         path: Of the translation.
         scores: By metric.
         precisions: Of n-grams of one to four words.
         brevity_penalty: 1 where the translation is long enough.
-        words: How many it has, as BLEU counts them.
-        reference_words: How many it should have.
-        length_ratio: Words per reference word; none where the references are empty.
-        notes: What may be wrong with it.
+        words: The number of its words, as BLEU counts them.
+        reference_words: The number that it should have.
+        length_ratio: Words per reference word; ``None`` where the references are empty.
+        notes: Warnings for the user.
     """
 
     path: Path
@@ -54,8 +54,8 @@ class TextScores:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
-        """Score (K,) sentences of a text whose statistics are known."""
+    def from_text(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
+        """Score (K,) sentences of a text."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
@@ -96,8 +96,8 @@ class Evaluation:
 
     Args:
         references: The files they were compared with.
-        sentences: Which sentences of the text count.
-        signatures: By metric, how sacrebleu calls it.
+        sentences: The sentences that are scored.
+        signatures: By metric, its settings in the form of sacrebleu.
         texts: One for each translation.
         by_length: For each group of the sentences, one for each translation.
     """
@@ -110,7 +110,7 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What may be wrong with the texts."""
+        """Warnings for the user."""
         return tuple(note for text in self.texts for note in text.notes)
 
     def table(self) -> ScoreTable:
@@ -178,10 +178,10 @@ def evaluate(
     """Score translations of the same text.
 
     Args:
-        translations: Files or lines, as many lines in each.
-        references: The same.
-        scoring: How to score.
-        selection: Which sentences, and in which groups; all of them without it.
+        translations: Files or lines, with the same number of lines.
+        references: Likewise.
+        scoring: Metrics and treatment of the texts.
+        selection: The sentences to score, and their groups; by default all.
 
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
@@ -196,9 +196,9 @@ def evaluate(
         references=tuple(map(Path, references)),
         sentences=chosen,
         signatures=signatures(texts.scoring, len(references)),
-        texts=tuple(TextScores.of(text, metrics, chosen.rows) for text in scored),
+        texts=tuple(TextScores.from_text(text, metrics, chosen.rows) for text in scored),
         by_length=tuple(
-            tuple(TextScores.of(text, metrics, group.rows) for text in scored)
+            tuple(TextScores.from_text(text, metrics, group.rows) for text in scored)
             for group in chosen.groups
         ),
     )

@@ -93,7 +93,7 @@ def _fill_scores(is_chrf: bool, rows: NDArray[np.float64], scores: NDArray[np.fl
 
 
 def columns_of(metric: MetricName) -> slice:
-    """Return which statistics a metric needs."""
+    """Return the columns of a metric."""
     if metric in ("bleu", "chrf"):
         return slice(0, BLEU_COLUMNS) if metric == "bleu" else slice(BLEU_COLUMNS, TER_AT)
     begin = TER_AT + 2 * (METRICS.index(metric) - 2)
@@ -137,8 +137,8 @@ class CandidateStatistics:
 
     Args:
         paths: R reference files of the same S lines.
-        objective: What the statistics must serve.
-        length: Which of several reference lengths counts in BLEU.
+        objective: The objective that the statistics are for.
+        length: The choice among several reference lengths for BLEU.
 
     Raises:
         CorpusError: The files have different numbers of lines.
@@ -163,7 +163,7 @@ class CandidateStatistics:
 
     @property
     def columns(self) -> int:
-        """K, how many statistics each candidate has."""
+        """K, the number of statistics of each candidate."""
         return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
 
     def __len__(self) -> int:
@@ -179,10 +179,10 @@ class CandidateStatistics:
         """Return (N, K) the statistics of candidates.
 
         Args:
-            sentences: (N,) which sentence each translates.
+            sentences: (N,) the number of the sentence that each translates.
             tokens: Their words as ids of ``references.vocabulary``.
-            offsets: (N + 1,) where each begins in ``tokens``.
-            words: N lines; not looked at where ``needs_words`` is false.
+            offsets: (N + 1,) the first token of each, then the number of tokens.
+            words: N lines; unused where ``needs_words`` is false.
         """
         bleu = self.references.score_tokens(sentences, tokens, offsets)
         if self._more is None:

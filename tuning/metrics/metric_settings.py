@@ -1,4 +1,4 @@
-"""What a user may choose about scores; imports nothing heavy, so that help is instant."""
+"""Settings of scores; imports nothing heavy, so that help is instant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TextScoring:
     """How texts are scored.
 
     Args:
-        metrics: Which metrics.
+        metrics: The metrics.
         tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
         lowercase: Whether to compare without case.
     """
@@ -44,12 +44,12 @@ class TextScoring:
 
 @dataclass(frozen=True)
 class SentenceSelection:
-    """Which sentences of a text are scored, and in which groups.
+    """The sentences of a text that are scored, and their groups.
 
     Args:
         source: The text that was translated.
         by_length: Whether to score groups by their number of source words, too.
-        length_bins: The most words of each group; empty for fives or tens, by the text.
+        length_bins: The maximum words of each group; empty for fives or tens, by the text.
         known_words: A model folder: only sentences without a word outside its lists count.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# what means something to LaTeX
+# characters with a meaning in LaTeX
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -18,8 +18,8 @@ class ScoreTable:
     """A table whose first column names what the numbers to its right belong to.
 
     Args:
-        header: Of each column.
-        rows: As many cells each.
+        header: The heading of each column.
+        rows: Cells, one for each column.
     """
 
     header: Sequence[str]
@@ -56,7 +56,7 @@ class ScoreTable:
 
 
 def points(score: float, *, sign: bool = False) -> str:
-    """Return a fraction as people write scores: times 100, two digits.
+    """Return a fraction as scores are usually written: times 100, with two digits.
 
     >>> points(0.5935), points(0.0021, sign=True)
     ('59.35', '+0.21')

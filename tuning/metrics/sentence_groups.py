@@ -1,4 +1,4 @@
-"""Which sentences of a text are scored: by the length of their source, by the words a model knows.
+"""Groups of sentences to score: by the length of their source, and of words that a model knows.
 
 Figure 2 and the second half of Table 1 of Bahdanau et al. (2014): scores by the number of source
 words, and scores of the sentences in which no word is unknown to the model.
@@ -37,15 +37,15 @@ class LengthGroup:
     """Sentences whose sources have about the same number of words.
 
     Args:
-        low: The least number.
-        high: The most; none for those longer than all other groups.
-        rows: (K,) which sentences, from 0; at least one.
-        mean_length: Of their sources, in words.
+        low: The minimum number of words.
+        high: The maximum; ``None`` for the group of the longest.
+        rows: (K,) the numbers of its sentences, from 0; at least one.
+        mean_length: The mean length of their sources, in words.
     """
 
     low: int
     high: int | None
-    rows: Rows = field(compare=False)  # arrays do not compare to one truth
+    rows: Rows = field(compare=False)  # comparing arrays gives no single truth value
     mean_length: float
 
     def __str__(self) -> str:
@@ -70,10 +70,10 @@ class SelectedSentences:
     """The sentences that are scored.
 
     Args:
-        rows: (K,) which of the text's, from 0; at least one.
-        total: How many the text has.
-        known_words: The model whose words the others do not keep to, if that was asked.
-        groups: By length, shorter ones first, each with at least one; empty if not asked for.
+        rows: (K,) their numbers in the text, from 0; at least one.
+        total: The number of sentences of the text.
+        known_words: The model that knows all words of these sentences, if one was named.
+        groups: Groups by length, shorter ones first; empty if not asked for.
     """
 
     rows: Rows = field(compare=False)
@@ -90,7 +90,7 @@ class SelectedSentences:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return which sentences count as JSON values; empty for all of them."""
+        """Return how the sentences were selected, as JSON values; empty for all sentences."""
         if self.known_words is None:
             return {}
         return {"known_words": {"model": self.known_words, "of": self.total}}
@@ -176,16 +176,16 @@ def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iter
     """Yield sentences by length, shorter ones first; groups without sentences are left out.
 
     Args:
-        rows: (K,) which sentences, from 0.
-        lengths: (K,) how many words their sources have.
-        bounds: The most words of each group, rising; a last group has those beyond. Without
+        rows: (K,) the numbers of sentences, from 0.
+        lengths: (K,) the number of words of their sources.
+        bounds: The maximum words of each group, rising; a last group has longer ones. Without
             bounds, groups are five words wide up to 30 where 95 of 100 sources are not longer, or
             else ten words wide up to 60.
     """
     if not bounds:
         width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
         bounds = range(width, width * _GROUPS + 1, width)
-    # a source without words belongs to no group of some
+    # sources without words form a group of their own
     lows = [0, 1, *(bound + 1 for bound in bounds)]
     highs = [0, *bounds, None]
     for low, high in zip(lows, highs, strict=True):
@@ -204,7 +204,7 @@ class LengthPoint:
 
     Args:
         score: The score, or the mean over runs.
-        deviation: The standard deviation over runs, 0 of a single one.
+        deviation: The standard deviation over runs; 0 for a single run.
     """
 
     score: float
@@ -223,10 +223,10 @@ def draw_by_length(
     above; bars show the deviation over runs.
 
     Args:
-        path: Where to; the name says which format.
-        label: What is drawn, e.g. BLEU.
+        path: The file; its ending names the format.
+        label: The name of the metric, e.g. BLEU.
         groups: G groups.
-        lines: G points each, by name.
+        lines: By name, G points.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -242,7 +242,7 @@ def draw_lengths(
     groups: Sequence[LengthGroup],
     lines: Mapping[str, Sequence[LengthPoint]],
 ) -> None:
-    """Draw what ``draw_by_length`` writes on axes of any figure."""
+    """Draw the lines of ``draw_by_length`` on the axes of any figure."""
     with_deviations = any(point.deviation for points in lines.values() for point in points)
     lengths = [group.mean_length for group in groups]
     for place, (name, points) in enumerate(lines.items()):

@@ -1,4 +1,4 @@
-"""Whether systems differ, by several tuning runs each (Clark et al. 2011).
+"""Tests whether systems differ, by several tuning runs each (Clark et al. 2011).
 
 Tuning is random: a system tuned twice scores differently. So every system has several translations
 of the test set, one for each tuning run; what counts is the mean, the deviation over runs, and
@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -47,20 +47,20 @@ Floats = NDArray[np.float64]
 Statistics = NDArray[np.int64] | Floats  # counts of a metric, or scores of segments
 Score = Callable[[Floats], Floats]
 
-# numbers in the matrix of draws of one piece of work
-_ROOM = 1 << 22
-# differences that rounding alone makes
+# the maximum number of elements of a matrix of random draws
+_MAX_ELEMENTS = 1 << 22
+# differences up to this one may come from rounding
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """What the two-level bootstrap says of a difference.
+    """The result of the two-level bootstrap of a difference.
 
     Args:
         p_value: Two-sided.
-        low: Of the 95 % interval of the difference.
-        high: The same.
+        low: The lower end of the 95 % interval of the difference.
+        high: The upper end.
     """
 
     p_value: float
@@ -79,7 +79,7 @@ def share_at_least(found: Floats, real: float) -> float:
 
 def _pieces(trials: int, columns: int) -> Iterator[int]:
     """Divide trials so that a matrix of (piece, columns) has bounded size."""
-    most = max(1, _ROOM // max(columns, 1))
+    most = max(1, _MAX_ELEMENTS // max(columns, 1))
     for begin in range(0, trials, most):
         yield min(most, trials - begin)
 
@@ -108,7 +108,7 @@ def deals(
     chosen = np.empty((trials, sentences, runs), bool)
     wanted = np.full((trials, sentences), first, np.int32)
     for run in range(runs):
-        # of those that are left, each is as likely as any other to be among the wanted
+        # each of the remaining translations is equally likely to be among the remaining wanted ones
         chosen[:, :, run] = rng.random((trials, sentences)) * (runs - run) < wanted
         wanted -= chosen[:, :, run]
     return chosen
@@ -206,10 +206,10 @@ def bootstrap(
 
 
 class StudentTail:
-    """How probable large values of Student's t are, either way.
+    """The two-sided tail of Student's t distribution, by the trapezoidal rule.
 
     Args:
-        degrees: Of freedom.
+        degrees: The degrees of freedom.
 
     >>> tail = StudentTail(4)
     >>> round(tail.beyond(0.05), 3), round(tail.probability(2.776), 3)
@@ -218,7 +218,7 @@ class StudentTail:
 
     def __init__(self, degrees: float) -> None:
         # t = tan(angle) sqrt(degrees) turns the density into cos(angle) ** (degrees - 1)
-        degrees = min(degrees, 1e5)  # where t is normal
+        degrees = min(degrees, 1e5)  # t is practically normal from there on
         self._angles = np.linspace(0, np.pi / 2, 50_001)
         density = np.cos(self._angles) ** (degrees - 1)
         steps = (density[1:] + density[:-1])[::-1].cumsum()[::-1]
@@ -241,11 +241,11 @@ class SystemDifference:
 
     Args:
         gain: The mean over runs minus that of the first system.
-        low: Of the 95 % interval of the gain, for other sentences and other runs.
-        high: The same.
-        p_randomization: Of approximate randomisation of sentences, two-sided; the runs are given.
-        p_replicas: Of randomisation of replicas (Clark et al. 2011), often too small.
-        p_bootstrap: Of the two-level bootstrap that the interval comes from, two-sided.
+        low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
+        high: The upper end.
+        p_randomization: The p-value of approximate randomisation of sentences, for these runs.
+        p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
+        p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
     """
 
     gain: float
@@ -261,9 +261,9 @@ class SystemScores:
     """One system in one metric; fractions.
 
     Args:
-        name: Of the system.
+        name: The name of the system.
         runs: The score of each tuning run.
-        difference: To the first system; none for the first itself.
+        difference: The difference to the first system; ``None`` for the first itself.
     """
 
     name: str
@@ -272,17 +272,17 @@ class SystemScores:
 
     @property
     def mean(self) -> float:
-        """Over runs."""
+        """The mean over runs."""
         return mean_and_deviation(self.runs)[0]
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation over runs (n - 1); none of a single one."""
+        """The standard deviation over runs (n - 1); ``None`` for a single run."""
         return mean_and_deviation(self.runs)[1]
 
 
 def mean_and_deviation(scores: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean over runs, and the standard deviation (n - 1); none of a single one."""
+    """Return the mean over runs, and the standard deviation (n - 1); ``None`` for a single run."""
     return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else None
 
 
@@ -296,10 +296,10 @@ def compare_statistics(
     """Compare systems with the first of them in one metric.
 
     Args:
-        metric: ``bleu``, ``chrf`` or ``ter``.
+        metric: One of ``METRICS``.
         systems: By name, (R, S, K) statistics of R runs over the same S sentences.
-        trials: Of each test.
-        seed: Of each test.
+        trials: The trials of each test.
+        seed: The seed of each test.
     """
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
     return _compare(partial(metric_scores, metric), parts, trials, seed)
@@ -312,45 +312,42 @@ def compare_segments(
 
     Args:
         systems: By name, ``(R, S)`` scores of R runs over the same S segments, in any unit.
-        trials: Of each test.
-        seed: Of each test.
+        trials: The trials of each test.
+        seed: The seed of each test.
     """
-    # The tests take differences below a fixed bound for rounding, which suits scores of about 1. A
-    # power of two brings others there and back without another rounding.
+    # The tests take differences up to _ROUNDING for noise, which suits scores of about 1. Dividing
+    # by a power of two brings other scores there without rounding them.
     largest = max(float(np.abs(runs).max()) for runs in systems.values())
     scale = 2.0 ** math.frexp(largest)[1]
     parts = {name: runs[:, :, None] / scale for name, runs in systems.items()}
     segments = next(iter(parts.values())).shape[1]
-    rows = _compare(lambda sums: sums[..., 0] / segments, parts, trials, seed)
-    return tuple(_in_units(row, scale) for row in rows)
-
-
-def _in_units(row: SystemScores, scale: float) -> SystemScores:
-    """Multiply the scores of a system, and leave the p-values, which have no unit."""
-    found = row.difference
-    if found is not None:
-        found = replace(
-            found, gain=found.gain * scale, low=found.low * scale, high=found.high * scale
-        )
-    return SystemScores(row.name, tuple(score * scale for score in row.runs), found)
+    return _compare(lambda sums: sums[..., 0] / segments, parts, trials, seed, scale)
 
 
 def _compare(
-    score: Score, parts: Mapping[str, Statistics], trials: int, seed: int
+    score: Score, parts: Mapping[str, Statistics], trials: int, seed: int, unit: float = 1.0
 ) -> tuple[SystemScores, ...]:
-    """Compare systems with the first of them, each of which has (R, S, K) statistics."""
+    """Compare systems with the first of them.
+
+    Args:
+        score: Turns sums of statistics into scores.
+        parts: By name, (R, S, K) statistics.
+        trials: The trials of each test.
+        seed: The seed of each test.
+        unit: The factor of scores and intervals in the result.
+    """
     first = next(iter(parts.values()))
     rows: list[SystemScores] = []
     for name, runs in parts.items():
-        scores = tuple(score(runs.sum(1)).tolist())
+        scores = tuple((unit * score(runs.sum(1))).tolist())
         if not rows:
             rows.append(SystemScores(name, scores))
             continue
         drawn = bootstrap(first, runs, score, trials, seed)
         difference = SystemDifference(
             gain=statistics.fmean(scores) - rows[0].mean,
-            low=drawn.low,
-            high=drawn.high,
+            low=unit * drawn.low,
+            high=unit * drawn.high,
             p_randomization=randomization_p_value(first, runs, score, trials, seed),
             p_bootstrap=drawn.p_value,
             p_replicas=replica_p_value(first, runs, score, trials, seed),

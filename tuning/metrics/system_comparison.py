@@ -1,4 +1,4 @@
-"""A comparison of systems with the first of them: what is compared, and its tables."""
+"""A comparison of systems with the first of them, and its tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tuning.metrics.sentence_groups import (
     select_sentences,
 )
 from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, TextFile, signatures
+from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 
-SEGMENTS = "segments"  # stands for a metric where segments come with scores
+SEGMENTS = "segments"  # the name of the metric where segments come with scores
 _LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 
@@ -37,14 +37,14 @@ class SystemComparison:
 
     Args:
         scores: By metric, one entry for each system, in the order given.
-        signatures: By metric, how sacrebleu calls it.
+        signatures: By metric, its settings in the form of sacrebleu.
         files: The translations by system.
         references: The references.
-        sentences: Which sentences of the text count.
-        trials: Of each test.
-        seed: Of each test.
-        notes: What may be wrong with the texts.
-        by_length: For each group of the sentences, what ``scores`` has for all.
+        sentences: The sentences that are scored.
+        trials: The trials of each test.
+        seed: The seed of each test.
+        notes: Warnings for the user.
+        by_length: For each group of sentences, its ``scores``.
     """
 
     scores: Mapping[str, tuple[SystemScores, ...]]
@@ -57,13 +57,9 @@ class SystemComparison:
     notes: tuple[str, ...] = ()
     by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
 
-    @property
-    def _is_of_segments(self) -> bool:
-        return SEGMENTS in self.scores
-
     def _points(self, score: float, *, sign: bool = False) -> str:
-        """Write a fraction times 100, and a score of another metric as it is."""
-        if self._is_of_segments:
+        """Return a fraction times 100 as text, but a score of another metric as it is."""
+        if SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
 
@@ -72,7 +68,7 @@ class SystemComparison:
         return self._table(self.scores)
 
     def length_tables(self) -> Iterator[tuple[str, ScoreTable]]:
-        """Yield the same table for each group of sentences, with what the group is."""
+        """Yield the same table for each group of sentences, with the name of the group."""
         for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
@@ -89,28 +85,21 @@ class SystemComparison:
     def _cells(self, system: SystemScores) -> list[str]:
         deviation = "–" if system.deviation is None else self._points(system.deviation)
         cells = [str(len(system.runs)), self._points(system.mean), deviation]
-        if (difference := system.difference) is None:
+        if (found := system.difference) is None:
             return [*cells, *["–"] * 5]
-        low, high = (
-            self._points(difference.low, sign=True),
-            self._points(difference.high, sign=True),
+        gain, low, high = (
+            self._points(score, sign=True) for score in (found.gain, found.low, found.high)
         )
-        return [
-            *cells,
-            self._points(difference.gain, sign=True),
-            f"{low} to {high}",
-            self._shown(difference.p_bootstrap),
-            self._shown(difference.p_randomization),
-            self._shown(difference.p_replicas),
-        ]
+        p_values = found.p_bootstrap, found.p_randomization, found.p_replicas
+        return [*cells, gain, f"{low} to {high}", *map(self._p_value, p_values)]
 
-    def _shown(self, p_value: float) -> str:
-        """Return a p-value; the least there can be is said to be an upper bound."""
+    def _p_value(self, p_value: float) -> str:
+        """Return a p-value as text; the minimum of the tests is shown as an upper bound."""
         least = 1 / (self.trials + 1)
         return f"<{1.5 * least:.1g}" if p_value <= 1.01 * least else f"{p_value:.2g}"
 
     def explanation(self) -> str:
-        """Return what one must know to read the table."""
+        """Return the explanation that stands below the table."""
         first = next(iter(self.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
@@ -124,9 +113,9 @@ class SystemComparison:
 
     def to_text(self) -> str:
         """Return tables and explanation for a terminal."""
-        said = textwrap.fill(self.explanation(), 100, break_long_words=False)
+        explanation = textwrap.fill(self.explanation(), 100, break_long_words=False)
         groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
-        return f"{self.table().to_text()}{groups}\n{said}\n"
+        return f"{self.table().to_text()}{groups}\n{explanation}\n"
 
     def to_markdown(self) -> str:
         """Return tables and explanation as Markdown."""
@@ -250,32 +239,30 @@ def compare_systems(
 
 
 def compare_segment_scores(
-    systems: Mapping[str, Sequence[str | Path]], *, trials: int = TRIALS, seed: int = TEST_SEED
+    systems: Mapping[str, Sequence[TextFile]], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> SystemComparison:
     """Compare systems with the first of them by scores that another metric gave each segment.
 
     Args:
         systems: By name, the files of each system, one for each tuning run; a file has one number
             for each segment, and larger is better.
-        trials: Of each test.
-        seed: Of each test; every comparison begins with it.
+        trials: The trials of each test.
+        seed: The seed of each test; every comparison begins with it.
 
     Raises:
         CorpusError: A line is not one number, files have different numbers of lines, or none.
         SettingsError: There are fewer than two systems, or one without a file.
     """
     _must_be_comparable(systems)
-    every = {name: [read_numbers(path) for path in paths] for name, paths in systems.items()}
-    first_path = next(iter(systems.values()))[0]
+    every = {name: list(map(_numbers_of, paths)) for name, paths in systems.items()}
+    first = Path(next(iter(systems.values()))[0])
     segments = len(next(iter(every.values()))[0])
     for name, runs in every.items():
         for path, scores in zip(systems[name], runs, strict=True):
             if len(scores) != segments or not segments:
                 raise CorpusError(
-                    f"{counted(len(scores), 'score')}, where {first_path} has {segments:,}"
-                    if segments
-                    else "no score",
-                    path=path,
+                    f"{counted(len(scores), 'score')}, where {first} has {segments:,}",
+                    path=Path(path),
                     remedy="give files with one number for each segment of the same text",
                 )
     stacked = {name: np.stack(runs) for name, runs in every.items()}
@@ -288,6 +275,15 @@ def compare_segment_scores(
         trials=trials,
         seed=seed,
     )
+
+
+def _numbers_of(text: TextFile) -> NDArray[np.float64]:
+    if not isinstance(text, NamedLines):
+        return read_numbers(text)
+    scores = np.array(text.lines, np.float64)
+    if not np.isfinite(scores).all():
+        raise CorpusError("a score is not finite", path=Path(text))
+    return scores
 
 
 def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import rapidfuzz
@@ -41,7 +41,7 @@ from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
-# a letter that no text has
+# a character of Unicode's private use area, which no text should have
 _STAND_IN = "\ue000"
 LABELS = {
     "bleu": "BLEU",
@@ -59,7 +59,7 @@ class NamedLines(os.PathLike[str]):
     """Lines in memory, where a file may stand as well.
 
     Args:
-        name: What errors and tables call them.
+        name: The name of the text in errors and tables.
         lines: The lines, without line feeds.
     """
 
@@ -87,40 +87,47 @@ class LineStatistics:
 
     Args:
         references: R lists of the same number of lines.
-        metrics: Which metrics; the columns of others are 0.
+        metrics: The metrics to compute; the columns of others are 0.
     """
 
     def __init__(
         self, references: Sequence[Sequence[bytes]], metrics: Collection[MetricName]
     ) -> None:
         self._metrics = frozenset(metrics)
-        self._chrf = CHRF(char_order=CHRF_ORDERS)
-        self._ter = TER(case_sensitive=True)
+        metrics_of: dict[MetricName, CHRF | TER] = {
+            "chrf": CHRF(char_order=CHRF_ORDERS),
+            "ter": TER(case_sensitive=True),
+        }
+        self._sacrebleu = {name: each for name, each in metrics_of.items() if name in metrics}
         self._references = [
             [as_text(line) for line in lines] for lines in zip(*references, strict=True)
         ]
-        self._prepared: dict[int, dict[str, Any]] = {}
+        self._prepared: dict[int, dict[MetricName, Any]] = {}
         self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
 
     def score(self, sentences: NDArray[np.int32], lines: Sequence[bytes]) -> NDArray[np.int32]:
         """Return (N, columns after those of BLEU), see ``tuning.metrics.metric_scores``."""
-        rows = [
-            self._of(sentence, line)
-            for sentence, line in zip(sentences.tolist(), lines, strict=True)
-        ]
-        return np.stack(rows) if rows else np.zeros((0, _COLUMNS), np.int32)
-
-    def _of(self, sentence: int, line: bytes) -> NDArray[np.int32]:
-        row = self._known.get((sentence, line))
-        if row is None:
-            row = self._known[sentence, line] = self._computed(sentence, as_text(line))
-        return row
+        rows = np.zeros((len(lines), _COLUMNS), np.int32)
+        for place, key in enumerate(zip(sentences.tolist(), lines, strict=True)):
+            if key not in self._known:
+                self._known[key] = self._computed(key[0], as_text(key[1]))
+            rows[place] = self._known[key]
+        return rows
 
     def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
         references = self._references[sentence]
         row = np.zeros(_COLUMNS, np.int32)
-        if self._metrics & {"chrf", "ter"}:
-            self._add_sacrebleu(row, sentence, text)
+        if sentence not in self._prepared:
+            self._prepared[sentence] = {
+                name: metric._extract_reference_info(references)
+                for name, metric in self._sacrebleu.items()
+            }
+        for name, prepared in self._prepared[sentence].items():
+            found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
+            if name == "ter":
+                edits, words = found
+                found = [edits * len(references), round(words * len(references))]
+            row[_place(name)] = found
         if "accuracy" in self._metrics:
             row[_place("accuracy")] = text in references, 1
         if "cer" in self._metrics:
@@ -129,30 +136,15 @@ class LineStatistics:
             row[_place("wer")] = _closest(text.split(), [each.split() for each in references])
         return row
 
-    def _add_sacrebleu(self, row: NDArray[np.int32], sentence: int, text: str) -> None:
-        references = self._references[sentence]
-        metrics = {"chrf": self._chrf, "ter": self._ter}
-        if sentence not in self._prepared:
-            self._prepared[sentence] = {
-                name: metrics[name]._extract_reference_info(references)
-                for name in self._metrics & metrics.keys()
-            }
-        for name, prepared in self._prepared[sentence].items():
-            found = metrics[name]._compute_segment_statistics(text, prepared)
-            if name == "ter":
-                edits, words = found
-                found = [edits * len(references), round(words * len(references))]
-            row[_place(name)] = found
 
-
-def _place(metric: str) -> slice:
+def _place(metric: MetricName) -> slice:
     """Return the columns of a metric among those after BLEU's."""
-    columns = columns_of(cast(MetricName, metric))
+    columns = columns_of(metric)
     return slice(columns.start - BLEU_COLUMNS, columns.stop - BLEU_COLUMNS)
 
 
 def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[int, int]:
-    """Return the distance to the closest reference, and the length of that."""
+    """Return the distance to the closest reference, and the length of that reference."""
     distances = [(Levenshtein.distance(text, each), len(each)) for each in references]
     return min(distances, key=lambda pair: pair[0])
 
@@ -179,9 +171,9 @@ class ScoredText:
     """A text and what its scores are computed from.
 
     Args:
-        path: Where it came from.
+        path: The file, or the name of the lines.
         statistics: (S, K) by sentence; columns of metrics that were not asked for are 0.
-        notes: What may be wrong with it.
+        notes: Warnings for the user.
     """
 
     path: Path
@@ -194,7 +186,7 @@ class ReferenceTexts:
 
     Args:
         paths: R texts of the same S lines: files in UTF-8, plain or gzip, or lines.
-        scoring: How to score.
+        scoring: Metrics and treatment of the texts.
 
     Attributes:
         lines: R lists of S lines, as they stand in the files.

@@ -1,4 +1,4 @@
-"""How many words a normaliser gets right: accuracy and character error rate, with intervals.
+"""Scores of a normaliser: word accuracy and character error rate, with intervals.
 
 The measures are those of Bollmann (2019), "A Large-Scale Comparison of Historical Text
 Normalization Systems", section 4.2: the share of words whose form is right, and the mean over words
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from tuning.metrics.metric_settings import TEST_SEED
@@ -62,7 +61,11 @@ class WordScores:
             ],
             np.float64,
         )
-        return cls(name, len(found), *_with_intervals(values))
+        rng, count = np.random.default_rng(TEST_SEED), len(values)
+        drawn = [values[rng.integers(count, size=count)].mean(0) for _ in range(_DRAWS)]
+        figures = np.stack([values.mean(0), *np.percentile(drawn, [2.5, 97.5], axis=0)])
+        accuracy, cer = (Score(*column) for column in figures.T.tolist())
+        return cls(name, count, accuracy, cer)
 
 
 @dataclass(frozen=True)
@@ -102,15 +105,3 @@ def evaluate(normaliser: Normaliser, pairs: Words) -> Evaluation:
         if chosen.any()
     ]
     return Evaluation((*scores, WordScores.from_forms("unchanged", pairs.words, pairs.forms)))
-
-
-def _with_intervals(values: NDArray[np.float64]) -> tuple[Score, Score]:
-    """Return the means of both columns with their intervals."""
-    rng = np.random.default_rng(TEST_SEED)
-    count = len(values)
-    drawn = np.array([values[rng.integers(count, size=count)].mean(0) for _ in range(_DRAWS)])
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    accuracy, cer = (
-        Score(*map(float, figures)) for figures in zip(values.mean(0), low, high, strict=True)
-    )
-    return accuracy, cer

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moses_integration.nbest.format import NBestEntry, read_nbest_lists
+from moses_integration.nbest.format import read_nbest_lists
 from moses_integration.system_building.corpus.text_preparation import (
     Postprocessor,
     Preprocessor,
@@ -53,11 +53,11 @@ _MODEL, _WEIGHTS = "attention", "reranking.json"
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
 # more dev words make tuning slower and its weights hardly better
 _WORDS_TO_TUNE_ON = 2000
-# forms that the attention model chooses among, and its size: words are few and short
+# the forms that the attention model chooses among, and its size: words are few and short
 _CANDIDATES = 20
 _MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
-# a word is remembered if it was seen so often; None remembers nothing
+# how often training must have seen a word that is remembered; None remembers nothing
 _TIMES = (None, 1, 2)
 
 
@@ -129,14 +129,14 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     say(f"cd {shlex.quote(str(folder))}")
     with _inside(folder):
-        work = _Training(
-            pairs[0], pairs[1], given, lowercase=lowercase, neural=neural, threads=threads, say=say
-        )
+        cores = "--threads", str(threads or usable_cores())
+        work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
         for _ in run_steps(work.steps(), Path(".train"), update=True):
             pass
         return _read_choice()
 
 
+@dataclass(frozen=True)
 class _Training:
     """The steps of a training, inside its folder.
 
@@ -146,29 +146,22 @@ class _Training:
         texts: Texts for further language models.
         lowercase: Whether all text is lower-cased.
         neural: Whether to train an attention model, too.
-        threads: The number of threads; ``None`` for all cores.
+        threads: The options that set the number of threads of a command.
         say: Takes each command as it runs.
     """
 
-    def __init__(
-        self,
-        training: Words,
-        dev: Words,
-        texts: Sequence[Path],
-        *,
-        lowercase: bool,
-        neural: bool,
-        threads: int | None,
-        say: Say,
-    ) -> None:
-        self._training, self._dev, self._texts = training, dev, texts
-        self._lowercase, self._neural, self._say = lowercase, neural, say
-        self._threads = ["--threads", str(threads or usable_cores())]
+    training: Words
+    dev: Words
+    texts: Sequence[Path]
+    lowercase: bool
+    neural: bool
+    threads: tuple[str, ...]
+    say: Say
 
     def steps(self) -> list[FunctionStep]:
         """Return the steps in order."""
-        texts = [word for text in self._texts for word in ("--language-model-text", str(text))]
-        settings = {"training": self._training.digest, "dev": self._dev.digest}
+        texts = [word for text in self.texts for word in ("--language-model-text", str(text))]
+        settings = {"training": self.training.digest, "dev": self.dev.digest}
         sides = [
             self._command(
                 f"preprocess {name}.{side} --system {_SYSTEM} --side {side} -o {name}.{side}.tok",
@@ -176,49 +169,49 @@ class _Training:
             )
             for name, side in (("tune", "source"), ("tune", "target"), ("dev", "source"))
         ]
-        found = _nbest("dev", neural=self._neural)
+        found = _nbest("dev", neural=self.neural)
         return [
             Step("words", self._write_words, settings, (), tuple(map(Path, _TEXTS))),
             self._command(
                 "build train.source train.target --characters",
-                ("train.source", "train.target", *map(str, self._texts)),
-                *texts, *self._threads, output=_SYSTEM,
+                ("train.source", "train.target", *map(str, self.texts)),
+                *texts, *self.threads, output=_SYSTEM,
             ),
             *sides,
             self._command(
                 f"tune {_SYSTEM}/moses.ini --source tune.source.tok --reference tune.target.tok "
                 "--objective accuracy -o tuned",
-                ("tune.source.tok", "tune.target.tok", _SYSTEM), *self._threads,
+                ("tune.source.tok", "tune.target.tok", _SYSTEM), *self.threads,
             ),
             self._decoding("dev"),
-            *(self._attention() if self._neural else ()),
-            Step("choice", self._choose, {"lowercase": self._lowercase},
+            *(self._attention() if self.neural else ()),
+            Step("choice", self._choose, {"lowercase": self.lowercase},
                  (*map(Path, found), *map(Path, _TEXTS)), (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
 
     def _attention(self) -> list[FunctionStep]:
         """Return the steps of the attention model."""
-        passes = _WORDS_TO_SEE // len(self._training.words)
+        passes = _WORDS_TO_SEE // len(self.training.words)
         epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
         texts = f"{_SYSTEM}/corpus.source.gz {_SYSTEM}/corpus.target.gz"
         dev = "tune.source.tok", "tune.target.tok"
         training = self._command(
             f"train {texts} --kind search {_MODEL_SIZE} --max-epochs {epochs} "
             f"--held-out-text {dev[0]} {dev[1]}",
-            (_SYSTEM, *dev), *self._threads, output=_MODEL,
+            (_SYSTEM, *dev), *self.threads, output=_MODEL,
         )  # fmt: skip
         scoring = [
             self._command(
                 f"nbest {name}.nbest --model {_MODEL} --source {name}.source.tok "
                 f"-o {name}.scored.nbest",
-                (f"{name}.nbest", _MODEL, f"{name}.source.tok"), *self._threads,
+                (f"{name}.nbest", _MODEL, f"{name}.source.tok"), *self.threads,
             )
             for name in ("tune", "dev")
         ]  # fmt: skip
         optimizing = self._command(
             f"optimize --nbest tune.scored.nbest --reference {dev[1]} --objective accuracy "
             f"--start tuned/weights.json -o {_WEIGHTS}",
-            ("tune.scored.nbest", dev[1], "tuned"), *self._threads,
+            ("tune.scored.nbest", dev[1], "tuned"), *self.threads,
         )  # fmt: skip
         return [training, self._decoding("tune"), *scoring, optimizing]
 
@@ -227,7 +220,7 @@ class _Training:
         return self._command(
             f"decode {_INI} -i {name}.source.tok -o {os.devnull} --nbest-size {_CANDIDATES} "
             f"--distinct --nbest {name}.nbest",
-            (f"{name}.source.tok", _SYSTEM, "tuned"), *self._threads,
+            (f"{name}.source.tok", _SYSTEM, "tuned"), *self.threads,
         )  # fmt: skip
 
     def _command(
@@ -245,22 +238,22 @@ class _Training:
         written = Path(output or text.split()[-1])
 
         def run() -> Mapping[str, Any]:
-            self._say(shlex.join([PROGRAM, *words]))
+            self.say(shlex.join([PROGRAM, *words]))
             run_command(words)
             return {}
 
         # how many threads work decides no result
-        decisive = [word for word in words if word not in self._threads]
+        decisive = [word for word in words if word not in self.threads]
         name = f"{words[0]}-{written.name}"
         return Step(name, run, {"command": decisive}, tuple(map(Path, inputs)), (written,))
 
     def _write_words(self) -> Mapping[str, Any]:
         """Write what the commands read: words that are tuned on lie evenly among the dev words."""
-        apart = -(-len(self._dev.words) // _WORDS_TO_TUNE_ON)
+        apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
         texts = (
-            *(self._training.words, self._training.forms),
-            *(self._dev.words, self._dev.forms),
-            *(self._dev.words[::apart], self._dev.forms[::apart]),
+            *(self.training.words, self.training.forms),
+            *(self.dev.words, self.dev.forms),
+            *(self.dev.words[::apart], self.dev.forms[::apart]),
         )
         for name, text in zip(_TEXTS, texts, strict=True):
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
@@ -268,24 +261,24 @@ class _Training:
 
     def _choose(self) -> Mapping[str, Any]:
         """Decide on the dev words whether known words are remembered; write the normaliser."""
-        memory = Memory.from_pairs(self._training)
+        memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
-        for neural in (False, True) if self._neural else (False,):
+        for neural in (False, True) if self.neural else (False,):
             *_, nbest = _nbest("dev", neural=neural)
             found = [forms[0] for forms in _read_forms(nbest, neural=neural)]
             for times in _TIMES:
                 forms = [
                     memory.form(word, times) or form
-                    for word, form in zip(self._dev.words, found, strict=True)
+                    for word, form in zip(self.dev.words, found, strict=True)
                 ]
-                right[neural, times] = share_right(forms, self._dev.forms)
-        best = max(right, key=right.__getitem__)  # of equal ones the first, and simplest
+                right[neural, times] = share_right(forms, self.dev.forms)
+        best = max(right, key=right.__getitem__)  # the first of equals is the simplest
         memory.write(_MEMORY)
         choice = Choice(
-            lowercase=self._lowercase,
+            lowercase=self.lowercase,
             remembered=best[1],
             attention=best[0],
-            dev_words=len(self._dev.words),
+            dev_words=len(self.dev.words),
             system_right=right[False, None],
             right=right[best],
         )
@@ -304,16 +297,16 @@ def _read_forms(nbest: str | Path, *, neural: bool) -> Iterator[list[str]]:
     weights = read_object(Path(_WEIGHTS))["weights"] if neural else {}
     for _, entries in read_nbest_lists(nbest):
         if neural:
-            entries.sort(key=lambda entry: -_weighted(entry, weights))
+            entries.sort(
+                key=lambda entry: (
+                    -sum(
+                        weight * value
+                        for name, values in entry.features.items()
+                        for weight, value in zip(weights[name], values, strict=True)
+                    )
+                )
+            )
         yield [form(entry.words.decode()) for entry in entries]
-
-
-def _weighted(entry: NBestEntry, weights: Mapping[str, Sequence[float]]) -> float:
-    return sum(
-        weight * value
-        for name, values in entry.features.items()
-        for weight, value in zip(weights[name], values, strict=True)
-    )
 
 
 class Normaliser:
@@ -342,15 +335,14 @@ class Normaliser:
         Raises:
             PhrasescoreError: The system in the folder cannot be used.
         """
-        distinct = {word: self._known(word) for word in words if word}
-        unknown = [word for word, forms in distinct.items() if len(forms) < size]
+        found: dict[str, list[str]] = {}
+        for word in filter(None, words):
+            form = self.memory.form(word, self.choice.remembered)
+            found[word] = [] if form is None else [form]
+        unknown = [word for word, forms in found.items() if len(forms) < size]
         for word, forms in zip(unknown, self._decoded(unknown, size), strict=True):
-            distinct[word] = list(dict.fromkeys([*distinct[word], *forms]))[:size]
-        return distinct
-
-    def _known(self, word: str) -> list[str]:
-        form = self.memory.form(word, self.choice.remembered)
-        return [] if form is None else [form]
+            found[word] = list(dict.fromkeys([*found[word], *forms]))[:size]
+        return found
 
     def _decoded(self, words: Sequence[str], size: int) -> Iterator[list[str]]:
         """Yield the forms that the system finds for each word."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 
-# a file with more words per entry than this holds sentences
-_WORDS_OF_AN_ENTRY = 4.0
+# a file whose entries have more words on average holds sentences
+_MAX_MEAN_WORDS = 4.0
+_PAIRS = "write one word a line: the word, a tab, its normal form"
 
 
 @dataclass(frozen=True)
@@ -42,39 +43,6 @@ class Words:
         return hashlib.sha256("\n".join((*self.words, "", *self.forms)).encode()).hexdigest()
 
 
-class _Reader:
-    """Reads the entries of one file, and counts what it changes.
-
-    Args:
-        path: The file, or ``-`` for standard input.
-        lowercase: Whether to lower-case all text.
-    """
-
-    def __init__(self, path: str | Path, *, lowercase: bool) -> None:
-        self._path, self._lowercase = path, lowercase
-        self._recomposed = 0
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the numbers and the text of the lines, the line end of Windows removed."""
-        for number, line in enumerate(read_text(self._path), 1):
-            yield number, line.removesuffix("\r")
-
-    def entry(self, text: str) -> str:
-        """Return a word or form in the spelling that everything compares."""
-        composed = unicodedata.normalize("NFC", text.strip())
-        self._recomposed += composed != text.strip()
-        return composed.lower() if self._lowercase else composed
-
-    def error(self, problem: str, number: int | None, remedy: str) -> CorpusError:
-        return CorpusError(problem, path=self._path, line=number, remedy=remedy)
-
-    def notes(self) -> tuple[str, ...]:
-        if not self._recomposed:
-            return ()
-        texts = counted(self._recomposed, "text")
-        return (f"{self._path}: {texts} in decomposed Unicode (NFD), composed here (NFC)",)
-
-
 def read_pairs(path: str | Path, *, lowercase: bool = False) -> Words:
     """Read words and their normal forms.
 
@@ -83,43 +51,18 @@ def read_pairs(path: str | Path, *, lowercase: bool = False) -> Words:
         CorpusError: A line is not a word, a tab and a form; the text is not UTF-8; there is no
             pair at all; or the file holds sentences.
     """
-    reader = _Reader(path, lowercase=lowercase)
-    words: list[str] = []
-    forms: list[str] = []
-    for number, line in reader.lines():
-        if not line.strip():
-            continue
-        columns = line.split("\t")
-        if len(columns) != 2:
-            raise reader.error(
-                "no tab between a word and its normal form"
-                if len(columns) == 1
-                else f"{len(columns)} columns, where a word and its normal form were expected",
-                number,
-                "write one word a line: the word, a tab, its normal form",
-            )
-        word, form = map(reader.entry, columns)
-        if not word or not form:
-            raise reader.error(
-                f"an empty {'form' if word else 'word'}",
-                number,
-                "remove the line, or fill in what is missing",
-            )
-        words.append(word)
-        forms.append(form)
-    if not words:
-        raise reader.error(
-            "there is no word in it", None, "give lines with a word, a tab and its normal form"
+    rows, notes = _read_columns(path, ("a word", "its normal form"), lowercase=lowercase)
+    if not rows:
+        raise CorpusError("there is no word in it", path=path, remedy=_PAIRS)
+    mean = sum(word.count(" ") + 1 for word, _ in rows) / len(rows)
+    if mean > _MAX_MEAN_WORDS:
+        raise CorpusError(
+            f"the entries have {mean:.0f} words on average, so they are sentences",
+            path=path,
+            remedy=f"{_PAIRS}; phrasescore build is for sentences",
         )
-    spaces = sum(text.count(" ") for text in words)
-    if spaces / len(words) + 1 > _WORDS_OF_AN_ENTRY:
-        raise reader.error(
-            f"the entries have {spaces / len(words) + 1:.0f} words on average, so they are "
-            "sentences",
-            None,
-            "write one word a line with its normal form; phrasescore build is for sentences",
-        )
-    return Words(tuple(words), tuple(forms), reader.notes())
+    words, forms = zip(*rows, strict=True)
+    return Words(words, forms, notes)
 
 
 def read_words(path: str | Path, *, lowercase: bool = False) -> Words:
@@ -129,15 +72,37 @@ def read_words(path: str | Path, *, lowercase: bool = False) -> Words:
         InputError: The file cannot be read.
         CorpusError: A line has several columns, or the text is not UTF-8.
     """
-    reader = _Reader(path, lowercase=lowercase)
-    words = []
-    for number, line in reader.lines():
-        if "\t" in line:
-            raise reader.error(
-                "a tab, where a word alone was expected", number, "give the first column: cut -f 1"
-            )
-        words.append(reader.entry(line))
-    return Words(tuple(words), notes=reader.notes())
+    rows, notes = _read_columns(path, ("a word",), lowercase=lowercase)
+    return Words(tuple(word for (word,) in rows), notes=notes)
+
+
+def _read_columns(
+    path: str | Path, names: tuple[str, ...], *, lowercase: bool
+) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """Read the columns of each line, composed and without spaces at the ends; return notes, too.
+
+    Where there are several columns, empty lines are skipped, and no column may be empty.
+    """
+    rows = []
+    recomposed = 0
+    for number, line in enumerate(read_text(path), 1):
+        texts = [text.strip() for text in line.removesuffix("\r").split("\t")]
+        several = len(names) > 1
+        if several and not any(texts):
+            continue
+        if len(texts) != len(names) or (several and not all(texts)):
+            problem = f"{counted(len(texts), 'column')}; expected {' and '.join(names)}"
+            if len(texts) == len(names):
+                problem = f"{names[texts.index('')]} is empty"
+            remedy = _PAIRS if several else "give the first column: cut -f 1"
+            raise CorpusError(problem, path=path, line=number, remedy=remedy)
+        composed = [unicodedata.normalize("NFC", text) for text in texts]
+        recomposed += sum(map(str.__ne__, composed, texts))
+        rows.append(tuple(text.lower() if lowercase else text for text in composed))
+    if not recomposed:
+        return rows, ()
+    texts_read = counted(recomposed, "text")
+    return rows, (f"{path}: {texts_read} in decomposed Unicode (NFD), composed here (NFC)",)
 
 
 @dataclass(frozen=True)
@@ -188,7 +153,7 @@ class Memory:
         write_atomically(path, "".join(lines).encode())
 
     def form(self, word: str, times: int | None) -> str | None:
-        """Return the form of a word that was seen at least so many times, if there is one."""
+        """Return the form of a word seen at least ``times`` times; ``None`` for other words."""
         form, seen = self.forms.get(word, ("", 0))
         return form if times is not None and seen >= times else None
 

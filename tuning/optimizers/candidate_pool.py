@@ -1,8 +1,8 @@
-"""All candidates that decoding has found so far as arrays, and their scores in weight space.
+"""The pool of all candidates that decoding has found so far, as arrays, and their model scores.
 
 Rounds are merged sentence by sentence. Of candidates of one sentence with the same feature values
-only the one that came first stays: no weights can tell them apart. Memory per candidate: 4 bytes a
-feature, 2 a statistic, and twice that for a moment while a round is added.
+only the first stays: no weights can tell them apart. A candidate takes 4 bytes a feature and 2 a
+statistic, and twice that while a round is added.
 
 Shapes: S sentences, C candidates, F features, K statistics.
 """
@@ -24,12 +24,12 @@ _SHIFT = np.uint64(29)
 
 
 class PoolArrays(NamedTuple):
-    """What compiled functions see of a pool.
+    """The arrays of a pool, for compiled functions.
 
     Attributes:
         features: (F, C) unweighted feature values; candidates of a sentence are neighbours, in
             the order in which they were found.
-        statistics: (C, K) what the objective is computed from.
+        statistics: (C, K) the statistics that the objective is computed from.
         starts: (S + 1,) where each sentence's candidates begin.
     """
 
@@ -73,12 +73,12 @@ class CandidatePool:
         features: NDArray[np.float32],
         statistics: NDArray[np.int32],
     ) -> int:
-        """Merge N candidates of a round behind those there are; return how many were new.
+        """Add N candidates of a round, each behind its sentence's others; return how many were new.
 
         Args:
             sentences: (N,) which sentence each translates, in rising order.
             features: (N, F) unweighted feature values.
-            statistics: (N, K) what the objective is computed from.
+            statistics: (N, K) the statistics that the objective is computed from.
 
         Raises:
             NBestError: A value is not finite or a statistic is too large to be one of a sentence.
@@ -109,7 +109,7 @@ class CandidatePool:
     def _repeated(
         self, sentences: NDArray[np.int32], features: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Tell (N,) which candidates of a round are there already, or stand earlier in it."""
+        """Return (N,) whether each candidate of a round repeats one of the pool or of the round."""
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
@@ -120,12 +120,9 @@ class CandidatePool:
         found = np.flatnonzero(earliest[known:] != np.arange(known, len(digests)))
         same = np.ones(len(found), bool)
         first = earliest[known + found]
-        inside = first < known
-        for feature in range(features.shape[1]):
-            ours = np.empty(len(found), np.float32)
-            ours[inside] = old.features[feature, first[inside]]
-            ours[~inside] = features[first[~inside] - known, feature]
-            same &= ours == features[found, feature]
+        for feature, values in enumerate(old.features):
+            column = np.concatenate([values, features[:, feature]])
+            same &= column[first] == column[known + found]
         repeated = np.zeros(len(sentences), bool)
         repeated[found[same]] = True
         return repeated
@@ -168,7 +165,7 @@ def combine(
     out: NDArray[np.float64],
 ) -> None:
     """Fill ``out`` with the weighted sums of features of the candidates from begin to end."""
-    # a slice, because compiled code would check begin + i for a negative index every time
+    # a slice, because compiled code would test each begin + i for a negative index
     out[: end - begin] = 0.0
     for feature in range(weights.size):
         weight = weights[feature]
@@ -179,7 +176,7 @@ def combine(
 
 
 class Point(NamedTuple):
-    """A point in weight space as the pool sees it.
+    """The model scores of a pool at one point in weight space.
 
     Attributes:
         scores: (C,) the model scores of all candidates.
@@ -198,7 +195,7 @@ def score_candidates(
     scores: NDArray[np.float64],
     winners: NDArray[np.int64],
 ) -> None:
-    """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
+    """Fill the fields of a ``Point`` for the sentences whose candidates begin at ``starts``."""
     features, starts, weights = borrowed((features, starts, weights))
     scores, winners = borrowed((scores, winners))
     for sentence in range(winners.size):

@@ -1,16 +1,16 @@
 """Exact line search (Och 2003): the best step along a direction in weight space, over all steps.
 
-At step x along a direction candidate i scores intercept_i + x slope_i: one line for each candidate.
-Those of a sentence that are highest somewhere form its upper envelope, from the smallest slope at
-x = -infinity to the largest at +infinity; where two neighbours meet the winner changes (a
-breakpoint). Between neighbouring breakpoints of all sentences the corpus score is constant. The
-breakpoints are merged from left to right, and every interval is scored.
+At step x along a direction, the model score of candidate i is intercept_i + x slope_i: a line. The
+lines of a sentence that are highest somewhere form its upper envelope, from the smallest slope at
+x = -infinity to the largest at +infinity. Where two neighbours of the envelope meet, the winner
+changes (a breakpoint). Between neighbouring breakpoints of all sentences the corpus score is
+constant. The breakpoints are sorted from left to right, and every interval is scored.
 
 Rules of the envelope, each with a test:
 
 * *equal lines*: the first candidate in the pool represents all of them;
 * *parallel lines*: of equal slopes only the largest intercept can win;
-* *concurrent lines*: a line that only touches the envelope in a point wins nowhere;
+* *concurrent lines*: a line that only touches the envelope at one point wins nowhere;
 * *rounding*: a line that rises above its neighbours by less than double precision can tell
   (``_TOLERANCE`` times the values compared) counts as touching.
 
@@ -18,13 +18,13 @@ Rules of the step, each with a test:
 
 * *nearest*: of intervals with the same best score the one nearest to step 0 wins, so that a
   search that gains nothing does not move;
-* *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies within it; at a
-  breakpoint two candidates tie, so that one at 0 belongs to neither interval beside it;
+* *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies inside. A
+  breakpoint at 0 lies in neither interval beside it, because two candidates tie there;
 * *open ends*: beyond the first or last breakpoint the step goes on by a tenth of the distance
   from 0 of the farther of the two;
 * *no breakpoint*: the step is 0;
 * *narrow*: an interval narrower than a millionth of the distance between the quartiles of all
-  breakpoints is ignored, because rounded weights could not hit it;
+  breakpoints is ignored, because weights rounded to nine digits could miss it;
 * *bounds*: only the part of the line within [low, high] counts; its ends are not open.
 """
 
@@ -48,33 +48,34 @@ _TOLERANCE = 1e-12
 
 
 class EnvelopeSpace(NamedTuple):
-    """Room for the envelope of one sentence.
+    """Arrays for the envelope of one sentence.
 
     Attributes:
         winners: (lines + 1,) the envelope, from left to right.
         breakpoints: (lines,) where each winner gives way to the next.
-        waiting: (lines + 1,) winners to the right that were found already.
+        pending: (lines + 1,) a stack of winners further to the right.
     """
 
     winners: NDArray[np.int64]
     breakpoints: NDArray[np.float64]
-    waiting: NDArray[np.int64]
+    pending: NDArray[np.int64]
 
     @classmethod
-    def of(cls, lines: int) -> EnvelopeSpace:
-        """Return room for up to this many lines."""
+    def from_size(cls, lines: int) -> EnvelopeSpace:
+        """Allocate arrays for at most ``lines`` lines."""
         return cls(np.empty(lines + 1, np.int64), np.empty(lines), np.empty(lines + 1, np.int64))
 
 
 @inlined
 def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float) -> int:
-    """The highest line at x, the first of equals; x may be infinite."""
+    """Return the highest line at x, the first of equals; x may be infinite."""
     best = 0
     for i in range(1, slopes.size):
         rise = slopes[i] - slopes[best]
         gain = intercepts[i] - intercepts[best]
         if np.isinf(x):
-            # by the rules of equal and parallel lines
+            # the larger slope at +infinity, the smaller at -infinity; the intercept decides between
+            # parallel lines
             better = rise * x > 0.0 if rise != 0.0 else gain > 0.0
         else:
             better = intercepts[i] + x * slopes[i] > intercepts[best] + x * slopes[best]
@@ -93,29 +94,33 @@ def envelope(
 ) -> int:
     """Find the upper envelope of N >= 1 lines between two steps.
 
-    Two winners are compared at a time, from left to right: the line farthest above the point where
-    they meet (of several as far, the one with the smallest slope) wins between them; if there is
-    none, they are neighbours.
+    Divide and conquer with a stack. Every line on the stack is known to win somewhere, and the
+    slopes fall from the bottom (the winner at ``high``) to the top. The last line of the envelope
+    so far, ``left``, meets the top of the stack at x. If another line is higher there, the highest
+    (of equals the one with the smallest slope) wins between the two and goes onto the stack.
+    Otherwise the two are neighbours: x is a breakpoint, and the top becomes the new ``left``.
+    Sorting by slope would be O(N log N); this is O(N) for each winner, and most sentences have few.
 
     Args:
         slopes: (N,).
         intercepts: (N,).
-        low: Where the envelope begins; may be minus infinity.
-        high: Where it ends; may be plus infinity.
-        space: Room for N lines; its winners and breakpoints are filled.
+        low: The smallest step; may be minus infinity.
+        high: The largest step; may be plus infinity.
+        space: Arrays for N lines; the winners and breakpoints are filled.
 
     Returns:
         The number of breakpoints; there is one winner more.
     """
     left, right = winner_at(slopes, intercepts, low), winner_at(slopes, intercepts, high)
-    space.winners[0], space.waiting[0] = left, right
+    space.winners[0], space.pending[0] = left, right
     if slopes[left] >= slopes[right]:
         return 0
     count = top = 0
     while top >= 0:
-        right = space.waiting[top]
+        right = space.pending[top]
         x = (intercepts[left] - intercepts[right]) / (slopes[right] - slopes[left])
         first, second = x * slopes[left], x * slopes[right]
+        # the sum of the magnitudes that rounding errors are relative to
         size = abs(intercepts[left]) + abs(intercepts[right]) + abs(first) + abs(second)
         height = max(intercepts[left] + first, intercepts[right] + second) + _TOLERANCE * size
         middle = -1
@@ -127,7 +132,7 @@ def envelope(
                 height, middle = value, i
         if middle >= 0:
             top += 1
-            space.waiting[top] = middle
+            space.pending[top] = middle
         else:
             space.breakpoints[count] = x
             count += 1
@@ -136,21 +141,21 @@ def envelope(
     return count
 
 
-# candidates that are looked at together
+# candidates that are tested at a time; numba makes vector instructions of the loop over a block
 BLOCK = 8
 
 
 class LineSpace(NamedTuple):
-    """What one search works in; pages of memory that no change comes to are never touched.
+    """The arrays of one search; memory for changes that do not occur is never touched.
 
     Attributes:
         slopes: (N,) of the lines of a sentence of at most N candidates.
-        kept: (N,) which of them can win.
-        kept_slopes: (N,) of these alone.
-        kept_intercepts: (N,) of these alone.
-        envelope: Room for the envelope of a sentence.
+        kept: (N,) the candidates that can win.
+        kept_slopes: (N,) their slopes.
+        kept_intercepts: (N,) their intercepts.
+        envelope: Arrays for the envelope of a sentence.
         sums: (K,) the statistics at the smallest step.
-        where: (C,) where the winner of some sentence changes, in no order.
+        where: (C,) the steps at which the winner of some sentence changes, unsorted.
         before: (C,) the candidate that wins before each change.
         after: (C,) the one that wins after it.
     """
@@ -166,8 +171,8 @@ class LineSpace(NamedTuple):
     after: NDArray[np.int64]
 
     @classmethod
-    def of(cls, pool: PoolArrays) -> LineSpace:
-        """Return room for lines through the candidates of a pool."""
+    def from_pool(cls, pool: PoolArrays) -> LineSpace:
+        """Allocate arrays for the candidates of a pool."""
         most = int(np.diff(pool.starts).max(initial=0)) + BLOCK
         candidates, columns = pool.statistics.shape
         return cls(
@@ -175,7 +180,7 @@ class LineSpace(NamedTuple):
             kept=np.empty(most, np.int64),
             kept_slopes=np.empty(most),
             kept_intercepts=np.empty(most),
-            envelope=EnvelopeSpace.of(most),
+            envelope=EnvelopeSpace.from_size(most),
             sums=np.empty(columns),
             where=np.empty(candidates),
             before=np.empty(candidates, np.int64),
@@ -194,7 +199,8 @@ def _keep(
 ) -> int:
     """Keep the candidates that can win between low and high; return how many.
 
-    Their lead over the winner at 0 is linear in the step, so it is largest at an end.
+    The lead of a candidate over the winner at step 0 is linear in the step, so its maximum is at
+    low or high. A candidate that leads at neither can win nowhere between.
     """
     kept, kept_slopes, kept_intercepts = room.kept, room.kept_slopes, room.kept_intercepts
     slope, intercept = slopes[winner], intercepts[winner]
@@ -203,10 +209,10 @@ def _keep(
     for begin in range(0, slopes.size, BLOCK):
         lead = 1.0
         if begin + BLOCK <= slopes.size:
-            # a block at a time, and a closer look only where one of them leads
+            # the maximum over a block first: most blocks have no leader and need no second loop
             lead = 0.0
             for j in range(begin, begin + BLOCK):
-                at = np.uint64(j)  # without a sign it is not compared with zero
+                at = np.uint64(j)  # an unsigned index is not tested for being negative
                 rise = slopes[at] - slope
                 lead = max(lead, intercepts[at] - intercept + max(low * rise, high * rise))
         if lead > 0.0:
@@ -231,25 +237,25 @@ def find_changes(
     point: Point,
     room: LineSpace,
 ) -> int:
-    """Find all changes of winner between low and high, and the sums at low; return how many."""
+    """Find all changes of winner between low and high, and the statistics at low; count changes."""
     direction, pool, point, room = borrowed((direction, pool, point, room))
     total = 0
     room.sums[:] = 0.0
-    some = np.isfinite(low) and np.isfinite(high)
+    has_bounds = np.isfinite(low) and np.isfinite(high)
     for sentence in range(point.winners.size):
         begin, end = pool.starts[sentence], pool.starts[sentence + 1]
         if begin == end:
             continue
         slopes, intercepts = room.slopes[: end - begin], point.scores[begin:end]
         combine(pool.features, begin, end, direction, slopes)
-        if some:
+        if has_bounds:
             winner = point.winners[sentence] - begin
             count = _keep(slopes, intercepts, winner, low, high, room)
             slopes, intercepts = room.kept_slopes[:count], room.kept_intercepts[:count]
         changes = envelope(slopes, intercepts, low, high, room.envelope)
         for change in range(changes + 1):
             winner = room.envelope.winners[change]
-            column = begin + (room.kept[winner] if some else winner)
+            column = begin + (room.kept[winner] if has_bounds else winner)
             if change > 0:
                 room.after[total] = column
                 total += 1
@@ -273,19 +279,19 @@ def _best_interval(
     narrow: float,
     shares: NDArray[np.float64],
 ) -> tuple[int, float]:
-    """Return which interval scores best, the nearest to 0 of equals, and its score.
+    """Return the interval that scores best, the nearest to 0 of equals, and its score.
 
     Args:
         statistics: (C, K) of the candidates.
-        sums: (K,) at the smallest step; changes.
-        before: Which candidate wins before each change.
-        after: Which one wins after it.
-        order: (N,) their order from left to right.
-        edges: (N + 2,) where the intervals begin and end.
-        narrow: The width up to which one is ignored.
-        shares: (metrics,) of the objective.
+        sums: (K,) the statistics at the smallest step; overwritten.
+        before: The candidate that wins before each change.
+        after: The candidate that wins after it.
+        order: (N,) the changes from left to right.
+        edges: (N + 2,) the ends of the intervals.
+        narrow: The width up to which an interval is ignored.
+        shares: (metrics,) the shares of the objective.
     """
-    sums, shares = borrowed((sums, shares))  # each interval is scored by a call
+    sums, shares = borrowed((sums, shares))  # a call for each interval would count references
     best, best_place, best_distance = -np.inf, 0, np.inf
     for place in range(order.size + 1):
         if edges[place + 1] - edges[place] > narrow:
@@ -304,7 +310,7 @@ def _best_interval(
 def step_into(
     left: float, right: float, reach: float, *, left_is_bound: bool, right_is_bound: bool
 ) -> float:
-    """Where to go in an interval, by the rules of the middle and of open ends."""
+    """Return the step into an interval, by the rules *middle* and *open ends*."""
     from_left = left < 0.0 or (left_is_bound and left == 0.0)
     from_right = right > 0.0 or (right_is_bound and right == 0.0)
     if from_left and from_right:
@@ -321,7 +327,7 @@ class LineSearch:
 
     Args:
         pool: The candidates.
-        shares: Of the objective's metrics.
+        shares: The share of each metric in the objective.
     """
 
     def __init__(self, pool: PoolArrays, shares: Sequence[float]) -> None:
@@ -330,7 +336,7 @@ class LineSearch:
 
     def _room(self) -> LineSpace:
         if not hasattr(self._own, "room"):
-            self._own.room = LineSpace.of(self.pool)
+            self._own.room = LineSpace.from_pool(self.pool)
         room: LineSpace = self._own.room
         return room
 

@@ -1,4 +1,4 @@
-"""Minimum error rate training (Och 2003): weights under which the best candidates score highest.
+"""Minimum error rate training (Och 2003): weights whose best candidates have the highest score.
 
 The corpus score is piecewise constant with very many local optima, and most starting points climb
 to a poor one. So the search has three parts:
@@ -8,10 +8,10 @@ to a poor one. So the search has three parts:
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
    Directions are taken a few at a time, in random order. All of a few start from the same point,
    and the best step of them is taken. A pass over all directions that gains nothing ends the climb.
-   Full lines are searched in the first passes only, if at all: afterwards steps longer than a part
-   of the weights themselves hardly ever gain anything, and a line that ends costs a third.
-3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
-   climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
+   Whole lines are searched in the first passes only, if at all: afterwards steps longer than a part
+   of the weights themselves hardly ever gain anything, and a line with ends costs a third.
+3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights' size
+   and climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
    which are annealed too.
 
 The result does not depend on the number of threads.
@@ -42,14 +42,21 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# passes over full lines: from the start weights a good region may be far away
-_FULL_PASSES = 2
-_SHAKES = (0.1, 0.2)
-# a shaken weight changes by a part of itself and by a part of the size of all
-_OF_ITSELF = 0.7
-_TOGETHER = 4
+# passes over whole lines: from the start weights a good region may be far away
+_WHOLE_PASSES = 2
+# restarts: the strengths of random changes, and the share of a weight's own size in them; the rest
+# is the mean size of all weights
+_STRENGTHS = (0.1, 0.2)
+_OWN_SIZE = 0.7
+_CLIMBS_AT_ONCE = 4
 _FAR_EVERY = 20  # restarts
 _FAR_SHARPNESSES = (6.0, 25.0)
+# a gain smaller than this is rounding
+_GAIN = 1e-9
+# the length of a line with ends, as a part of the size of the weights
+_REACH = 0.2
+# directions that are searched from the same point
+_LINES_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,9 @@ class Mert:
     """Settings of minimum error rate training.
 
     Args:
-        restarts: How many climbs follow the ones from the start weights and from the annealed
-            ones.
-        threads: How many work on climbs, and on lines of the same climb.
+        restarts: The number of climbs after those from the start weights and from the annealed
+            weights.
+        threads: The number of threads; they share climbs, and the lines of a climb.
     """
 
     restarts: int
@@ -71,12 +78,12 @@ class Mert:
         start_score = problem.score(problem.start)
         search = _Search(problem, region, rng)
         with Workers(self.threads) as workers:
-            start = _Begin(problem.start, full_passes=_FULL_PASSES)
-            search.climb_from([start, _Begin(problem.start, SHARPNESSES)], workers)
-            for done in range(0, self.restarts, _TOGETHER):
+            start = _Start(problem.start, whole_passes=_WHOLE_PASSES)
+            search.climb_from([start, _Start(problem.start, SHARPNESSES)], workers)
+            for done in range(0, self.restarts, _CLIMBS_AT_ONCE):
                 points = [
-                    search.far_point() if number % _FAR_EVERY == _FAR_EVERY - 1 else search.shaken()
-                    for number in range(done, min(done + _TOGETHER, self.restarts))
+                    search.restart(far=number % _FAR_EVERY == _FAR_EVERY - 1)
+                    for number in range(done, min(done + _CLIMBS_AT_ONCE, self.restarts))
                 ]
                 search.climb_from(points, workers)
         weights = rounded(search.best, scalable=region.scalable)
@@ -89,22 +96,22 @@ class Mert:
         return Solution(weights, score, start_score, tuple(notes))
 
 
-class _Begin(NamedTuple):
-    """Where a climb begins.
+class _Start(NamedTuple):
+    """The start of a climb.
 
     Attributes:
         weights: The point.
-        sharpnesses: At which it is annealed first.
-        full_passes: How many passes search full lines.
+        sharpnesses: The sharpnesses at which it is annealed first.
+        whole_passes: The number of passes that search whole lines.
     """
 
     weights: Weights
     sharpnesses: Sequence[float] = ()
-    full_passes: int = 0
+    whole_passes: int = 0
 
 
 class _Search:
-    """The state of a search: the best point so far, and the generator that shakes it."""
+    """The state of a search: the best point so far, and the generator of random changes."""
 
     def __init__(self, problem: Problem, region: Region, rng: np.random.Generator) -> None:
         self._problem, self._region, self._rng = problem, region, rng
@@ -112,10 +119,10 @@ class _Search:
         self.best = problem.start
         self.best_score = -np.inf
 
-    def climb_from(self, points: Sequence[_Begin], workers: Workers) -> None:
-        """Climb from some points at a time and keep the best end; the first of equals."""
+    def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
+        """Climb from some points at once, and keep the best end, the first of equals."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        # what takes longest begins first: the last to begin keeps the other threads waiting
+        # annealed climbs take longest and begin first: the climb that ends last delays the result
         order = sorted(range(len(points)), key=lambda place: -len(points[place].sharpnesses))
         ends = workers.run(
             [partial(self._climb, points[place], seeds[place], workers) for place in order]
@@ -124,44 +131,30 @@ class _Search:
             if score > self.best_score and not defect_of(weights, self._region):
                 self.best, self.best_score = weights, score
 
-    def _climb(self, point: _Begin, seed: int, workers: Workers) -> tuple[Weights, float]:
+    def _climb(self, point: _Start, seed: int, workers: Workers) -> tuple[Weights, float]:
         problem, region = self._problem, self._region
         begin = anneal(
             problem.pool, point.weights, region, problem.objective, workers, point.sharpnesses
         )
-        return climb(self._lines, begin, region, point.full_passes, seed, workers)
+        return climb(self._lines, begin, region, point.whole_passes, seed, workers)
 
-    def shaken(self) -> _Begin:
-        """Return the best point with random changes to all free weights."""
+    def restart(self, *, far: bool) -> _Start:
+        """Return the best point with random changes to all free weights.
+
+        A far point changes by the size of all weights, and is annealed.
+        """
         free, spread = self._region.free, self._region.spread
+        strength, own = (1.0, 0.0) if far else (self._rng.choice(_STRENGTHS), _OWN_SIZE)
         size = np.sqrt(np.mean((self.best[free] / spread[free]) ** 2))
-        strength = self._rng.choice(_SHAKES)
-        amount = _OF_ITSELF * np.abs(self.best) + (1 - _OF_ITSELF) * size * spread
-        return _Begin(self._moved(strength * amount))
-
-    def far_point(self) -> _Begin:
-        """Return weights to anneal: the best, each changed by the size of all."""
-        region = self._region
-        size = np.sqrt(np.mean((self.best[region.free] / region.spread[region.free]) ** 2))
-        return _Begin(self._moved(size * region.spread), _FAR_SHARPNESSES)
-
-    def _moved(self, deviation: Weights) -> Weights:
+        deviation = strength * (own * np.abs(self.best) + (1 - own) * size * spread)
         moved = self.best.copy()
-        free = self._region.free
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
-        return np.clip(moved, self._problem.lower, self._problem.upper)
-
-
-# a gain smaller than this is rounding
-_GAIN = 1e-9
-# how far a line that ends goes, as a part of the size of the weights
-_REACH = 0.2
-# directions that start from the same point
-_AT_ONCE = 4
+        moved = np.clip(moved, self._region.lower, self._region.upper)
+        return _Start(moved, _FAR_SHARPNESSES if far else ())
 
 
 def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
-    """Return (F, 2) how far the line along each weight goes, by reach and bounds."""
+    """Return (F, 2) the smallest and the largest step along each weight, by reach and bounds."""
     size = np.linalg.norm((weights / region.spread)[region.free])
     lengths = reach * size * region.spread
     ends = np.empty((len(weights), 2))
@@ -174,7 +167,7 @@ def climb(
     search: LineSearch,
     weights: NDArray[np.float64],
     region: Region,
-    full_passes: int,
+    whole_passes: int,
     seed: int,
     workers: Workers,
 ) -> tuple[NDArray[np.float64], float]:
@@ -182,11 +175,11 @@ def climb(
 
     Args:
         search: Over the pool of candidates.
-        weights: (F,) where to begin.
-        region: Where weights may be.
-        full_passes: How many passes search full lines.
-        seed: For the order.
-        workers: Help with lines that start from the same point.
+        weights: (F,) the point to begin at.
+        region: The region that weights may be in.
+        whole_passes: The number of passes that search whole lines.
+        seed: The seed of the order of directions.
+        workers: Threads that share the lines from one point.
 
     Returns:
         (F,) the weights reached, and their score.
@@ -199,12 +192,12 @@ def climb(
     gained = True
     while gained:
         gained = False
-        reach = np.inf if passes < full_passes else _REACH
+        reach = np.inf if passes < whole_passes else _REACH
         ends = _ends(weights, region, reach)
         order = np.empty_like(region.free)
         order[rng.permutation(len(order))] = region.free
-        for begin in range(0, len(order), _AT_ONCE):
-            features = order[begin : begin + _AT_ONCE]
+        for begin in range(0, len(order), _LINES_AT_ONCE):
+            features = order[begin : begin + _LINES_AT_ONCE]
             found = search.along(point, axes[features], ends[features], workers)
             scores = [score for _, score in found]
             score = max(scores)

@@ -28,9 +28,9 @@ class Mira:
     """Settings of batch MIRA.
 
     Args:
-        epochs: How often all sentences are visited.
+        epochs: The number of visits to each sentence.
         slack: The largest step, C in the paper.
-        decay: What the background statistics keep after every sentence.
+        decay: The share of the background statistics that stays after each sentence.
     """
 
     epochs: int = 60
@@ -42,7 +42,7 @@ class Mira:
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         shares = np.array(problem.objective.shares)
-        state = MiraState.of(problem.pool, problem.start)
+        state = MiraState.from_start(problem.pool, problem.start)
         best, best_score = problem.start, start_score
         sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
         for _ in range(self.epochs):
@@ -59,14 +59,14 @@ class Mira:
 
 
 class MiraState(NamedTuple):
-    """What an epoch begins with and changes, and room to work in.
+    """The state of the learner, and arrays to work in.
 
     Attributes:
-        weights: (F,) now.
+        weights: (F,) the current weights.
         total: (F,) their sum over all updates; the start counts as one.
-        updates: One number, how many weights ``total`` sums.
+        updates: (1,) the number of weight vectors that ``total`` sums.
         background: (K,) decaying statistics of hopes.
-        scores: Of one sentence's candidates.
+        scores: The model scores of one sentence's candidates.
         sums: (K,) statistics of one on its background.
         difference: (F,) features of the hope minus those of the fear.
     """
@@ -80,7 +80,7 @@ class MiraState(NamedTuple):
     difference: NDArray[np.float64]
 
     @classmethod
-    def of(cls, pool: PoolArrays, start: Weights) -> MiraState:
+    def from_start(cls, pool: PoolArrays, start: Weights) -> MiraState:
         """Begin with (F,) weights."""
         most, columns = int(np.diff(pool.starts).max()), pool.statistics.shape[1]
         return cls(
@@ -97,9 +97,10 @@ class MiraState(NamedTuple):
 def _hope_and_fear(
     pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
-    """Return hope, fear (each the first of equals) and how much better the hope is.
+    """Return hope, fear (each the first of equals), and by how much the hope is worth more.
 
-    How good a candidate is: the score on its background, times the reference length of both.
+    The worth of a candidate is the score of its statistics plus the background, times their
+    reference length.
     """
     combine(pool.features, begin, end, state.weights, state.scores)
     hope = fear = begin
@@ -131,12 +132,12 @@ def learn(
 
     Args:
         pool: The candidates.
-        sentences: Which sentences, in which order.
-        free: (F,) which weights may change.
+        sentences: The sentences, in the order of the visits.
+        free: (F,) whether each weight may change.
         slack: The largest step.
-        decay: What the background keeps.
-        shares: (metrics,) of the objective.
-        state: Changes.
+        decay: The share of the background that stays.
+        shares: (metrics,) the shares of the objective.
+        state: The learner; changes.
     """
     pool, sentences, free, shares, state = borrowed((pool, sentences, free, shares, state))
     for sentence in sentences:

@@ -25,15 +25,15 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem:
-    """Find weights under which the best candidates of a pool score high.
+    """The task of finding weights under which the best candidates of a pool score high.
 
     Args:
         pool: The candidates of S sentences, with F features.
-        objective: What is maximised.
+        objective: The score that is maximised.
         start: (F,) the weights to begin with.
-        free: (F,) bool, which of them may change.
-        lower: (F,) the least each may be; minus infinity where there is no bound.
-        upper: (F,) the most.
+        free: (F,) bool, whether each of them may change.
+        lower: (F,) the minimum of each; minus infinity where there is no bound.
+        upper: (F,) the maximum of each.
         names: A name for every weight, for messages.
     """
 
@@ -63,13 +63,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """What an optimiser found.
+    """The result of an optimiser.
 
     Args:
         weights: (F,) as they will be written, with nine significant digits.
         score: The objective of the best candidates under exactly these weights.
         start_score: The same under the weights it began with.
-        notes: What the user should know.
+        notes: Warnings for the user.
     """
 
     weights: Weights
@@ -104,17 +104,17 @@ def rounded(weights: Weights, *, scalable: bool) -> Weights:
     return np.array([float(f"{weight:.{_DIGITS}g}") for weight in weights])
 
 
-# of the sizes of two weights, each measured by its feature: beyond this one has no influence
+# a weight whose influence is this many times the median leaves the others without any
 _LARGEST_RATIO = 1e6
 
 
 class Region(NamedTuple):
-    """Where weights may be.
+    """The region that weights may be in.
 
     Attributes:
         free: The numbers of the weights that may change.
-        lower: (F,) the least each weight may be.
-        upper: (F,) the most.
+        lower: (F,) the minimum of each weight.
+        upper: (F,) the maximum of each weight.
         spread: (F,) a typical size of each weight: one over the deviation of its feature among
             the candidates of a sentence.
         scalable: Whether all weights may be multiplied by the same factor, so that they are kept
@@ -207,7 +207,7 @@ def _check_start(problem: Problem) -> None:
 
 
 def defect_of(weights: Weights, region: Region) -> str | None:
-    """Say what is wrong with weights that no decoder should be given; nothing if they are sane."""
+    """Return what is wrong with weights that no decoder should use; ``None`` if they are sane."""
     if not np.isfinite(weights).all():
         return "a weight is not finite"
     influence = np.abs(weights[region.free] / region.spread[region.free])

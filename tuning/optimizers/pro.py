@@ -40,17 +40,18 @@ class Pro:
     """Settings of pairwise ranking.
 
     Args:
-        samples: Pairs drawn for each sentence, with replacement.
-        kept: Of those that differ enough, how many of the most different are learnt from.
-        least_difference: The least difference in sentence score.
-        precision: Of the Gaussian on weights, each measured by the spread of its feature.
-        interpolate: Whether to go to the best point between the start weights and those learnt,
+        samples: The number of pairs drawn for each sentence, with replacement.
+        kept: The number of pairs of each sentence to learn from, those that differ most.
+        min_difference: The minimum difference in sentence score.
+        precision: The precision of the Gaussian on weights, each measured by the spread of its
+            feature.
+        interpolate: Whether to go to the best point between the start weights and the learnt ones,
             instead of all the way.
     """
 
     samples: int = 5000
     kept: int = 50
-    least_difference: float = 0.05
+    min_difference: float = 0.05
     precision: float = 1.0
     interpolate: bool = True
 
@@ -99,7 +100,7 @@ class Pro:
                 continue
             left, right = rng.integers(begin, end, (2, self.samples))
             gaps = scores[left] - scores[right]
-            different = np.flatnonzero(np.abs(gaps) >= self.least_difference)
+            different = np.flatnonzero(np.abs(gaps) >= self.min_difference)
             chosen = different[np.argsort(-np.abs(gaps[different]), kind="stable")[: self.kept]]
             better = np.where(gaps[chosen] > 0, left[chosen], right[chosen])
             worse = np.where(gaps[chosen] > 0, right[chosen], left[chosen])
@@ -131,7 +132,7 @@ def logistic_regression(
 
     Args:
         differences: (P, D) rows x.
-        given: (P,) what fixed weights contribute.
+        given: (P,) the contribution of fixed weights.
         precision: Above 0.
     """
     weights = np.zeros(differences.shape[1])

@@ -1,6 +1,6 @@
-"""The report: one page of what a results folder holds, for people who want to look.
+"""The report: one page of the records in a folder of results.
 
-``comparisons`` and ``records`` turn the files of ``experiment``, ``tune``, ``train``, ``score``
-and ``compare`` into what ``contents`` describes; ``figures`` draws it, ``report_page`` fills the
-templates. No score is computed anew that a file has: the page shows the numbers of the files.
+``result_files`` finds the records, ``scores``, ``sentences`` and ``figures`` turn them into tables,
+words and pictures, ``report_page`` fills the templates. No score is computed anew that a record
+has: the page shows the numbers of the records.
 """

@@ -3,105 +3,52 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import InputError, counted
+from phrasescore.errors import InputError, PhrasescoreError, counted
+from phrasescore.model.folder import CURVES
 from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.pictures.html_pages import page_environment, write_page
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.results import (
     BuildRecord,
     ComparisonRecord,
+    CurvePoint,
     ExperimentRecord,
     FilterRecord,
     ScoringRecord,
     TrainingRecord,
     TuningRecord,
 )
-from tuning.metrics.text_scores import LABELS
-from tuning.report.comparisons import read_comparison, read_experiment
-from tuning.report.contents import Provenance, Results, ScoredTable, TrainedModel, TuningRun
 from tuning.report.figures import (
-    columns_figure,
     interval_figure,
     learning_figure,
-    length_figure,
     score_table,
-    spread_figure,
-    time_table,
     tuning_figure,
     weights_figure,
     work_table,
 )
-from tuning.report.plain_words import about_tests, about_tuning, in_words, verdict
-from tuning.report.records import read_record
 from tuning.report.result_files import (
     FoundResult,
     ResultFiles,
     entries_of,
     find_results,
     is_at_work,
+    left_out,
 )
-from tuning.report.sentences import compare_outputs
+from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
+from tuning.report.sentences import Lines, TextDifferences, compare_texts
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass(frozen=True)
-class ReportSettings:
-    """What a report is asked for.
-
-    Args:
-        folder: Of results.
-        sources: Texts of which one may be what a comparison's systems translated.
-        data: Further folders whose files may be shown where the results name them.
-    """
-
-    folder: Path
-    sources: tuple[Path, ...] = ()
-    data: tuple[Path, ...] = ()
-
-
-def read_results(settings: ReportSettings) -> Results:
-    """Read all that a folder holds.
-
-    Raises:
-        InputError: It holds no results, or a source cannot be read.
-    """
-    sources = [tuple(read_text(path)) for path in settings.sources]
-    files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
-    found = sorted(
-        (each for each in find_results(settings.folder, files) if type(each.record) in _NOUNS),
-        key=lambda each: [*_NOUNS].index(type(each.record)),
-    )
-    if not found:
-        some = any(settings.folder.iterdir())
-        raise InputError(
-            "no results of phrasescore are here" if some else "the folder is empty",
-            path=settings.folder,
-            remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
-            "such folders or the JSON of --json-file in it",
-        )
-    parts = [_read(each, files, sources) for each in found]
-    name = parts[0].name if len(parts) == 1 else settings.folder.absolute().name
-    return reduce(Results.joined, parts, Results(name, facts={"folder": _holds(found)}))
-
-
-def _read(found: FoundResult, files: ResultFiles, sources: Sequence[tuple[str, ...]]) -> Results:
-    match found.record:
-        case ComparisonRecord() as record:
-            return read_comparison(record, found, files, sources)
-        case ExperimentRecord() as record:
-            return read_experiment(record, found, files)
-    return read_record(found, found.name, files)
-
-
+_DEV = "dev"  # the text of an experiment that weights are tuned on
+_WORK = ".training"  # the end of the name of a training's work folder
+_VERSIONS = ("phrasescore", "python", "libraries", "processor", "machine", "cores")
 # in the order of the work, the noun for a record of each kind
 _NOUNS: dict[type, str] = {
     BuildRecord: "built system",
@@ -115,11 +62,187 @@ _NOUNS: dict[type, str] = {
 }
 
 
-def _holds(found: Sequence[FoundResult]) -> str:
-    kinds = [type(each.record) for each in found]
-    return ", ".join(
-        counted(kinds.count(kind), noun) for kind, noun in _NOUNS.items() if kind in kinds
-    )
+@dataclass(frozen=True)
+class ReportSettings:
+    """The settings of a report.
+
+    Args:
+        folder: Of results.
+        sources: Texts of which one may be what a comparison's systems translated.
+        data: Further folders whose files may be shown where the results name them.
+    """
+
+    folder: Path
+    sources: tuple[Path, ...] = ()
+    data: tuple[Path, ...] = ()
+
+
+@dataclass
+class Results:
+    """All results in a folder; runs and models by the name of their seed's folder.
+
+    Args:
+        name: The name of the folder.
+        holds: The number of records of each kind, in words.
+        experiments: The records of experiments.
+        built: The records of built systems, by name.
+        scores: Scores of translations.
+        texts: Differences of translations, by the title of their scores.
+        tunings: By system, the runs that have a round.
+        models: By name, the learning curve of each.
+        configs: By name, the settings of finished models.
+        scored: The records of scored tables, by name.
+        provenances: By name of the record.
+        unfinished: Sentences on work that is not done yet.
+        notes: Sentences on files that could not be read.
+    """
+
+    name: str
+    holds: str = ""
+    experiments: list[ExperimentRecord] = field(default_factory=list)
+    built: dict[str, BuildRecord] = field(default_factory=dict)
+    scores: list[ScoreSet] = field(default_factory=list)
+    texts: dict[str, TextDifferences] = field(default_factory=dict)
+    tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
+    models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
+    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scored: dict[str, ScoringRecord] = field(default_factory=dict)
+    provenances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_results(settings: ReportSettings) -> Results:
+    """Read all that a folder holds.
+
+    Raises:
+        InputError: It holds no results, or a source cannot be read.
+    """
+    sources = [tuple(read_text(path)) for path in settings.sources]
+    files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
+    kinds = list(_NOUNS)
+    found = [each for each in find_results(settings.folder, files) if type(each.record) in kinds]
+    found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
+    if not found:
+        some = any(settings.folder.iterdir())
+        raise InputError(
+            "no results of phrasescore are here" if some else "the folder is empty",
+            path=settings.folder,
+            remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
+            "such folders or the JSON of --json-file in it",
+        )
+    counts = [type(each.record) for each in found]
+    holds = (counted(counts.count(kind), _NOUNS[kind]) for kind in kinds if kind in counts)
+    results = Results(settings.folder.absolute().name, ", ".join(holds))
+    for each in found:
+        try:
+            _add(results, each, files, sources)
+        except PhrasescoreError as error:
+            results.notes.append(left_out(error))
+    return results
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names with numbers in them: seed2 before seed10."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)
+    ]
+
+
+def _add(
+    results: Results, found: FoundResult, files: ResultFiles, sources: Sequence[Lines]
+) -> None:
+    """Add a record to the results.
+
+    Raises:
+        PhrasescoreError: It, or a file that belongs to it, is damaged.
+    """
+    name = found.name
+    match found.record:
+        case None:
+            results.notes.append(found.note)
+            return
+        case BuildRecord() as record:
+            results.built[name] = record
+        case TrainingRecord() as record:
+            name = name.removesuffix(_WORK)
+            group, model = _group(name)
+            points = files.lines(CurvePoint, found.folder / CURVES)
+            results.models.setdefault(group, {})[model] = points
+            if record.config:
+                results.configs.setdefault(group, record.config)
+            else:
+                results.unfinished.append(f"The training of {name} has not come to its end.")
+        case ScoringRecord() as record:
+            results.scored[name] = record
+        case TuningRecord() as record:
+            _add_tuning(results, record, found)
+        case ComparisonRecord() as record:
+            title = f"{Path(record.references[0]).name} ({name})" if record.references else name
+            _add_comparison(results, record, title, found, files, sources)
+        case ExperimentRecord() as record:
+            _add_experiment(results, record, found, files)
+    if made := getattr(found.record, "provenance", None):
+        results.provenances[name] = made
+
+
+def _group(name: str) -> tuple[str, str]:
+    """Return the group and the name within it; folders ``NAME/seedN`` form the group NAME."""
+    group, slash, last = name.rpartition("/")
+    return (group, last) if slash and re.fullmatch("seed[0-9]+", last) else (name, name)
+
+
+def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> None:
+    if record.seeds is not None:  # a summary; each run has its own record
+        return
+    rounds = [each.number for each in record.curve]
+    if record.why and record.round not in rounds:
+        raise InputError(
+            f"not what phrasescore writes: round {record.round} is the best, and not in the curve",
+            path=found.path,
+        )
+    if rounds:
+        group, run = _group(found.name)
+        results.tunings.setdefault(group, {})[run] = record
+    if not record.why:
+        done = counted(len(rounds), "round")
+        results.unfinished.append(f"The tuning {found.name} has not come to its end: {done} done.")
+
+
+def _add_comparison(
+    results: Results,
+    record: ComparisonRecord,
+    title: str,
+    found: FoundResult,
+    files: ResultFiles,
+    sources: Sequence[Lines] = (),
+    *,
+    is_dev: bool = False,
+) -> None:
+    results.scores += score_sets(record, title, found.path, is_dev=is_dev)
+    results.notes += record.notes
+    if not is_dev:
+        results.texts[title] = compare_texts(record, found.folder, files, sources)
+        results.notes += results.texts[title].notes
+
+
+def _add_experiment(
+    results: Results, record: ExperimentRecord, found: FoundResult, files: ResultFiles
+) -> None:
+    results.experiments.append(record)
+    for row in record.systems:
+        texts = [text.files.get(row.name, ()) for text in record.texts.values()]
+        done = min(map(len, texts), default=0)
+        if row.not_run and not done:
+            results.notes.append(f"{row.name} was not run: {row.not_run}.")
+        elif done < row.runs and not row.not_run:
+            runs = counted(row.runs, "run")
+            results.unfinished.append(f"{row.name}: {done} of {runs} done.")
+    for name in sorted(record.texts, key=lambda text: text == _DEV):
+        text = record.texts[name]
+        if text.files or text.metrics.get("bleu"):
+            title = f"{name} ({record.name})"
+            _add_comparison(results, text, title, found, files, is_dev=name == _DEV)
 
 
 def check_page() -> None:
@@ -136,95 +259,53 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
     """Write the page; it appears when it is whole.
 
     Args:
-        path: Where to.
-        results: What it shows.
+        path: The page.
+        results: Its content.
         live: Whether the page looks for a newer one, until one says that it is the last.
 
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
         SettingsError: The file cannot be written.
     """
-    write_page(path, "report.html", page_values(results, live), _TEMPLATES)
-
-
-def page_values(results: Results, live: bool) -> dict[str, Any]:
-    """Return the values and functions that the templates use."""
-    # all pairs of systems together get room for a thousand gains and losses
-    pairs = max(sum(len(text.outputs) - 1 for text in results.texts), 1)
-    max_rows = min(100, max(5, 500 // pairs))
-    return {
+    functions = (
+        score_table, interval_figure, in_words, about_tests, tuning_figure, weights_figure,
+        work_table, learning_figure, in_short,
+    )  # fmt: skip
+    made = results.provenances.values()
+    commands = (str(each.get("command", "")) for each in made)
+    values = {
         "results": results,
-        "verdict": verdict(results),
+        "verdict": verdict(results.scores),
         "live": live,
         "written": time.strftime("%H:%M:%S") if live else "",
-        "labels": LABELS,
-        "texts": [(text, compare_outputs(text, max_rows)) for text in results.texts],
-        "max_rows": max_rows,
-        "models": _groups_of_seeds(results.models),
         "versions": _versions(results.provenances),
-        "commands": _commands(results.provenances),
-        "score_table": score_table,
-        "interval_figure": interval_figure,
-        "in_words": in_words,
-        "about_tests": about_tests,
-        "length_figure": length_figure,
-        "spread_figure": spread_figure,
-        "about_tuning": about_tuning,
-        "tuning_figure": tuning_figure,
-        "weights_figure": weights_figure,
-        "new_scores": partial(_new_scores, tables=results.tables),
-        "learning_figure": learning_figure,
-        "work_table": work_table,
-        "columns_figure": columns_figure,
-        "time_table": time_table,
+        "commands": [each for each in dict.fromkeys(commands) if each],
+        **{function.__name__: function for function in functions},
     }
+    write_page(path, "report.html", values, _TEMPLATES)
 
 
-def _new_scores(run: TuningRun, *, tables: Sequence[ScoredTable]) -> dict[str, str]:
-    """Return the components of a run's phrase tables that are a model's, with its name."""
-    found: dict[str, str] = {}
-    for feature, path in run.record.tables.items():
-        components = [name for name in run.before if name.startswith(f"{feature}_")]
-        for table in tables:
-            # the folder of the results may be called otherwise by now
-            if Path(table.record.output).parts[-2:] != Path(path).parts[-2:]:
-                continue
-            record = table.record
-            first = len(components) - len(record.models) - record.unknown_column
-            if record.replace_column is not None:
-                first = record.replace_column - 1
-            new = components[max(first, 0) :]
-            found.update(zip(new, (Path(model.name).name for model in record.models), strict=False))
-    return found
+def in_short(value: object) -> str:
+    """Return a value of a record in words: ``kind embedded, threads 1``.
+
+    >>> in_short({"kind": "embedded", "threads": 1, "sections": {}})
+    'kind embedded, threads 1'
+    """
+    if isinstance(value, Mapping):
+        parts = {key: in_short(inner) for key, inner in value.items()}
+        return ", ".join(f"{key} {text}" for key, text in parts.items() if text)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_short, value))
+    return "" if value is None else str(value)
 
 
-def _groups_of_seeds(models: Sequence[TrainedModel]) -> dict[str, list[TrainedModel]]:
-    """Return models by title; those in folders ``NAME/seedN`` of one name form a group."""
-    groups: dict[str, list[TrainedModel]] = {}
-    for model in models:
-        name, slash, seed = model.name.rpartition("/")
-        several = bool(slash) and seed.startswith("seed")
-        groups.setdefault(name if several else model.name, []).append(model)
-    return groups
-
-
-def _versions(provenances: Mapping[str, Provenance]) -> list[tuple[str, list[str]]]:
-    """Return each set of versions with what was made by it."""
+def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return each set of versions and machines with the records that were made with it."""
     found: dict[str, list[str]] = {}
-    for what, each in provenances.items():
-        names = [f"phrasescore {each.phrasescore}", f"Python {each.python}"]
-        names += [f"{name} {version}" for name, version in each.libraries.items() if version]
-        names += [text for text in (each.processor, each.machine) if text]
-        if each.cores:
-            names.append(counted(each.cores, "core"))
-        found.setdefault(", ".join(names), []).append(what)
-    return list(found.items())
-
-
-def _commands(provenances: Mapping[str, Provenance]) -> list[str]:
-    said = (each.command for each in provenances.values())
-    commands = (command.replace("__main__.py", "phrasescore", 1) for command in said)
-    return list(dict.fromkeys(command for command in commands if command))
+    for name, made in provenances.items():
+        said = {key: made[key] for key in _VERSIONS if key in made}
+        found.setdefault(in_short(said), []).append(name)
+    return found
 
 
 Say = Callable[[str], None]

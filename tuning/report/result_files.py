@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,14 +16,12 @@ from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.lock import LOCK, is_held
 from phrasescore.runs.results import RESULT, Record, parse_record
-from tuning.report.contents import Provenance
 
 T = TypeVar("T")
 _LONGEST_NAME = 4096
-_LEVELS = 2
+_LEVELS = 5
 # results of phrasescore are far smaller; larger JSON comes from another program
 _LARGEST_JSON = 1 << 24
-_SEED = re.compile(r"seed[0-9]+")
 
 
 class ResultFiles:
@@ -47,14 +44,6 @@ class ResultFiles:
         real = Path(os.path.realpath(path))
         return any(real.is_relative_to(allowed) for allowed in self._allowed)
 
-    def content(self, path: Path) -> dict[str, Any]:
-        """Return the object in a file of JSON.
-
-        Raises:
-            InputError: The file cannot be read, lies elsewhere, or has no object.
-        """
-        return _object(self.bytes(path), path)
-
     def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
         """Return the objects in a file, one a line, without an incomplete last line.
 
@@ -62,7 +51,14 @@ class ResultFiles:
             InputError: The file cannot be read, lies elsewhere, or has a line of another kind.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
-        return tuple(typed(kind, _object(line, path), path) for line in lines)
+        where = "not what phrasescore writes"
+        try:
+            objects = [_object(line, path) for line in lines]
+            return tuple(
+                from_mapping(kind, each, where=where, only_known=False) for each in objects
+            )
+        except SettingsError as error:
+            raise InputError(error.problem, path=path) from None
 
     def bytes(self, path: Path) -> bytes:
         """Return the content of a file of bounded size.
@@ -127,27 +123,6 @@ class ResultFiles:
             )
 
 
-def typed(kind: type[T], content: Mapping[str, Any], path: Path) -> T:
-    """Return an object of JSON as a dataclass; keys that the dataclass lacks are left out.
-
-    Raises:
-        InputError: A value is missing, or of another type.
-    """
-    try:
-        return from_mapping(kind, content, where="not what phrasescore writes", only_known=False)
-    except SettingsError as error:
-        raise InputError(error.problem, path=path) from None
-
-
-def provenances(what: str, content: Mapping[str, Any], path: Path) -> dict[str, Provenance]:
-    """Return the provenance of a record under the name ``what``; nothing if the record has none.
-
-    Raises:
-        InputError: A value is of another type.
-    """
-    return {what: typed(Provenance, content, path)} if content else {}
-
-
 def left_out(error: PhrasescoreError) -> str:
     """Say in a sentence that a file is left out of the report."""
     return f"{error} It is left out."
@@ -182,58 +157,48 @@ class FoundResult:
         return self.path.parent
 
 
-def find_results(
-    root: Path, files: ResultFiles, *, levels: int = _LEVELS
-) -> tuple[FoundResult, ...]:
-    """Return the records in a folder and some levels below it.
-
-    A ``result.json`` stands for its whole folder, so the folders below it are not searched.
-    """
-    return tuple(_within(root, root, levels, files))
+def find_results(root: Path, files: ResultFiles) -> list[FoundResult]:
+    """Return the records in a folder and some levels below it."""
+    return list(_within(root, root, _LEVELS, files))
 
 
 def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResult]:
     if not files.may_read(folder):
         return
-    name = folder.absolute().name if folder == root else str(folder.relative_to(root))
-    if found := _found(folder / RESULT, name, files):
-        yield found
-        if found.record:
-            return
-    entries = entries_of(folder)
-    for entry in entries:
+    for entry in entries_of(folder):
         path = Path(entry)
-        if path.suffix == ".json" and entry.is_file() and entry.name != RESULT:
-            found = _found(path, str(path.relative_to(root)), files)
-            yield from [found] if found else []
-    for entry in entries if levels else ():
-        if entry.is_dir() and not entry.name.startswith("."):
-            yield from _within(Path(entry), root, levels - 1, files)
+        if entry.is_dir() and not entry.name.startswith(".") and levels:
+            yield from _within(path, root, levels - 1, files)
+        elif path.suffix == ".json" and not entry.is_dir():
+            named = path.parent if path.name == RESULT else path
+            name = root.absolute().name if named == root else str(named.relative_to(root))
+            yield from _found(path, name, files)
 
 
-def _found(path: Path, name: str, files: ResultFiles) -> FoundResult | None:
-    """Return the record in a file; ``None`` if it is no result."""
-    try:
+def _found(path: Path, name: str, files: ResultFiles) -> Iterator[FoundResult]:
+    """Yield the record in a file, if the file is a result."""
+    with contextlib.suppress(OSError):
         if path.stat().st_size > _LARGEST_JSON:
-            return None
-        content = files.content(path)
-    except OSError:
-        return None
+            return
+    is_result = path.name == RESULT
+    try:
+        record = parse_record(_object(files.bytes(path), path))
+        if record is None and is_result:
+            raise SettingsError("not what phrasescore writes: no kind of result that it knows")
     except InputError as error:
         # JSON under any other name may come from another program
-        return FoundResult(path, name, None, left_out(error)) if path.name == RESULT else None
-    try:
-        record = parse_record(content)
-        if record is None and path.name == RESULT:
-            raise SettingsError("not what phrasescore writes: no kind of result that it knows")
+        if is_result:
+            yield FoundResult(path, name, None, left_out(error))
     except SettingsError as error:
         damage = InputError(error.problem, path=path, remedy=error.remedy)
-        return FoundResult(path, name, None, left_out(damage))
-    return FoundResult(path, name, record) if record else None
+        yield FoundResult(path, name, None, left_out(damage))
+    else:
+        if record is not None:
+            yield FoundResult(path, name, record)
 
 
-def is_at_work(folder: str | Path, levels: int = _LEVELS + 1) -> bool:
-    """Tell whether a process is at work in a folder, or up to three levels below it."""
+def is_at_work(folder: str | Path, levels: int = _LEVELS) -> bool:
+    """Tell whether a process is at work in a folder, or some levels below it."""
     return any(
         is_held(Path(entry))
         if entry.name.endswith(LOCK) and entry.name.startswith(".")
@@ -247,11 +212,3 @@ def entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)
     return []
-
-
-def seed_folders(folder: Path) -> tuple[Path, ...]:
-    """Return the folders ``seedN`` in a folder, in the order of their numbers."""
-    found = [Path(entry) for entry in entries_of(folder) if _SEED.fullmatch(entry.name)]
-    return tuple(
-        sorted((path for path in found if path.is_dir()), key=lambda path: int(path.name[4:]))
-    )

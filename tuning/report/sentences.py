@@ -10,24 +10,28 @@ difference of the two texts, and a page can say how nearly.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import bleu_of_sums
 from moses_integration.system_building.corpus.text_preparation import unescape
-from tuning.metrics.metric_scores import metric_scores
-from tuning.metrics.metric_settings import MetricName
-from tuning.metrics.sentence_groups import LengthGroup, LengthPoint, length_groups
-from tuning.metrics.significance import mean_and_deviation
-from tuning.report.contents import SystemOutput, TranslatedText
+from phrasescore.errors import PhrasescoreError
+from phrasescore.runs.results import ComparisonRecord
+from tuning.metrics.metric_scores import columns_of, metric_scores
+from tuning.metrics.metric_settings import METRICS, MetricName, TextScoring
+from tuning.metrics.text_scores import ReferenceTexts
+from tuning.report.result_files import ResultFiles
 
+Lines = tuple[str, ...]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+# if scoring a text again gives a score that differs by more, the text has changed
+_SAME_SCORE = 1e-9
 # a longer line is cut: comparing words takes the square of their number
 _MAX_WORDS = 300
 _NO_SHARE = 1e-12
@@ -57,8 +61,8 @@ class SentenceDifference:
         share: What it moves the score by, a fraction.
         first: By the first system.
         second: By the second.
-        source: None if it is not known.
-        reference: Likewise.
+        source: ``None`` if it is not known.
+        reference: The first reference.
     """
 
     number: int
@@ -66,7 +70,7 @@ class SentenceDifference:
     first: tuple[WordRun, ...]
     second: tuple[WordRun, ...]
     source: str | None
-    reference: str | None
+    reference: str
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,7 @@ class Differences:
     Args:
         first: The name of the first system.
         second: That of the second.
-        runs: Which runs of the two.
-        difference: Of these runs in the score, second minus first.
+        difference: Of the first runs in the score, second minus first.
         shares: The sum of all shares.
         sentences: How many there are.
         alike: How many are translated alike.
@@ -88,7 +91,6 @@ class Differences:
 
     first: str
     second: str
-    runs: tuple[str, str]
     difference: float
     shares: float
     sentences: int
@@ -96,6 +98,30 @@ class Differences:
     better: int
     worse: int
     rows: tuple[SentenceDifference, ...]
+
+
+@dataclass(frozen=True)
+class TextDifferences:
+    """The differences of all systems from the first one.
+
+    Args:
+        metric: The metric of the shares.
+        pairs: One for each other system whose translations can be shown.
+        notes: Sentences on files that could not be used.
+    """
+
+    metric: MetricName
+    pairs: tuple[Differences, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The lines that translations are shown with, and the metric."""
+
+    metric: MetricName
+    source: Lines | None
+    reference: Lines
 
 
 def share_of_each(
@@ -109,53 +135,97 @@ def share_of_each(
     return (there + back) / 2
 
 
-def differences(text: TranslatedText, system: SystemOutput, max_rows: int) -> Differences | None:
-    """Compare a system with the first one, by the first run of each.
+def compare_texts(
+    record: ComparisonRecord, folder: Path, files: ResultFiles, sources: Sequence[Lines]
+) -> TextDifferences:
+    """Compare the first run of each system with that of the first one, sentence by sentence.
+
+    Translations are shown if they still have the score that the record says.
 
     Args:
-        text: The text that both translate.
-        system: One of its systems.
-        max_rows: The maximum number of gains to show, and of losses.
-
-    Returns:
-        The comparison, or ``None`` if the translations of either system are gone.
+        record: A comparison with at least one metric, reference, system and file of each.
+        folder: Of the record.
+        files: The files that may be read.
+        sources: Texts of which one may be the source, if the record does not say which.
     """
-    first = text.outputs[0]
-    if first.lines is None or system.lines is None:
-        return None
-    shares = share_of_each(text.metric, first.statistics[0], system.statistics[0])
-    gains = -shares if text.metric == "ter" else shares
+    metric = next(name for name in METRICS if name in record.metrics)
+    notes: list[str] = []
+    outputs: dict[str, tuple[Counts, Lines]] = {}
+    try:
+        if record.known_words is not None:
+            raise PhrasescoreError("only some were compared, those of words a model knows")
+        paths = [files.located(path, folder) for path in record.references]
+        references = ReferenceTexts(paths, _scoring(metric, record.signatures.get(metric, "")))
+        for system in record.metrics[metric]:
+            try:
+                path = files.located(record.files[system.system][0], folder)
+                statistics = references.score(path).statistics[:, columns_of(metric)]
+                now = float(metric_scores(metric, statistics.sum(0)))
+                if not math.isclose(now, system.runs[0], rel_tol=0, abs_tol=_SAME_SCORE):
+                    problem = "it no longer has the score that was compared"
+                    raise PhrasescoreError(problem, path=path)
+                outputs[system.system] = statistics, files.text(path)
+            except PhrasescoreError as error:
+                notes.append(f"The sentences of {system.system} cannot be shown: {error}")
+                if not outputs:  # all are compared with the first one
+                    break
+    except PhrasescoreError as error:
+        return TextDifferences(metric, (), (f"The sentences cannot be shown: {error}",))
+    source = next((lines for lines in sources if len(lines) == len(references)), None)
+    if record.source:
+        try:
+            lines = files.text(files.located(record.source, folder))
+            source = lines if len(lines) == len(references) else source
+        except PhrasescoreError as error:
+            notes.append(f"The source cannot be shown: {error}")
+    elif source is None:
+        notes.append("A comparison does not say what was translated; name that text with --source.")
+    names = list(outputs)
+    sides = _Sides(metric, source, tuple(references.lines[0]))
+    # all pairs of systems together get room for a thousand gains and losses
+    max_rows = min(100, max(5, 500 // max(len(names) - 1, 1)))
+    pairs = (
+        _differences(names[0], outputs[names[0]], name, outputs[name], sides, max_rows)
+        for name in names[1:]
+    )
+    return TextDifferences(metric, tuple(pairs), tuple(notes))
+
+
+def _scoring(metric: MetricName, signature: str) -> TextScoring:
+    """Return how the texts were scored, by the metric's signature."""
+    # TER and chrF see the text as it is, whatever they call that
+    found = re.search(r"\btok:([\w-]+)", signature) if metric == "bleu" else None
+    lowercase = re.search(r"\bcase:lc\b", signature) is not None
+    return TextScoring((metric,), found[1] if found else "none", lowercase)
+
+
+def _differences(
+    first: str, before: tuple[Counts, Lines], second: str, after: tuple[Counts, Lines],
+    sides: _Sides, max_rows: int,
+) -> Differences:  # fmt: skip
+    """Compare two translations; show at most ``max_rows`` gains and as many losses."""
+    shares = share_of_each(sides.metric, before[0], after[0])
+    gains = -shares if sides.metric == "ter" else shares
     order = np.argsort(-gains, kind="stable")
     better, worse = order[gains[order] > _NO_SHARE], order[gains[order] < -_NO_SHARE]
     chosen = [*better[:max_rows].tolist(), *worse[max(0, len(worse) - max_rows) :].tolist()]
-    scores = [metric_scores(text.metric, each.statistics[0].sum(0)) for each in (first, system)]
-    return Differences(
-        first.name,
-        system.name,
-        (first.run, system.run),
-        float(scores[1] - scores[0]),
-        float(shares.sum()),
-        len(shares),
-        sum(one == other for one, other in zip(first.lines, system.lines, strict=True)),
-        len(better),
-        len(worse),
-        tuple(
-            SentenceDifference(
-                row + 1,
-                float(shares[row]),
-                *changed_words(first.lines[row], system.lines[row]),
-                None if text.source is None else readable(words_in(text.source[row])),
-                None if text.reference is None else readable(words_in(text.reference[row])),
-            )
-            for row in chosen
-        ),
+    scores = [metric_scores(sides.metric, each[0].sum(0)) for each in (before, after)]
+    rows = tuple(
+        SentenceDifference(
+            row + 1,
+            float(shares[row]),
+            *changed_words(before[1][row], after[1][row]),
+            readable(words_in(sides.source[row])) if sides.source else None,
+            readable(words_in(sides.reference[row])),
+        )
+        for row in chosen
     )
-
-
-def compare_outputs(text: TranslatedText, max_rows: int) -> list[Differences]:
-    """Compare each system with the first one, where the translations of both are still there."""
-    found = (differences(text, output, max_rows) for output in text.outputs[1:])
-    return [each for each in found if each is not None]
+    alike = sum(one == other for one, other in zip(before[1], after[1], strict=True))
+    difference = float(scores[1] - scores[0])
+    return Differences(
+        first, second, difference, float(shares.sum()), len(shares), alike, len(better),
+        len(worse), rows,
+    )  # fmt: skip
 
 
 def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[WordRun, ...]]:
@@ -219,45 +289,3 @@ def words_in(line: str) -> list[str]:
 def _cut(line: str) -> list[str]:
     words = words_in(line)
     return words if len(words) <= _MAX_WORDS else [*words[:_MAX_WORDS], "…"]
-
-
-@dataclass(frozen=True)
-class LengthScores:
-    """Scores by the length of a sentence.
-
-    Args:
-        by: Whose words are counted.
-        groups: G groups.
-        lines: By system, G points.
-    """
-
-    by: Literal["source", "reference"]
-    groups: tuple[LengthGroup, ...]
-    lines: dict[str, tuple[LengthPoint, ...]]
-
-
-def scores_by_length(text: TranslatedText) -> LengthScores:
-    """Score groups of sentences, by the words of their sources or else of their references."""
-    lengths = text.reference_lengths
-    if text.source is not None:
-        lengths = np.array([len(words_in(line)) for line in text.source])
-    groups = tuple(length_groups(np.arange(len(lengths)), lengths))
-    lines = {
-        output.name: tuple(
-            _point(text.metric, output.statistics[:, group.rows]) for group in groups
-        )
-        for output in text.outputs
-    }
-    return LengthScores("reference" if text.source is None else "source", groups, lines)
-
-
-def _point(metric: MetricName, statistics: Counts) -> LengthPoint:
-    mean, deviation = mean_and_deviation(metric_scores(metric, statistics.sum(1)).tolist())
-    return LengthPoint(100 * mean, 100 * (deviation or 0.0))
-
-
-def sentence_scores(metric: MetricName, statistics: Counts) -> Floats:
-    """Return (S,) a score of each sentence alone, from (S, K); BLEU is smoothed by adding one."""
-    if metric == "bleu":
-        return bleu_of_sums(statistics, added=1.0)
-    return metric_scores(metric, statistics)

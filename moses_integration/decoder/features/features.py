@@ -80,20 +80,6 @@ _DEFAULT_ONLY = {
     "phrase-drop-allowed": "false",
     "disable-discarding": "false",
 }
-_OUTPUT_HINTS = {
-    "n-best-list": "use --nbest and --nbest-size",
-    "input-file": "use -i",
-    "output-unknowns": "use --output-unknowns",
-    "report-segmentation": "use -t",
-    "print-alignment-info": "use --print-alignment-info",
-}
-_REPLACEMENTS = {
-    **dict.fromkeys(("SRILM", "IRSTLM"), "KENLM reads the same ARPA file"),
-    **dict.fromkeys(
-        ("PhraseDictionaryCompact", "PhraseDictionaryOnDisk", "ProbingPT"),
-        "name the text table that it was made from, as PhraseDictionaryMemory",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -339,15 +325,11 @@ def _check_sections(ini: MosesIni) -> None:
         values = ini.values(name)
         if name in _READ or (name in _DEFAULT_ONLY and set(values) == {_DEFAULT_ONLY[name]}):
             continue
-        if name in _DEFAULT_ONLY:
-            problem = (
-                f"[{name}] is {' '.join(values)}, and the embedded decoder knows only "
-                f"{_DEFAULT_ONLY[name]}"
-            )
-            remedy = "delete the section, or decode with Moses"
-        elif name in SECTIONS:
+        if name in SECTIONS:
             problem = f"the embedded decoder does not know the section [{name}]"
-            remedy = _OUTPUT_HINTS.get(name, "delete it, or decode with Moses")
+            if name in _DEFAULT_ONLY:
+                problem = f"the embedded decoder knows [{name}] only as {_DEFAULT_ONLY[name]}"
+            remedy = "delete it (outputs have options), or decode with Moses"
         else:
             guess = SHORT_NAMES.get(name)
             hint = f" (did you mean {guess}?)" if guess else did_you_mean(name, SECTIONS)
@@ -379,7 +361,8 @@ def _check_feature(line: FeatureLine) -> None:
         raise IniError(
             f"the embedded decoder has no feature class {line.kind}"
             f"{did_you_mean(line.kind, OPTIONS)}",
-            remedy=_REPLACEMENTS.get(line.kind, "remove the feature, or decode with Moses"),
+            remedy="name the text table or ARPA file that it was made from, remove the feature, or "
+            "decode with Moses",
         )
     known = _COMMON_OPTIONS | OPTIONS[line.kind]
     for key, value in line.options.items():

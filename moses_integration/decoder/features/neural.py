@@ -52,7 +52,6 @@ HISTORIES_USED = np.dtype(
         ("nodes", np.int64),
         ("edges", np.int64),
         ("scored", np.int64),  # edges whose scores are known: the first so many
-        ("asked", np.int64),  # words that were asked for, known ones included
     ]
 )
 
@@ -207,7 +206,7 @@ def clear_histories(histories: Histories, boundary: int) -> None:
         boundary: The number of the sentence's boundary, which fills the first history.
     """
     used = histories.used[0]
-    used.nodes, used.edges, used.scored, used.asked = 1, 0, 0, 0
+    used.nodes, used.edges, used.scored = 1, 0, 0
     histories.contexts[0] = boundary
     _fill_node_slots(histories)
     for slot in range(histories.edge_slots.size):
@@ -289,7 +288,6 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         edge.node, edge.word = node, word
         edge.next = 0 if word == boundary else _node_after(histories, node, word)
         used.edges += 1
-    used.asked += 1
     return np.int64(slot.edge)
 
 
@@ -353,14 +351,8 @@ class HistoryScores:
         """Clear the requests of the previous sentence."""
         self._row_of[:] = _NONE
         self._rows = 0
-        self.read = 0  # histories that went through a network, over all models
         if self._models.networks:
             clear_histories(self.histories, self._models.boundary)
-
-    @property
-    def asked(self) -> int:
-        """The number of requested words, including repeated requests."""
-        return int(self.histories.used["asked"][0])
 
     def make_room(self, words: int) -> None:
         """Make room for so many more words."""
@@ -388,7 +380,6 @@ class HistoryScores:
             network.read(new[:count], vectors[part], normalisers[part])
             network.score(vectors, normalisers, rows, words, values[first:last])
         self._rows += count
-        self.read += count * len(self._values)
         weighted = weights @ self._values[:, first:last].astype(np.float64)
         self.histories.edges["score"][first:last] = weighted
         used["scored"] = last

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import offsets_of
 from moses_integration.ini.moses_ini import FeatureLine
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError
@@ -29,7 +30,6 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-_NO_COLUMN = -1
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])  # without hier, all mean phrase-based
 _DIRECTIONS = {
     "unidirectional": (True, False),
@@ -62,6 +62,19 @@ def turn_to(previous_end: int, start: int) -> int:
     return LEFT
 
 
+class OrientationPlaces(NamedTuple):
+    """The score of each class of orientation in one direction, and its place in the feature vector.
+
+    Attributes:
+        columns: Its column for each model and class, -1 for none, shape (models, classes); of a
+            single model shape (classes,).
+        components: Its component, the same.
+    """
+
+    columns: NDArray[np.int64]
+    components: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class ReorderingFeature:
     """A lexicalised reordering model.
@@ -69,63 +82,20 @@ class ReorderingFeature:
     Args:
         path: Where its table is.
         line: The ini's line.
-        first: Its first component in the feature vector.
-        model: ``msd``, ``mslr``, ``monotonicity`` or ``leftright``.
-        backward: Whether it scores a phrase by its own entry.
-        forward: Whether it scores a phrase by the entry of the phrase before.
-        collapsed: Whether each direction is one component.
+        columns: The number of scores of a line of the table.
+        backward: The scores of a phrase by its own entry.
+        forward: The scores of a phrase by the entry of the phrase before.
         uses_target: Whether entries are found by source and target, or by source alone.
         default_ln: What missing entries count, as ln; empty for nothing.
     """
 
     path: str
     line: int
-    first: int
-    model: str
-    backward: bool
-    forward: bool
-    collapsed: bool
+    columns: int
+    backward: OrientationPlaces
+    forward: OrientationPlaces
     uses_target: bool
     default_ln: tuple[float, ...]
-
-    @property
-    def orientations(self) -> int:
-        """The number of orientations that the model distinguishes."""
-        return max(COLUMNS[self.model]) + 1
-
-    @property
-    def columns(self) -> int:
-        """The number of scores of a line of the table."""
-        return self.orientations * (self.backward + self.forward)
-
-    @property
-    def forward_offset(self) -> int:
-        """The first component of the forward direction, and the first column it reads.
-
-        Moses uses the same number for both, so a collapsed model reads its forward scores from
-        column 1 on, not from their first column. This decoder does the same.
-        """
-        if not self.backward:
-            return 0
-        return 1 if self.collapsed else self.orientations
-
-    def backward_columns(self) -> tuple[int, ...]:
-        """The column of the phrase's own entry for each class of orientation, -1 for none."""
-        return COLUMNS[self.model] if self.backward else (_NO_COLUMN,) * CLASSES
-
-    def forward_columns(self) -> tuple[int, ...]:
-        """The column of the entry before for each class of orientation, -1 for none."""
-        if not self.forward:
-            return (_NO_COLUMN,) * CLASSES
-        return tuple(self.forward_offset + column for column in COLUMNS[self.model])
-
-    def components(self, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """Return where in the feature vector the scores of these columns go, -1 for nowhere."""
-        # all classes of a collapsed direction share a component: that of its first column
-        return tuple(
-            _NO_COLUMN if column < 0 else self.first + (min(columns) if self.collapsed else column)
-            for column in columns
-        )
 
 
 def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
@@ -162,14 +132,23 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
             f"default-scores of {line.name} has {len(default_ln)} scores, expected "
             f"{part.stop - part.start} of a model that is not collapsed"
         )
+    classes = np.array(COLUMNS[[name for name in parts if name in COLUMNS][-1]])
+    orientations = int(classes.max()) + 1
+
+    def places(is_there: bool, offset: int) -> OrientationPlaces:
+        columns = classes + offset if is_there else np.full(CLASSES, -1)
+        # all classes of a collapsed direction share a component: that of its first column
+        components = part.start + (np.full(CLASSES, offset) if collapsed else columns)
+        return OrientationPlaces(columns, np.where(columns < 0, -1, components))
+
+    # Moses uses one number for the first forward component and the first column that it reads, so
+    # a collapsed model reads its forward scores from column 1 on. This decoder does the same.
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,
-        first=part.start,
-        model=[name for name in parts if name in COLUMNS][-1],
-        backward=backward,
-        forward=forward,
-        collapsed=collapsed,
+        columns=orientations * (backward + forward),
+        backward=places(backward, 0),
+        forward=places(forward, backward * (1 if collapsed else orientations)),
         uses_target="output-factor" in line.options,
         default_ln=default_ln,
     )
@@ -188,32 +167,19 @@ def _default_ln(line: FeatureLine) -> tuple[float, ...]:
     return tuple(map(math.log, scores))
 
 
-class OrientationPlaces(NamedTuple):
-    """The reordering score of each class of orientation, and its place in the feature vector.
-
-    Attributes:
-        columns: Its column for each model and class, -1 for none, shape (models, classes).
-        components: Its component, the same.
-    """
-
-    columns: NDArray[np.int64]
-    components: NDArray[np.int64]
-
-
 def orientation_places(
     models: Sequence[ReorderingFeature],
 ) -> tuple[OrientationPlaces, OrientationPlaces]:
     """Return ``backward`` and ``forward`` of `derivations.FeatureTables`."""
-    shape = (2, len(models), CLASSES)
-    columns, components = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    offset = 0
-    for number, model in enumerate(models):
-        for side, own in enumerate((model.backward_columns(), model.forward_columns())):
-            components[side, number] = model.components(own)
-            columns[side, number] = [column + offset if column >= 0 else -1 for column in own]
-        offset += model.columns
-    backward, forward = map(OrientationPlaces, columns, components)
-    return backward, forward
+    offsets = offsets_of([model.columns for model in models]).tolist()
+
+    def joined(places: Sequence[OrientationPlaces]) -> OrientationPlaces:
+        both = np.array(places, np.int64).reshape(-1, 2, CLASSES)
+        columns, components = both[:, 0].copy(), both[:, 1].copy()
+        columns += np.where(columns < 0, 0, np.array(offsets[:-1], np.int64)[:, None])
+        return OrientationPlaces(columns, components)
+
+    return joined([model.backward for model in models]), joined([model.forward for model in models])
 
 
 def forward_classes(
@@ -229,8 +195,8 @@ def forward_classes(
     """
     columns = [np.zeros((entries, 1), np.float32)]
     for feature, values, found in zip(features, scores, rows, strict=True):
-        if feature.forward:
-            used = sorted(set(feature.forward_columns()))
+        used = np.unique(feature.forward.columns)
+        if used[0] >= 0:
             columns += [values[:, used], (found >= 0)[:, None].astype(np.float32)]
     table = np.ascontiguousarray(np.concatenate(columns, axis=1))
     keys = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()

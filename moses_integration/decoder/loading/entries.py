@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import joined_offsets, offsets_of, taken_runs
+from moses_integration.decoder.arrays import offsets_of
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
@@ -25,11 +25,13 @@ UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word
 _DIGITS = frozenset(b"0123456789")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entries(TargetPhrases):
+@dataclass(frozen=True)
+class Entries:
     """Phrase pairs for one input.
 
     Args:
+        targets: The target phrases.
+        vocabulary: The target words by number.
         first: First entry of each source phrase, shape (phrases + 1,).
         table: The decoding path of each entry; the number of paths for unknown words, shape (E,).
         static: Values of features that the phrase alone decides, language models not counted,
@@ -37,6 +39,8 @@ class Entries(TargetPhrases):
         static_components: Their places in the feature vector, shape (S,).
     """
 
+    targets: TargetPhrases
+    vocabulary: WordTable
     first: NDArray[np.int64]
     table: NDArray[np.int8]
     static: NDArray[np.float32]
@@ -70,27 +74,23 @@ def collect_entries(
     parts = [*tables, _unknown_words(tables, source, drop_unknown=drop_unknown)]
     phrases = np.concatenate([part.phrases for part in parts])
     order = np.argsort(phrases, kind="stable")
-    words = np.concatenate([_renumbered(part, vocabulary) for part in parts])
-    word_offsets, word_order = taken_runs(joined_offsets([p.word_offsets for p in parts]), order)
-    link_offsets, link_order = taken_runs(joined_offsets([p.link_offsets for p in parts]), order)
+    targets = TargetPhrases.joined([_renumbered(part, vocabulary) for part in parts])
     static, components = _static_features(features, parts)
     numbers = np.repeat(np.arange(len(parts)), [len(part.phrases) for part in parts])
     return Entries(
+        targets=targets.taken(order),
+        vocabulary=vocabulary,
         first=offsets_of(np.bincount(phrases, minlength=len(source))),
         table=numbers[order].astype(np.int8),
         static=static[order],
         static_components=components,
-        word_offsets=word_offsets,
-        words=words[word_order],
-        link_offsets=link_offsets,
-        links=np.concatenate([part.links for part in parts])[link_order],
-        vocabulary=vocabulary,
     )
 
 
-def _renumbered(part: TableEntries, vocabulary: WordTable) -> NDArray[np.int32]:
+def _renumbered(part: TableEntries, vocabulary: WordTable) -> TargetPhrases:
     numbers = vocabulary.add_spans(*part.vocabulary.spans())
-    return numbers[part.words] if len(numbers) else part.words
+    words = part.targets.words
+    return part.targets._replace(words=numbers[words] if len(numbers) else words)
 
 
 def _unknown_words(
@@ -106,14 +106,15 @@ def _unknown_words(
     copied = [not drop_unknown or not _DIGITS.isdisjoint(word) for word in texts]
     vocabulary = WordTable(list(itertools.compress(texts, copied)))
     offsets = offsets_of(copied)
+    numbers, links = (
+        np.arange(len(vocabulary), dtype=np.int32),
+        np.zeros((offsets[-1], 2), np.int16),
+    )
     return TableEntries(
-        phrases=phrases[unknown],
-        scores=np.empty((len(unknown), 0), np.float32),
-        word_offsets=offsets,
-        words=np.arange(len(vocabulary), dtype=np.int32),
-        link_offsets=offsets,
-        links=np.zeros((len(vocabulary), 2), np.int16),
-        vocabulary=vocabulary,
+        phrases[unknown],
+        np.empty((len(unknown), 0), np.float32),
+        TargetPhrases(offsets, numbers, offsets, links),
+        vocabulary,
     )
 
 
@@ -136,7 +137,7 @@ def _static_features(
     for component, number in features.table_penalty_components():
         end = int(ends[number])
         column(component)[end - sizes[number] : end] = 1.0
-    target_words = np.concatenate([np.diff(part.word_offsets) for part in parts])
+    target_words = np.concatenate([np.diff(part.targets.word_offsets) for part in parts])
     for component in features.word_penalties:
         column(component)[:] = -target_words
     for component in features.phrase_penalties:
@@ -156,9 +157,9 @@ def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseW
         vocabularies: The words of each model.
     """
     words = entries.vocabulary.spans()
-    shape = (len(vocabularies), entries.words.size)
+    shape = (len(vocabularies), entries.targets.words.size)
     numbered = np.zeros(shape, PHRASE_WORD)
     for model, vocabulary in enumerate(vocabularies):
         ids = np.maximum(vocabulary.find_spans(*words), 0)
-        numbered["word"][model] = ids[entries.words] if len(ids) else 0
-    return PhraseWords(entries.word_offsets, numbered)
+        numbered["word"][model] = ids[entries.targets.words] if len(ids) else 0
+    return PhraseWords(entries.targets.word_offsets, numbered)

@@ -25,10 +25,32 @@ from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
-# <x translation="...">, </x>, <x/>: markup for Moses's option -xml-input
-_MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")
-_LATTICE = re.compile(rb"\(\s*\(\s*\(\s*['\"]")
 _ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
+# text that the decoder would get wrong, the problem, and a remedy
+_REFUSED = (
+    (rb"\0()", "binary data, where a line of text was expected", None),
+    (
+        rb"^(\(\s*\(\s*\(\s*['\"])",
+        "this looks like a word lattice or confusion network, and only text is translated",
+        "decode lattices with Moses",
+    ),
+    # <x translation="...">, </x>, <x/>: markup for Moses's option -xml-input
+    (
+        rb"(<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>)",
+        "XML markup ({}), and only plain text is translated",
+        "remove the markup, or write < and > as &lt; and &gt;",
+    ),
+    (
+        rb"([^ \t]*\|[^ \t]*)",
+        "the word {} has an unescaped bar, which separates factors",
+        f"write it as &#124;: {_ESCAPE}",
+    ),
+    (
+        rb"(?<![^ \t])(\[[^ \t]*\])(?![^ \t])",
+        "the word {} is in unescaped brackets, which mark non-terminals",
+        f"write them as &#91; and &#93;: {_ESCAPE}",
+    ),
+)
 # key: a phrase without its last word, counted from 1, and that word; value: the phrase, its length
 _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
 
@@ -67,44 +89,17 @@ def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[byt
     (b'a', b'man', b'&apos;s', b'hat')
     """
     line = line.strip(b" \t\r")
-    if b"\0" in line:
-        raise InputError("binary data, where a line of text was expected")
-    if _LATTICE.match(line):
-        raise InputError(
-            "this looks like a word lattice or confusion network, and only text is translated",
-            remedy="decode lattices with Moses",
-        )
-    if markup := _MARKUP.search(line):
-        raise InputError(
-            f"XML markup ({_shown(markup[0])}), and only plain text is translated",
-            remedy="remove the markup, or write < and > as &lt; and &gt;",
-        )
+    for pattern, problem, remedy in _REFUSED:
+        if found := re.search(pattern, line):
+            shown = repr(found[1][:40].decode("utf-8", "replace"))
+            raise InputError(problem.format(shown), remedy=remedy)
     words = tuple(phrase_tokens(line))
     if len(words) > longest:
         raise InputError(
             f"{len(words)} words in one line, where at most {longest} are translated",
             remedy="put one sentence on a line, or raise --max-sentence-length",
         )
-    _check_words(words)
     return words
-
-
-def _check_words(words: Sequence[bytes]) -> None:
-    for word in words:
-        if b"|" in word:
-            raise InputError(
-                f"the word {_shown(word)} has an unescaped bar, which separates factors",
-                remedy=f"write it as &#124;: {_ESCAPE}",
-            )
-        if len(word) > 1 and word.startswith(b"[") and word.endswith(b"]"):
-            raise InputError(
-                f"the word {_shown(word)} is in unescaped brackets, which mark non-terminals",
-                remedy=f"write them as &#91; and &#93;: {_ESCAPE}",
-            )
-
-
-def _shown(text: bytes) -> str:
-    return repr(text[:40].decode("utf-8", "replace"))
 
 
 class PhraseTrie(NamedTuple):

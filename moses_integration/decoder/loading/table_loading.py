@@ -13,8 +13,7 @@ import hashlib
 import itertools
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,15 +43,15 @@ from phrasescore.table.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.table.input_files import open_input, truncation_named
+from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
 # the arrays of a cache file, of several types
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Sequence[NDArray[Any]]
 
-_FORMAT = 2  # raise it when the meaning of the arrays changes
+_FORMAT = 3  # raise it when the meaning of the arrays changes
 _MAX_BYTES = 4 << 30  # the oldest files go when there are more
 # columns counted from the scores
 _ALIGNMENT, _SPARSE = 1, 3
@@ -94,85 +93,162 @@ def cache_folder(named: str | None) -> Path | None:
         if named:
             return private_folder(named, "--cache-folder")
         return private_folder(user_cache_folder() / "tables", "the cache of parsed tables")
-    except SettingsError:
-        if named:
+    except (OSError, SettingsError) as error:
+        if named and isinstance(error, SettingsError):
             raise
-    except OSError:
-        pass
-    return None
+        return None
 
 
-class ParsedTables:
-    """A folder of parsed tables.
+class TargetPhrases(NamedTuple):
+    """The target sides of E phrase pairs, as arrays for compiled functions.
 
-    Args:
-        folder: An existing folder; ``None`` keeps nothing.
+    Attributes:
+        word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
+        words: Target words by number.
+        link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
+        links: Source and target position of each link, shape (links, 2).
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    word_offsets: NDArray[np.int64]
+    words: NDArray[np.int32]
+    link_offsets: NDArray[np.int64]
+    links: NDArray[np.int16]
 
-    def get(self, parts: tuple[str, ...], parse: Callable[[], Arrays]) -> Arrays:
-        """Return the cached arrays, or else parse them and store them in the cache.
+    @classmethod
+    def joined(cls, parts: Sequence[TargetPhrases]) -> TargetPhrases:
+        """Join the phrases of several tables or blocks."""
+        word_offsets, words, link_offsets, links = zip(*parts, strict=True)
+        return cls(
+            joined_offsets(word_offsets),
+            np.concatenate(words),
+            joined_offsets(link_offsets),
+            np.concatenate(links),
+        )
 
-        Args:
-            parts: Everything that the arrays depend on, above all digests.
-            parse: Returns the arrays.
-        """
-        if self._folder is None:
-            return parse()
-        name = hashlib.sha256("\n".join((str(_FORMAT), *parts)).encode()).hexdigest()
-        path = self._folder / f"{name}.npz"
-        stored = _read(path)
-        if stored is not None:
-            return stored
-        arrays = parse()
-        with contextlib.suppress(OSError, SettingsError, StorageError):  # a full or read-only disk
-            with open_output(path) as stream:
-                save: Callable[..., None] = np.savez
-                save(stream, **arrays)
-            _remove_oldest(self._folder)
-        return arrays
-
-    def entries(
-        self,
-        path: str | Path,
-        source: SourcePhrases,
-        blocks: Callable[[], Iterator[TableBlock]],
-        load: Callable[[SourcePhrases], TableEntries],
-    ) -> TableEntries:
-        """Return the entries of a table that an input needs.
-
-        Args:
-            path: The table.
-            source: The phrases of the input.
-            blocks: Reads the table.
-            load: Reads the entries of some source phrases, or takes those that are stored.
-        """
-        return load(source)
+    def taken(self, rows: NDArray[np.int64]) -> TargetPhrases:
+        """Return some of the phrases, in another order."""
+        word_offsets, words = taken_runs(self.word_offsets, rows)
+        link_offsets, links = taken_runs(self.link_offsets, rows)
+        return TargetPhrases(word_offsets, self.words[words], link_offsets, self.links[links])
 
 
-class TablesInMemory(ParsedTables):
-    """Whole tables, each read once, for inputs that come one after the other.
+class TableEntries(NamedTuple):
+    """Entries of one table.
 
-    Args:
-        folder: As for `ParsedTables`.
+    Attributes:
+        phrases: Source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
+        scores: ln of each score, floored at -100, shape (E, scores).
+        targets: Their target phrases.
+        vocabulary: The target words by number.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        super().__init__(folder)
+    phrases: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    targets: TargetPhrases
+    vocabulary: WordTable
+
+
+def cached_arrays(folder: Path | None, parts: Sequence[str], parse: Callable[[], Arrays]) -> Arrays:
+    """Return the cached arrays, or else parse them and store them in the cache.
+
+    Args:
+        folder: The cache; ``None`` keeps nothing.
+        parts: Everything that the arrays depend on, above all digests.
+        parse: Returns the arrays.
+    """
+    if folder is None:
+        return parse()
+    name = hashlib.sha256("\n".join((str(_FORMAT), *parts)).encode()).hexdigest()
+    path = folder / f"{name}.npz"
+    # a missing or damaged file is parsed again
+    with contextlib.suppress(OSError, InputError, ValueError, EOFError, zipfile.BadZipFile):
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
+            found = list(stored.values())
+        os.utime(path)
+        return found
+    arrays = parse()
+    with contextlib.suppress(OSError, SettingsError, StorageError):  # a full or read-only disk
+        with open_output(path) as stream:
+            np.savez(stream, *arrays)
+        _remove_oldest(folder)
+    return arrays
+
+
+def _remove_oldest(folder: Path) -> None:
+    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for path in files:
+        total += path.stat().st_size
+        if total > _MAX_BYTES:
+            path.unlink(missing_ok=True)
+
+
+class TableLoader:
+    """Loads the entries of tables that an input needs.
+
+    Args:
+        cache: The folder of parsed tables; ``None`` keeps nothing on disk.
+        in_memory: Whether to read each table once and keep the whole of it, for inputs that come
+            one after the other.
+    """
+
+    def __init__(self, cache: Path | None, *, in_memory: bool = False) -> None:
+        self.cache = cache
+        self._in_memory = in_memory
         self._whole: dict[str, _WholeTable] = {}
 
-    def entries(
+    def phrase_table(
+        self, path: str | Path, scores: int, where: str, source: SourcePhrases
+    ) -> TableEntries:
+        """Load the entries of a phrase table.
+
+        Args:
+            path: A plain or gzip table.
+            scores: How many scores the ini says it has.
+            where: The place in the ini that says so, for the error.
+            source: The phrases of the input.
+
+        Raises:
+            InputError: The file cannot be read.
+            PhraseTableError: It breaks the format, disagrees with the ini, or has what this decoder
+                lacks; the error names the line.
+        """
+        return self._load(path, scores, source, lambda: _agreeing(read_blocks(path), scores, where))
+
+    def reordering_table(
+        self, path: str | Path, scores: int, source: SourcePhrases, *, target: bool
+    ) -> TableEntries:
+        """Load the entries of a lexicalised reordering table.
+
+        Args:
+            path: A plain or gzip table.
+            scores: How many scores its type implies.
+            source: The phrases of the input.
+            target: Whether it has a target column.
+
+        Raises:
+            InputError: The file cannot be read.
+            PhraseTableError: It breaks the format; the error names the line.
+        """
+        return self._load(path, scores, source, lambda: _reordering_blocks(path, scores, target))
+
+    def _load(
         self,
         path: str | Path,
+        scores: int,
         source: SourcePhrases,
         blocks: Callable[[], Iterator[TableBlock]],
-        load: Callable[[SourcePhrases], TableEntries],
     ) -> TableEntries:
-        """See `ParsedTables.entries`."""
-        key = str(path)
-        if key not in self._whole:
+        def load(needed: SourcePhrases) -> TableEntries:
+            parts = ("table", sha256_of(path), str(scores), needed.digest)
+            arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, needed))
+            phrases, values, *rest = arrays
+            targets, words = TargetPhrases(*rest[:4]), WordTable.from_arrays(*rest[4:])
+            return TableEntries(phrases, values, targets, words)
+
+        if not self._in_memory:
+            return load(source)
+        if (key := str(path)) not in self._whole:
             phrases = SourcePhrases(_distinct_sources(blocks()), source.longest)
             self._whole[key] = _WholeTable.of(phrases, load(phrases))
         return self._whole[key].needed_by(source)
@@ -187,100 +263,46 @@ def _distinct_sources(blocks: Iterator[TableBlock]) -> list[list[bytes]]:
     return [phrase_tokens(text) for text in texts]
 
 
-@dataclass(frozen=True)
-class _WholeTable:
+class _WholeTable(NamedTuple):
     """All entries of a table.
 
-    Args:
+    Attributes:
         source: The source phrases of the table.
-        entries: The entries, in the order of the table.
-        order: The same, sorted by source phrase, shape (E,).
-        first: Where the entries of each source phrase begin in ``order``, shape (phrases + 1,).
+        entries: The entries, sorted by source phrase.
+        first: Where the entries of each source phrase begin, shape (phrases + 1,).
     """
 
     source: SourcePhrases
     entries: TableEntries
-    order: NDArray[np.int64]
     first: NDArray[np.int64]
 
     @classmethod
     def of(cls, source: SourcePhrases, entries: TableEntries) -> _WholeTable:
         """Sort the entries."""
         order = np.argsort(entries.phrases, kind="stable")
+        in_order = TableEntries(
+            entries.phrases[order],
+            entries.scores[order],
+            entries.targets.taken(order),
+            entries.vocabulary,
+        )
         sizes = np.bincount(entries.phrases, minlength=len(source))
-        return cls(source, entries, order, offsets_of(sizes))
+        return cls(source, in_order, offsets_of(sizes))
 
     def needed_by(self, source: SourcePhrases) -> TableEntries:
-        """Return the entries that an input needs, as if only they had been read."""
+        """Return the entries that an input needs."""
         own = source.numbers_in(self.source)
-        wanted = np.flatnonzero(own >= 0)
-        offsets, places = taken_runs(self.first, own[wanted])
-        rows, phrases = self.order[places], np.repeat(wanted, np.diff(offsets))
-        in_table_order = np.argsort(rows, kind="stable")
-        rows, phrases = rows[in_table_order], phrases[in_table_order]
-        whole = self.entries
-        word_offsets, words = taken_runs(whole.word_offsets, rows)
-        link_offsets, links = taken_runs(whole.link_offsets, rows)
-        used, numbers = np.unique(whole.words[words], return_inverse=True)
+        wanted = np.flatnonzero(own >= 0).astype(np.int32)
+        offsets, rows = taken_runs(self.first, own[wanted])
+        targets = self.entries.targets.taken(rows)
+        used, words = np.unique(targets.words, return_inverse=True)
+        vocabulary = self.entries.vocabulary
         return TableEntries(
-            phrases=phrases.astype(np.int32),
-            scores=whole.scores[rows],
-            word_offsets=word_offsets,
-            words=numbers.astype(np.int32),
-            link_offsets=link_offsets,
-            links=whole.links[links],
-            vocabulary=WordTable([whole.vocabulary.word(number) for number in used.tolist()]),
+            np.repeat(wanted, np.diff(offsets)),
+            self.entries.scores[rows],
+            targets._replace(words=words.astype(np.int32)),
+            WordTable([vocabulary.word(number) for number in used.tolist()]),
         )
-
-
-def stored_words(prefix: str, words: WordTable) -> dict[str, NDArray[Any]]:
-    """Return a vocabulary as arrays to store, whose names begin with a prefix."""
-    return {f"{prefix}_{name}": array for name, array in words.arrays._asdict().items()}
-
-
-def restored_words(prefix: str, arrays: Arrays) -> WordTable:
-    """Undo `stored_words`."""
-    words = WordTable()
-    words.arrays = WordArrays(*(arrays[f"{prefix}_{name}"] for name in WordArrays._fields))
-    return words
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]] | None:
-    """Load the stored arrays, or return `None` if the file is missing or damaged."""
-    try:
-        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
-            arrays = dict(stored.items())
-        os.utime(path)
-    except (OSError, InputError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-    return arrays
-
-
-def _remove_oldest(folder: Path) -> None:
-    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
-    total = 0
-    for path in files:
-        total += path.stat().st_size
-        if total > _MAX_BYTES:
-            path.unlink(missing_ok=True)
-
-
-class ParsedLines(NamedTuple):
-    """The output arrays of `parse_lines`, with room for all lines of a block.
-
-    Attributes:
-        scores: ln of each score, floored, shape (lines, scores).
-        word_offsets: Where the target words of each line begin, shape (lines + 1,), 0 at first.
-        words: Target word ids.
-        link_offsets: Where the alignment links of each line begin, shape (lines + 1,), 0 at first.
-        links: Source and target position of each link, shape (links, 2).
-    """
-
-    scores: NDArray[np.float32]
-    word_offsets: NDArray[np.int64]
-    words: NDArray[np.int32]
-    link_offsets: NDArray[np.int64]
-    links: NDArray[np.int16]
 
 
 @compiled
@@ -394,7 +416,8 @@ def parse_lines(
     spans: NDArray[np.int64],
     lines: NDArray[np.int64],
     target: WordArrays,
-    parsed: ParsedLines,
+    scores: NDArray[np.float32],
+    parsed: TargetPhrases,
 ) -> tuple[int, int]:
     """Parse the lines that are kept.
 
@@ -403,12 +426,15 @@ def parse_lines(
         spans: Begin and end of source, target and scores of each of its lines, shape (all, 6).
         lines: Which lines to parse, shape (lines,).
         target: The target words, with room for more.
-        parsed: Filled.
+        scores: Filled with the ln of each score, floored, shape (lines, scores).
+        parsed: Filled; its offsets begin with 0.
 
     Returns:
         The first bad line and its problem code; -1 and ``FINE`` if there is none.
     """
-    data, spans, lines, target, parsed = borrowed((data, spans, lines, target, parsed))
+    data, spans, lines, target, scores, parsed = borrowed(
+        (data, spans, lines, target, scores, parsed)
+    )
     words = links = 0
     for row in range(lines.size):
         line = lines[row]
@@ -416,7 +442,7 @@ def parse_lines(
         words, problem = _parse_target(
             data, spans[line, TARGET], spans[line, TARGET_END], target, parsed.words, words
         )
-        _parse_scores(data, spans[line, SCORES], spans[line, SCORES_END], parsed.scores[row])
+        _parse_scores(data, spans[line, SCORES], spans[line, SCORES_END], scores[row])
         scores_end = spans[line, SCORES_END]
         line_end = find_byte(data, scores_end, data.size, LINE_FEED)
         begin, end = column_after(data, scores_end, line_end, _ALIGNMENT)
@@ -430,80 +456,6 @@ def parse_lines(
             return line, problem
         parsed.word_offsets[row + 1], parsed.link_offsets[row + 1] = words, links
     return -1, FINE
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetPhrases:
-    """The target side of E entries.
-
-    Args:
-        word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
-        words: Target words, as numbered by ``vocabulary``.
-        link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
-        links: Source and target position of each link, shape (links, 2).
-        vocabulary: The target words.
-    """
-
-    word_offsets: NDArray[np.int64]
-    words: NDArray[np.int32]
-    link_offsets: NDArray[np.int64]
-    links: NDArray[np.int16]
-    vocabulary: WordTable
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableEntries(TargetPhrases):
-    """Entries of one table, in its order.
-
-    Args:
-        phrases: Source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
-        scores: ln of each score, floored at -100, shape (E, scores).
-    """
-
-    phrases: NDArray[np.int32]
-    scores: NDArray[np.float32]
-
-    def to_arrays(self) -> Arrays:
-        """Return what `from_arrays` takes back."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        return arrays | stored_words("vocabulary", self.vocabulary)
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> TableEntries:
-        """Undo `to_arrays`."""
-        kept = {name: arrays[name] for name in _ARRAYS}
-        return cls(**kept, vocabulary=restored_words("vocabulary", arrays))
-
-
-_ARRAYS = ("phrases", "scores", "word_offsets", "words", "link_offsets", "links")
-
-
-def load_phrase_table(
-    path: str | Path, scores: int, where: str, source: SourcePhrases, parsed: ParsedTables
-) -> TableEntries:
-    """Load the entries of a phrase table that the input needs.
-
-    Args:
-        path: A plain or gzip table.
-        scores: How many scores the ini says it has.
-        where: The place in the ini that says so, for the error.
-        source: The phrases of the input.
-        parsed: Where parsed tables are kept.
-
-    Raises:
-        InputError: The file cannot be read.
-        PhraseTableError: It breaks the format, disagrees with the ini, or has what this decoder
-            lacks; the error names the line.
-    """
-
-    def blocks() -> Iterator[TableBlock]:
-        return _agreeing(read_blocks(path), scores, where)
-
-    def load(needed: SourcePhrases) -> TableEntries:
-        parts = ("phrase table", sha256_of(path), str(scores), needed.digest)
-        return _load(parts, blocks(), scores, needed, parsed)
-
-    return parsed.entries(path, source, blocks, load)
 
 
 def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator[TableBlock]:
@@ -526,40 +478,12 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
         yield block
 
 
-def load_reordering_table(
-    path: str | Path, scores: int, *, target: bool, source: SourcePhrases, parsed: ParsedTables
-) -> TableEntries:
-    """Load the entries of a lexicalised reordering table that the input needs.
-
-    Args:
-        path: A plain or gzip table.
-        scores: How many scores its type implies.
-        target: Whether it has a target column.
-        source: The phrases of the input.
-        parsed: Where parsed tables are kept.
-
-    Raises:
-        InputError: The file cannot be read.
-        PhraseTableError: It breaks the format; the error names the line.
-    """
-
-    def blocks() -> Iterator[TableBlock]:
-        return _reordering_blocks(path, scores, target)
-
-    def load(needed: SourcePhrases) -> TableEntries:
-        parts = ("reordering table", sha256_of(path), str(scores), str(target), needed.digest)
-        return _load(parts, blocks(), scores, needed, parsed)
-
-    return parsed.entries(path, source, blocks, load)
-
-
 def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[TableBlock]:
     """Read blocks of lines as if they were a phrase table's; an absent target column is put in."""
     first_line = 1
     with open_input(path) as stream:
         while True:
-            with truncation_named(path):
-                lines = list(itertools.islice(stream, LINES_PER_BLOCK))
+            lines = list(itertools.islice(stream, LINES_PER_BLOCK))
             if not lines and first_line > 1:
                 return
             if not lines:
@@ -581,35 +505,22 @@ def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[
             first_line += len(lines)
 
 
-def _load(
-    parts: tuple[str, ...],
-    blocks: Iterator[TableBlock],
-    scores: int,
-    source: SourcePhrases,
-    parsed: ParsedTables,
-) -> TableEntries:
-    """Return the stored entries that depend on ``parts``, or parse those of the blocks."""
-
-    def parse() -> Arrays:
-        vocabulary = WordTable()
-        kept = []
-        with Progress("loading the table", unit="entries") as progress:
-            for block in blocks:
-                kept.append(_needed_entries(block, scores, source, vocabulary))
-                progress.advance(len(block))
-        arrays = {name: [getattr(part, name) for part in kept] for name in _ARRAYS}
-        joined: dict[str, NDArray[Any]] = {
-            name: joined_offsets(each) if name.endswith("offsets") else np.concatenate(each)
-            for name, each in arrays.items()
-        }
-        return TableEntries(**joined, vocabulary=vocabulary).to_arrays()
-
-    return TableEntries.from_arrays(parsed.get(parts, parse))
+def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> Arrays:
+    """Return the arrays of the `TableEntries` that an input needs."""
+    vocabulary = WordTable()
+    parts = []
+    with Progress("loading the table", unit="entries") as progress:
+        for block in blocks:
+            parts.append(_needed_entries(block, scores, source, vocabulary))
+            progress.advance(len(block))
+    phrases, values, targets = zip(*parts, strict=True)
+    joined = TargetPhrases.joined(targets)
+    return [np.concatenate(phrases), np.concatenate(values), *joined, *vocabulary.arrays]
 
 
 def _needed_entries(
     block: TableBlock, scores: int, source: SourcePhrases, vocabulary: WordTable
-) -> TableEntries:
+) -> tuple[NDArray[np.int32], NDArray[np.float32], TargetPhrases]:
     data, spans = as_array(block.text), block.spans
     phrases = np.empty(len(block), np.int32)
     match_sources(data, spans, source.words.arrays, source.trie, phrases)
@@ -617,23 +528,19 @@ def _needed_entries(
     target_bytes = int((spans[lines, TARGET_END] - spans[lines, TARGET]).sum())
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
-    parsed = ParsedLines(
-        scores=np.empty((len(lines), scores), np.float32),
+    values = np.empty((len(lines), scores), np.float32)
+    parsed = TargetPhrases(
         word_offsets=np.zeros(len(lines) + 1, np.int64),
         words=np.empty(most_words, np.int32),
         link_offsets=np.zeros(len(lines) + 1, np.int64),
         links=np.empty((len(data) // 4 + 1, 2), np.int16),
     )
-    line, problem = parse_lines(data, spans, lines, vocabulary.arrays, parsed)
+    line, problem = parse_lines(data, spans, lines, vocabulary.arrays, values, parsed)
     if problem != FINE:
         text, remedy = _PROBLEMS[problem]
         raise PhraseTableError(text, path=block.path, line=block.first_line + line, remedy=remedy)
-    return TableEntries(
-        phrases=phrases[lines],
-        scores=parsed.scores,
-        word_offsets=parsed.word_offsets,
-        words=parsed.words[: parsed.word_offsets[-1]].copy(),
-        link_offsets=parsed.link_offsets,
-        links=parsed.links[: parsed.link_offsets[-1]].copy(),
-        vocabulary=vocabulary,
+    words, links = parsed.words, parsed.links
+    targets = parsed._replace(
+        words=words[: parsed.word_offsets[-1]].copy(), links=links[: parsed.link_offsets[-1]].copy()
     )
+    return phrases[lines], values, targets

@@ -184,12 +184,3 @@ def best_paths(
         spans.append((begin, len(nodes)))
         totals.append(total)
     return *_hypotheses(nodes, spans), np.array(totals[1:])
-
-
-def path_to(records: Records, number: int) -> NDArray[np.int32]:
-    """Return the hypotheses from the first applied phrase to ``number``."""
-    path, previous = [], records["previous"]
-    while number != INITIAL:
-        path.append(number)
-        number = previous.item(number)
-    return np.array(path[::-1], np.int32)

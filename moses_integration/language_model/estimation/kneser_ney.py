@@ -11,16 +11,12 @@ occurrences of a, otherwise the number of different words that precede a; total 
 the n-grams with context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``,
 without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
-If lmplz is on PATH, it runs instead. Both write the same file, byte for byte; lmplz can also sort
-corpora that do not fit in memory.
+lmplz --discount_fallback writes the same file, byte for byte; it can also sort corpora that do not
+fit in memory.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,34 +25,24 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa import open_arpa
 from moses_integration.language_model.estimation.ngram_counting import (
     BEGIN,
     HIGHEST_ORDER,
-    SPECIAL_WORDS,
     Corpus,
     NGramCounts,
     SortedPositions,
     count_ngrams,
     count_types,
-    no_words,
     read_corpus,
     sort_positions,
 )
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
-from phrasescore.runs import processes
-from phrasescore.runs.final_names import open_output, own_file, scratch_folder
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import open_input
 from phrasescore.words.word_table import as_array
 
 Discounts = tuple[float, float, float]  # what is taken from a count of 1, of 2, and of 3 and more
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
-ON_PATH = "auto"
-OWN = "own"
-_LMPLZ_ORDER = 6  # the highest that lmplz is compiled for, unless it is told otherwise
-_MEMORY = "1G"  # for lmplz's sorting, whose default is most of the machine
 _TAB, _SPACE, _NEWLINE = 9, 32, 10
 _ROWS_AT_ONCE = 1 << 18
 _BLOCK = 1 << 20
@@ -314,85 +300,3 @@ def _write_logs(factors: Any, logs: Any) -> None:
     factors, logs = borrowed((factors, logs))
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])
-
-
-def build_language_model(
-    corpus: str | Path, order: int, output: str | Path, *, lmplz: str = ON_PATH
-) -> tuple[str, tuple[int, ...]]:
-    """Estimate an interpolated modified Kneser-Ney model and write it as ARPA.
-
-    Args:
-        corpus: One tokenised sentence per line; plain or gzip.
-        order: The longest n-gram, 1 to 20 words; lmplz estimates up to 6.
-        output: The ARPA file; a name ending in ``.gz`` is compressed.
-        lmplz: The program to use: ``auto`` for lmplz if it is on PATH and the order within its
-            usual limit, and our estimator if not,
-            ``own`` for our estimator, anything else is the program's path.
-
-    Returns:
-        What estimated it, ``lmplz`` with its path or ``own``; and the n-grams in the model, order 1
-        first.
-
-    Raises:
-        CorpusError: The corpus holds no word, or one of ``<s>``, ``</s>`` and ``<unk>``.
-        MissingDependencyError: The program named is not there.
-    """
-    program = find_lmplz(lmplz)
-    if program is not None and (lmplz != ON_PATH or order <= _LMPLZ_ORDER):
-        return f"lmplz ({program})", _run_lmplz(program, corpus, order, output)
-    return OWN, write_arpa(corpus, order, output)[0]
-
-
-def find_lmplz(lmplz: str) -> str | None:
-    """Return the path of the program that is asked for, or ``None`` for our own estimator.
-
-    Args:
-        lmplz: As in :func:`build_language_model`.
-
-    Raises:
-        MissingDependencyError: The program named is not there.
-    """
-    program = None if lmplz == OWN else shutil.which("lmplz" if lmplz == ON_PATH else lmplz)
-    if program is None and lmplz not in (ON_PATH, OWN):
-        raise MissingDependencyError(
-            f"there is no program {visible(os.fsencode(lmplz), 200)}",
-            remedy="name the path of KenLM's lmplz, auto or own",
-        )
-    return program
-
-
-def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path) -> tuple[int, ...]:
-    parent = Path(output).parent
-    if not parent.is_dir():
-        raise SettingsError("there is no such folder", path=parent, remedy="name another output")
-    with scratch_folder(output) as folder:
-        arpa, log = folder / "model.arpa", folder / "log"
-        command = [program, "-o", str(order), "-S", _MEMORY, "-T", str(folder), "--arpa", str(arpa)]
-        status = _feed([*command, "--discount_fallback"], corpus, log)
-        if status != 0:
-            read_corpus(corpus, order)  # which names the line if the text is to blame
-            said = processes.last_line(log)
-            raise CorpusError(f"lmplz failed with status {status}: {said}", path=corpus)
-        with open_arpa(arpa) as model:
-            types = model.counts
-        if types[0] <= len(SPECIAL_WORDS):
-            raise no_words(corpus)
-        with arpa.open("rb") as whole, open_output(output) as target:
-            shutil.copyfileobj(whole, target, _BLOCK)
-    return types
-
-
-def _feed(command: list[str], corpus: str | Path, log: Path) -> int:
-    """Run ``command`` with the corpus as its input and its messages in ``log``."""
-    with (
-        open_input(corpus) as text,
-        own_file(log, os.O_TRUNC) as messages,
-        processes.waiting_for(
-            processes.start(command, stdin=subprocess.PIPE, stderr=messages)
-        ) as process,
-        contextlib.suppress(BrokenPipeError),  # if it stops early, its status says why
-    ):
-        assert process.stdin is not None
-        with process.stdin as stdin:
-            shutil.copyfileobj(text, stdin, _BLOCK)
-    return process.wait()

@@ -71,19 +71,14 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             running += len(ids)
     together = np.concatenate(parts)
     if not running:
-        raise no_words(path)
+        raise CorpusError("the corpus holds no word, so no model can be estimated", path=path)
     if together.size > _MAX_POSITIONS:
         raise CorpusError(
             f"the corpus has {running:,} words, more than this estimator can sort",
             path=path,
-            remedy="put KenLM's lmplz on PATH",
+            remedy="take fewer sentences, or estimate the model with KenLM's lmplz",
         )
     return Corpus(table.words(), together)
-
-
-def no_words(path: str | Path) -> CorpusError:
-    """Return the error of an empty corpus."""
-    return CorpusError("the corpus holds no word, so no model can be estimated", path=path)
 
 
 def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:

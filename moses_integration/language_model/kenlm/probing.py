@@ -129,23 +129,14 @@ class Halves(NamedTuple):
     word: NDArray[np.uint64]
 
 
-class Matches(NamedTuple):
-    """Arrays for the pairs that are found.
-
-    Attributes:
-        key: Position in the index, shape (capacity,).
-        suffix: Position among the suffix halves, shape (capacity,).
-        word: Position among the word halves, shape (capacity,).
-    """
-
-    key: NDArray[np.int64]
-    suffix: NDArray[np.int64]
-    word: NDArray[np.int64]
-
-
 @compiled
 def find_matches(
-    halves: Halves, first: int, last: int, index: KeyIndex, matches: Matches, found: int
+    halves: Halves,
+    first: int,
+    last: int,
+    index: KeyIndex,
+    matches: NDArray[np.int64],
+    found: int,
 ) -> int:
     """Try the suffix halves ``first`` to ``last - 1`` with their word halves.
 
@@ -154,7 +145,8 @@ def find_matches(
         first: The first suffix half.
         last: The suffix half after the last one.
         index: The keys of the table.
-        matches: Receives the pairs whose key is in the table.
+        matches: Receives, for each pair whose key is in the table, the positions of the key, the
+            suffix half and the word half, shape (3, capacity).
         found: The number of pairs found before.
 
     Returns:
@@ -179,10 +171,9 @@ def find_matches(
                     if (index.bitmap[bit >> _WORD_BITS] >> (bit & _LOW_BITS)) & _ONE:
                         at = find_key(index, key)
                         if at >= 0:
-                            if found < matches.key.size:
-                                matches.key[found] = at
-                                matches.suffix[found] = suffix
-                                matches.word[found] = word
+                            if found < matches.shape[1]:
+                                matches[0, found], matches[1, found] = at, suffix
+                                matches[2, found] = word
                             found += 1
         row = end
     return found
@@ -308,7 +299,7 @@ def _recover(
             f"among {total:,} that would have to be tried",
             remedy="name the ARPA file, or a trie: build_binary trie MODEL.arpa MODEL.trie",
         )
-    matches = Matches(*(np.zeros(index.keys.size + _SPARE_MATCHES, np.int64) for _ in range(3)))
+    matches = np.zeros((3, index.keys.size + _SPARE_MATCHES), np.int64)
     found = row = 0
     with Progress(f"finding the words of {order}-grams", total, "pairs") as progress:
         while row < halves.suffix.size:
@@ -318,16 +309,15 @@ def _recover(
             found = int(find_matches(halves, row, end, index, matches, found))
             progress.advance(int(pairs[end] - pairs[row]))
             row = end
-    rows = matches.key[:found]
+    rows, suffix, first = matches[:, :found]
     met = np.zeros(index.keys.size, np.bool_)
     met[rows] = True
-    if not np.all(met) or found > matches.key.size:
+    if not np.all(met) or found > matches.shape[1]:
         raise damaged(
             f"of its {index.keys.size:,} {order}-grams only {np.count_nonzero(met):,} were found"
         )
-    suffix = suffixes[matches.suffix[:found]]
-    first = firsts[matches.word[:found]]
-    return rows, np.concatenate([known.words[first, :1], known.words[suffix]], axis=1)
+    words = [known.words[firsts[first], :1], known.words[suffixes[suffix]]]
+    return rows, np.concatenate(words, axis=1)
 
 
 def _pairs(known: _Known) -> tuple[NDArray[np.int64], NDArray[np.int64], Halves]:

@@ -42,23 +42,12 @@ LINES_AT_ONCE = 10_000
 _OTHER_SPACES = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
 )
+_SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
+# text that Moses or a language model would misread
 _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n]|$)", re.MULTILINE)
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ENTITY = re.compile(rb"&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
-# text that Moses or a language model would misread -> fault and remedy
-_REASONS = {
-    b"|": ("an unescaped |, which Moses takes for the end of a factor or column", _ESCAPE),
-    b"[": ("an unescaped [, which Moses takes for the beginning of a non-terminal", _ESCAPE),
-    b"]": ("an unescaped ], which Moses takes for the end of a non-terminal", _ESCAPE),
-    b"\0": ("a zero byte, so this is no text", "give plain text or gzip, in UTF-8"),
-} | {
-    word: (
-        f"the word {word.decode()}, which has a meaning of its own in language models",
-        "remove it, or escape its brackets as &lt; and &gt;",
-    )
-    for word in (b"<s>", b"</s>", b"<unk>")
-}
 OTHER_SPACES = (
     "a space other than U+0020 (such as U+00A0), which is an ordinary character to Moses and joins "
     "words; --tokenize removes it"
@@ -101,11 +90,15 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tupl
     nothing: list[bytes] = []
     for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=nothing):
         if len(source_lines) != len(target_lines):
-            counts = [
-                line - 1 + len(lines) + sum(map(len, rest))
-                for lines, rest in zip((source_lines, target_lines), blocks, strict=True)
-            ]
-            raise _unequal((source, target), counts)
+            paths = (source, target) if len(source_lines) > len(target_lines) else (target, source)
+            number = line + min(len(source_lines), len(target_lines))
+            raise CorpusError(
+                f"line {number:,} has no counterpart: {paths[1]} ends before it",
+                path=paths[0],
+                line=number,
+                remedy="give two files in which line i of one is the translation of line i of the "
+                "other",
+            )
         yield line, (source_lines, target_lines)
         line += len(source_lines)
     if line == 1:
@@ -123,17 +116,6 @@ def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
             mark = b""
 
 
-def _unequal(paths: tuple[str | Path, str | Path], counts: Sequence[int]) -> CorpusError:
-    longer = 0 if counts[0] > counts[1] else 1
-    return CorpusError(
-        f"line {min(counts) + 1:,} has no counterpart: this file has {counts[longer]:,} lines, "
-        f"{paths[1 - longer]} has {counts[1 - longer]:,}",
-        path=paths[longer],
-        line=min(counts) + 1,
-        remedy="give two files in which line i of one is the translation of line i of the other",
-    )
-
-
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
     """Check text that is used without preprocessing: it must be tokenised and escaped already.
 
@@ -147,9 +129,16 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         CorpusError: A line holds something that Moses or a language model would misread.
     """
     text = b"\n".join(lines)
-    suspected = any(mark in text for mark in _REASONS)  # much faster than the regular expression
+    marks = (b"|", b"[", b"]", b"\0", *_SPECIAL_WORDS)
+    suspected = any(mark in text for mark in marks)  # much faster than the regular expression
     if suspected and (found := _HARMFUL.search(text)) is not None:
-        problem, remedy = _REASONS[found.group()]
+        harm, remedy = found.group(), _ESCAPE
+        problem = f"an unescaped {harm.decode()}, which Moses takes for markup"
+        if harm == b"\0":
+            problem, remedy = "a zero byte, so this is no text", "give plain text or gzip, in UTF-8"
+        elif harm in _SPECIAL_WORDS:
+            problem = f"the word {harm.decode()}, which has a meaning of its own in language models"
+            remedy = "remove it, or escape its brackets as &lt; and &gt;"
         line = first + text.count(b"\n", 0, found.start())
         raise CorpusError(problem, path=path, line=line, remedy=remedy)
     if _OTHER_SPACES.search(text) is not None:

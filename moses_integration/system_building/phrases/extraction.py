@@ -23,14 +23,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.phrase_numbers import NumberedText, PhraseNumbers
+from moses_integration.system_building.phrases.phrase_numbers import (
+    NumberedText,
+    PhraseNumbers,
+    remapped,
+)
 from moses_integration.system_building.word_alignment import Links
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError
@@ -119,13 +122,10 @@ class SortedRun:
     def __len__(self) -> int:
         return self.path.stat().st_size // self.record.itemsize
 
-    @cached_property
-    def pairs(self) -> NDArray[np.uint64]:
-        """The pairs of all records, memory-mapped: only the pages in use are read."""
-        if len(self) == 0:
-            return np.zeros(0, np.uint64)
-        pairs: NDArray[np.uint64] = np.memmap(self.path, self.record, "r")["pair"]
-        return pairs
+    def __getitem__(self, row: int) -> int:
+        """Return the pair of one record."""
+        # not memory-mapped: the system may keep whole files in memory for a few values of each
+        return int(self.read(row, row + 1).pairs[0])
 
     def read(self, begin: int, end: int) -> PairCounts:
         """Read some records."""
@@ -170,7 +170,8 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
 
     Args:
         runs: The runs.
-        rows: The maximum records of a slice, plus those of one pair, which is never split.
+        rows: The maximum records of a slice, plus those of one source phrase, which is never
+            split.
 
     Yields:
         The records of one slice, as one piece per run that has any. ``together`` makes one sorted
@@ -180,7 +181,7 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
     begins = [0] * len(runs)
     for cut in [*cuts, None]:
         ends = [
-            len(run) if cut is None else bisect.bisect_left(run.pairs, cut, begin)
+            len(run) if cut is None else bisect.bisect_left(run, cut, begin)
             for run, begin in zip(runs, begins, strict=True)
         ]
         places = zip(runs, begins, ends, strict=True)
@@ -196,13 +197,13 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
     return sorted_and_added(PairCounts._make(np.concatenate(column) for column in columns))
 
 
-def _cuts(runs: Sequence[SortedRun], rows: int) -> list[np.uint64]:
-    """Choose the first pairs of slices, from samples at even distances in each run."""
+def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
+    """Choose the sources that slices begin with, from samples at even distances in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
-    samples = np.sort(np.concatenate([run.pairs[step::step] for run in runs]))
+    samples = sorted(run[row] for run in runs for row in range(step, len(run), step))
     # m samples between two cuts stand for fewer than (m + runs) * step records
     every = max(rows // step - len(runs), 1)
-    return sorted(set(samples[every::every].tolist()))
+    return sorted({pair >> 32 << 32 for pair in samples[every::every]})
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,7 @@ def extract_phrase_pairs(
         sentence, used = _extract(
             (text.source.starts, text.target.starts),
             (text.links.sources, text.links.targets, text.links.offsets),
-            (text.source_phrases.at, text.target_phrases.at),
+            (remapped(text.source_phrases.at), remapped(text.target_phrases.at)),
             (sentence, end),
             here,
             buffer,

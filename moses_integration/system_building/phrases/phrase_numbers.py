@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,11 +141,20 @@ class PhraseNumbers:
     @classmethod
     def load(cls, folder: Path) -> PhraseNumbers:
         """Map the arrays that ``save`` wrote; the system keeps in memory what is in use."""
-        at, position, length = (
-            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
-            for name in ("at", "position", "length")
-        )
-        return cls(at, position, length)
+        names = ("at", "position", "length")
+        paths = (folder / f"{name}.npy" for name in names)
+        return cls(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in paths))
+
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def remapped(array: Array) -> Array:
+    """Map a memory-mapped array again, so that what is read of it is freed with the result."""
+    if not isinstance(array, np.memmap) or array.filename is None:
+        return array
+    mapped = np.memmap(array.filename, array.dtype, "r", array.offset, array.shape)
+    return cast("Array", np.asarray(mapped))
 
 
 class Phrases(NamedTuple):
@@ -178,9 +187,10 @@ class PhraseTexts:
 
     def __init__(self, text: NumberedText, phrases: PhraseNumbers) -> None:
         self.phrases, self._ids = phrases, text.ids
-        widths = np.array([len(word) + 1 for word in text.words], np.int64)
-        self._begins = np.zeros(len(text.ids) + 1, np.int64)
-        np.cumsum(widths[text.ids], out=self._begins[1:])
+        widths = np.array([len(word) + 1 for word in text.words], np.uint32)[text.ids]
+        size = int(widths.sum(dtype=np.int64))
+        self._begins = np.zeros(len(widths) + 1, np.uint32 if size < 1 << 32 else np.int64)
+        np.cumsum(widths, out=self._begins[1:])
         self._characters = np.empty(self._begins[-1], np.uint8)
         for first in range(0, len(text.ids), _WORDS_AT_ONCE):
             words = map(text.words.__getitem__, text.ids[first:][:_WORDS_AT_ONCE].tolist())
@@ -189,10 +199,11 @@ class PhraseTexts:
 
     def chosen(self, numbers: NDArray[np.int64]) -> Phrases:
         """Return the phrases with these numbers."""
-        positions, lengths = self.phrases.position[numbers], self.phrases.length[numbers]
-        ends = self._begins[positions + lengths] - 1  # without the space behind
-        places = self._characters, self._begins[positions], ends
-        return Phrases(self._ids, positions, lengths, *places)
+        positions = remapped(self.phrases.position)[numbers]
+        lengths = remapped(self.phrases.length)[numbers]
+        begins = self._begins[positions].astype(np.int64)
+        ends = self._begins[positions + lengths].astype(np.int64) - 1  # without the space behind
+        return Phrases(self._ids, positions, lengths, self._characters, begins, ends)
 
 
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
@@ -200,8 +211,10 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     ids = np.concatenate([text.ids, np.full(longest, BOUNDARY, np.int32)])
     positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
     positions, equal = sorted_by_words(ids, positions, len(text.words), range(longest))
-    after = np.repeat(text.starts[1:] - 1, text.lengths + 1) - np.arange(len(text.ids))
+    after = np.repeat((text.starts[1:] - 1).astype(np.int32), text.lengths + 1)
+    after -= np.arange(len(text.ids), dtype=np.int32)
     limits = np.minimum(after, longest).astype(np.uint8)[positions]
+    del after  # the larger arrays need its place
     shared = np.minimum(equal, limits)
     at = np.zeros((len(text.ids), longest), np.uint32)
     phrases = int(limits.sum(dtype=np.int64) - shared.sum(dtype=np.int64))

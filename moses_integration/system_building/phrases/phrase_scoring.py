@@ -205,24 +205,28 @@ class PairSummaries(NamedTuple):
     inverse_best: NDArray[np.int64]
 
 
-def count_phrases(runs: Sequence[SortedRun], sources: int, targets: int) -> list[NDArray[np.int64]]:
-    """Count how often each source and each target phrase was extracted.
+def count_targets(runs: Sequence[SortedRun], targets: int) -> NDArray[np.uint32]:
+    """Count how often each target phrase was extracted.
 
     Args:
         runs: All counts.
-        sources: The number of source phrases.
         targets: The number of target phrases.
 
     Returns:
-        (sources,) int64 and (targets,) int64.
+        (targets,) uint32.
     """
-    totals = [np.zeros(sources, np.int64), np.zeros(targets, np.int64)]
+    totals = np.zeros(targets, np.uint32)
     for run in runs:
         for block in run.blocks():
-            counts = _occurrences(block)
-            np.add.at(totals[0], _sources(block.pairs), counts)
-            np.add.at(totals[1], _targets(block.pairs), counts)
+            np.add.at(totals, _targets(block.pairs), _occurrences(block).astype(np.uint32))
     return totals
+
+
+def source_counts(pairs: PairSummaries) -> NDArray[np.int64]:
+    """Return how often the source of each pair was extracted, if all its pairs are given."""
+    firsts = np.flatnonzero(np.diff(pairs.sources, prepend=-1))
+    sizes = np.diff(firsts, append=len(pairs.sources))
+    return np.repeat(np.add.reduceat(pairs.counts, firsts), sizes)
 
 
 def _occurrences(counts: PairCounts) -> NDArray[np.int64]:

@@ -31,10 +31,11 @@ from moses_integration.system_building.phrases.extraction import (
 from moses_integration.system_building.phrases.phrase_numbers import Phrases, PhraseTexts
 from moses_integration.system_building.phrases.phrase_scoring import (
     LexicalTable,
-    count_phrases,
+    count_targets,
     lexical_weights,
     orientation_probabilities,
     printed_counts,
+    source_counts,
     summarise,
 )
 from phrasescore.compiled import borrowed, compiled, inlined
@@ -271,7 +272,7 @@ def write_tables(
         How many distinct pairs the tables hold, and how many places these were extracted from.
     """
     longest = phrases[0].phrases.longest
-    totals = count_phrases(runs, *(len(side.phrases) for side in phrases))
+    totals = count_targets(runs, len(phrases[1].phrases))
     waiting = threads + 1
     rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
     pairs = 0
@@ -290,7 +291,7 @@ def write_tables(
                 table.write(written)
             pairs += scored
             progress.advance(records)
-    return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
+    return {"phrase_pairs": pairs, "occurrences": int(totals.sum(dtype=np.int64))}
 
 
 def _in_order(submitted: Iterator[Future[_Scored]], limit: int) -> Iterator[_Scored]:
@@ -307,7 +308,7 @@ def _in_order(submitted: Iterator[Future[_Scored]], limit: int) -> Iterator[_Sco
 def _score_slice(
     phrases: tuple[PhraseTexts, PhraseTexts],
     lexical: tuple[LexicalTable, LexicalTable],
-    totals: Sequence[NDArray[np.int64]],
+    totals: NDArray[np.uint32],
     pieces: Sequence[PairCounts],
 ) -> _Scored:
     """Score the pairs of one slice; threads share all but the pieces, which are only read."""
@@ -316,7 +317,8 @@ def _score_slice(
     pairs = summarise(counts, longest)
     sides = phrases[0].chosen(pairs.sources), phrases[1].chosen(pairs.targets)
     weights = lexical_weights(counts, pairs, sides, lexical, longest)
-    occurrences = pairs.counts, totals[0][pairs.sources], totals[1][pairs.targets]
+    target_counts = totals[pairs.targets].astype(np.int64)
+    occurrences = pairs.counts, source_counts(pairs), target_counts
     return (
         phrase_table_lines(sides, occurrences, weights, counts.alignments[pairs.best], longest),
         reordering_table_lines(sides, pairs.orientations),

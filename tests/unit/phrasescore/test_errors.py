@@ -34,8 +34,8 @@ def test_a_place_is_filled_in_once() -> None:
 
 def test_a_missing_extra_is_named() -> None:
     """The sentence has the command that installs what is missing."""
-    error = MissingDependencyError.extra("tensorboard", "tensorboard")
-    assert "pip install 'phrasescore[tensorboard]'" in str(error)
+    error = MissingDependencyError.extra("bokeh", "report")
+    assert "pip install 'phrasescore[report]'" in str(error)
 
 
 def test_exit_statuses_tell_kinds_apart() -> None:

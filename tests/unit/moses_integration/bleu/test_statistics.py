@@ -114,7 +114,7 @@ def test_references_out_of_step(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         References.read([tmp_path / "one", tmp_path / "two"])
-    with pytest.raises(CorpusError, match="reference 2 has 1 lines, reference 1 has 2"):
+    with pytest.raises(CorpusError, match="reference 2: 1 line, where reference 1 has 2"):
         References([[b"a", b"b"], [b"a"]])
     with pytest.raises(CorpusError, match="no reference translation is given"):
         References([])

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.table_loading import (
-    ParsedTables,
-    TableEntries,
-    load_phrase_table,
-)
+from moses_integration.decoder.loading.table_loading import TableEntries, TableLoader
 from phrasescore.errors import PhraseTableError
 
 LONG = b" ".join([b"x"] * 40_000)
@@ -20,7 +16,7 @@ LONG = b" ".join([b"x"] * 40_000)
 def load(folder: Path, alignment: bytes, target: bytes = LONG) -> TableEntries:
     path = folder / "table"
     path.write_bytes(b"a ||| " + target + b" ||| 0.5 ||| " + alignment + b"\n")
-    return load_phrase_table(path, 1, "here", SourcePhrases([(b"a",)], 7), ParsedTables(None))
+    return TableLoader(None).phrase_table(path, 1, "here", SourcePhrases([(b"a",)], 7))
 
 
 @pytest.mark.parametrize(
@@ -36,4 +32,4 @@ def test_links_that_no_phrase_has(tmp_path: Path, alignment: bytes) -> None:
 def test_links_at_the_border(tmp_path: Path) -> None:
     """The largest position there is stays what it is; links are sorted."""
     loaded = load(tmp_path, b"32767-32767 0-1 0-0")
-    assert loaded.links.tolist() == [[0, 0], [0, 1], [32767, 32767]]
+    assert loaded.targets.links.tolist() == [[0, 0], [0, 1], [32767, 32767]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -173,7 +172,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "10,612 more lines are like this",
         f"system/{TABLE}:1",
     ),
-    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is nan", f"system/{TABLE}:9"),
+    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is 'nan'", f"system/{TABLE}:9"),
     "zeros": (
         line(TABLE, 9, score(b"0")),
         "warning",
@@ -219,19 +218,13 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "bar in a source": (
         line(TABLE, 30, column(0, b"a|b")),
         "error",
-        "a '|' in the source phrase",
+        "a '|' in a word, of which Moses keeps",
         f"system/{TABLE}:30",
     ),
     "bracket in a target": (
         line(TABLE, 30, column(1, b"un [chat]")),
         "error",
-        "a target word in brackets",
-        f"system/{TABLE}:30",
-    ),
-    "alignment outside": (
-        line(TABLE, 30, column(3, b"0-0 99-0")),
-        "warning",
-        "word alignment that points outside",
+        "a word in brackets",
         f"system/{TABLE}:30",
     ),
     "not sorted": (
@@ -258,18 +251,12 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "/dev/null is a pipe or a device, where KENLM needs a file",
         "system/moses.ini:14",
     ),
-    "the same pair twice": (
-        line(TABLE, 30, lambda text: text + b"\n" + text),
-        "warning",
-        "the same phrase pair as the line before",
-        f"system/{TABLE}:31",
-    ),
-    "gzip cut short": (cut(TABLE), "error", "the gzip data end in the middle", f"system/{TABLE}:"),
+    "gzip cut short": (cut(TABLE), "error", "the gzip data end in the middle", f"system/{TABLE}"),
     "gzip cut short (reordering)": (
         cut(REORDERING),
         "error",
         "the gzip data end in the middle",
-        f"system/{REORDERING}:",
+        f"system/{REORDERING}",
     ),
     "plain text named .gz": (
         lambda: (
@@ -283,7 +270,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "another kind of file": (
         replaced("moses.ini", b"system/phrase-table.gz", b"system/lm.arpa"),
         "error",
-        "this is an ARPA language model, not a phrase table",
+        "so this is not a phrase table",
         "system/lm.arpa",
     ),
     "num-features": (
@@ -301,7 +288,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "weights all zero": (
         edit("moses.ini", all_zero),
         "error",
-        "all weights are zero",
+        "no weight but one is above 0",
         "system/moses.ini",
     ),
     "weights that ran away": (
@@ -314,7 +301,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
             ),
         ),
         "error",
-        "one weight is 1 and no other more than 1e-38",
+        "no weight but one is above 1e-38",
         "system/moses.ini",
     ),
     "a feature without effect": (
@@ -508,13 +495,13 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "stale features": (
         stale_work_folder,
         "error",
-        "features of an earlier tuning",
+        "would take the features of an earlier tuning from here, which has another ",
         "mert-work/features.list",
     ),
     "stale tables": (
         used_work_folder,
         "error",
-        "the filtered system of an earlier tuning has another TranslationModel0",
+        "would take the tables of an earlier tuning from here, which has another TranslationModel0",
         "mert-work/filtered/moses.ini",
     ),
 }
@@ -566,14 +553,13 @@ def test_the_real_system_has_no_errors(
 
 
 def test_several_references(system: Path) -> None:
-    """A prefix names all numbered files, as for mert-moses.pl; an identical one is reported."""
+    """An identical one is reported."""
     for number in range(2):
         shutil.copyfile("dev.fr", f"ref{number}")
-    diagnosis = examine_copy(references=("ref",))
+    diagnosis = examine_copy(references=("ref0", "ref1"))
     said = [(each.severity, each.what) for each in diagnosis.findings]
     assert ("warning", "the same text as ref0") in said
-    assert any(what.startswith("2 references") for _, what in said)
-    with pytest.raises(InputError, match="no such file, nor one with 0 behind its name"):
+    with pytest.raises(InputError, match="rif: no such file"):
         examine_copy(references=("rif",))
 
 
@@ -589,9 +575,7 @@ def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
     """It confirms features and their order; what it refuses is an error with its last words."""
     moses = moses_bin / "moses"
     said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "note"]
-    assert any(
-        re.fullmatch(r"Moses \S+ reads the file and has the expected features", s) for s in said
-    )
+    assert "Moses reads the file and has the expected features" in said
     replaced("moses.ini", b"0 T 0", b"0 T 0\n[weights]\nLM0= 1")()
     said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "error"]
     assert said[-1].startswith("Moses ended with status ")

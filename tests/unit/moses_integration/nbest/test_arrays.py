@@ -54,20 +54,20 @@ def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
 
 
 @pytest.mark.parametrize("block_size", [1, 1 << 20])
-def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
-    """The line that is named is the one an editor shows, blank lines before it or not."""
+def test_errors_name_their_line(tmp_path: Path, block_size: int) -> None:
+    """Whatever the blocks are."""
     path = tmp_path / "list"
-    lines = [b"\n", LINE % 0, b"\n", b"\n", LINE % 1, LINE % 0]
-    path.write_bytes(b"".join(lines))
-    reader = NBestReader(path, WordTable(), block_size=block_size)
-    with pytest.raises(NBestError, match=r"list:6: sentence 0 comes after sentence 1"):
-        reader.read()
-    path.write_bytes(b"".join([*lines[:4], LINE.replace(b"TM= 2 3", b"TM= 2") % 1]))
-    with pytest.raises(NBestError, match=r"list:5: 1 values of TM"):
-        NBestReader(path, WordTable(), block_size=block_size).read()
-    path.write_bytes(b"\n\n0 ||| a\n")
-    with pytest.raises(NBestError, match=r"list:3: 2 columns"):
-        NBestReader(path, WordTable(), block_size=block_size).read()
+    good = LINE % 0 + LINE % 1
+    for rest, problem in (
+        (LINE % 0, r"list:3: sentence 0 comes after sentence 1"),
+        (LINE.replace(b"TM= 2 3", b"TM= 2") % 1, r"list:3: 1 values of TM"),
+        (b"1 ||| a\n", r"list:3: 2 columns"),
+        (b"\n", r"list:3: 1 column, expected"),
+        ((LINE % 1)[:-1], r"list:3: the list ends in the middle of a line"),
+    ):
+        path.write_bytes(good + rest)
+        with pytest.raises(NBestError, match=problem):
+            NBestReader(path, WordTable(), block_size=block_size).read()
 
 
 def test_many_values_in_the_first_line(tmp_path: Path) -> None:

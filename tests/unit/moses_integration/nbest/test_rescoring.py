@@ -21,11 +21,12 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.model_loading import scoring_model
-from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.random_models import save_random_model
 from tests.support.table_lines import read_entries
+from tests.support.unshared_scorer import UnsharedScorer
 
 LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
 SOURCE = b"the house .\n"
@@ -130,10 +131,10 @@ def test_segmentations(data: st.DataObject) -> None:
         marked += [*target, b"|%d-%d|" % (begin, end - 1)] if target else []
         lost += [] if target else source[begin:end]
         words += target
-    assert phrase_pairs([b"0 ", column(words), b"", b"", b" " + b" ".join(spans)], source) == pairs
+    assert phrase_pairs(words, b" ".join(spans), source) == pairs
     if words:
         kept = [pair for pair in pairs if pair[1]] + [(word, b"") for word in sorted(lost, key=at)]
-        assert phrase_pairs([b"0 ", column(marked), b"", b""], source) == kept
+        assert phrase_pairs(marked, None, source) == kept
 
 
 def at(word: bytes) -> int:
@@ -148,10 +149,6 @@ def span(first: int, last: int) -> bytes:
     if first < last:
         return b"%d-%d" % (first, last)
     return b"%d" % first if first else b"0-18446744073709551615"
-
-
-def column(words: list[bytes]) -> bytes:
-    return b" " + b"".join(word + b" " for word in words) + b" "
 
 
 @pytest.mark.parametrize(
@@ -171,6 +168,7 @@ def column(words: list[bytes]) -> bytes:
         (LINE.replace(b"LM0", b"PhraseModel0"), "there is a feature PhraseModel0 already"),
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),
+        (b"\n", "1 column, expected at least 4"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
@@ -187,18 +185,17 @@ def test_settings_that_make_no_sense(tmp_path: Path) -> None:
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
         model_of(VALUES, "phrase_model")
-    with pytest.raises(SettingsError, match="the output is the list itself"):
+    with pytest.raises(SettingsError, match="the output is one of the inputs"):
         rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "list", [model_of(VALUES)])
     with pytest.raises(ModelError, match="gives no number for a phrase pair"):
         rescored(tmp_path, LINE, model_of(dict.fromkeys(VALUES, float("nan"))))
 
 
-def test_empty_sentences_and_blank_lines(tmp_path: Path) -> None:
-    """A sentence without words has the value 0; a blank line stays."""
+def test_empty_sentences(tmp_path: Path) -> None:
+    """A sentence without words has the value 0."""
     empty = b"0 |||  ||| LM0= 0 ||| 0 ||| \n"
-    text = rescored(tmp_path, empty + b"\n" + empty.replace(b" ||| \n", b"\n"), source=b"\n")
+    text = rescored(tmp_path, empty + empty.replace(b" ||| \n", b"\n"), source=b"\n")
     assert text.count(b"LM0= 0 PhraseModel0= 0 |||") == 2
-    assert text.count(b"\n") == 3
 
 
 def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
@@ -208,7 +205,7 @@ def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
     model = model_of(VALUES)
     paths = (tmp_path / "list.gz", tmp_path / "source", tmp_path / "out.gz")
     report = rescore_nbest(*paths, [model], lines_per_block=7)
-    assert (report.candidates, report.pairs, report.scored, report.copied) == (50, 100, 18, 0)
+    assert (report.lines, report.pairs, report.scored, report.copied) == (50, 100, 18, 0)
     assert isinstance(model.model.scorer, LookedUp)
     assert model.model.scorer.asked == 18
     with gzip.open(tmp_path / "out.gz") as stream:
@@ -304,7 +301,7 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
     words = {(b"", target): value for (_, target), value in SENTENCES.items()}
     model = dataclasses.replace(model_of(words), of_sentences=True, reads_source=False)
     counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
-    assert (counts.candidates, counts.translations, counts.pairs) == (4, 3, 0)
+    assert (counts.lines, counts.translations, counts.pairs) == (4, 3, 0)
     reading = dataclasses.replace(model, reads_source=True)
     with pytest.raises(SettingsError, match=r"reads a source, and none is given.*--source"):
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])

@@ -63,13 +63,13 @@ def test_the_command_is_one_that_moses_understands() -> None:
     ("body", "kind", "sentence"),
     [
         (
-            "echo 'Check model/lm.arpa' >&2; echo '----' >&2; exit 3",
+            "echo 'Check model/lm.arpa' >&2; exit 3",
             DecoderError,
-            r"ended with status 3 after 0 n-best lines; its last words:\n  Check model/lm\.arpa\n",
+            r"ended with status 3 after 0 n-best lines: Check model/lm\.arpa\.",
         ),
         ("cat ../bin/list; kill -SEGV $$", DecoderError, "ended with signal 11 after 3 n-best"),
-        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines and said nothing"),
-        ("exit 0", DecoderError, "ended well but printed no translation and said nothing"),
+        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it said"),
+        ("exit 0", DecoderError, "printed no translation: it said nothing"),
         ("printf '0 ||| a '", NBestError, "ends in the middle of a line"),
         ("printf '0 ||| a '; exit 2", DecoderError, "status 2"),
     ],
@@ -81,7 +81,7 @@ def test_failures_are_told_and_leave_no_list(
     kind: type[PhrasescoreError],
     sentence: str,
 ) -> None:
-    """The error has Moses's last words, the log and the command; no half list has the name."""
+    """The error has Moses's last line, the log and the command; no half list has the name."""
     binary = fake_moses.script(tmp_path / "bin", body)
     (tmp_path / "bin" / "list").write_bytes(LIST)
     monkeypatch.chdir(tmp_path / "bin")

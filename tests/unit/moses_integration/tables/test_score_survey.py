@@ -47,7 +47,7 @@ def test_a_sound_table_has_no_warnings(tmp_path: Path) -> None:
     [
         (["0.5", "0.5 0.5"], 2, "2 scores, where the lines before have 1"),
         (["0.5", "-0.1"], 2, "score 1 is negative"),
-        (["0.5", "nan"], 2, "score 1 is nan"),
+        (["0.5", "nan"], 2, "score 1 is 'nan'"),
         (["0.5 1", "0.5 1e39"], 2, "score 2 is 1e39, which is infinite for Moses"),
         (["0.5", "0.5", "x"], 3, "score 1 is 'x'"),
     ],

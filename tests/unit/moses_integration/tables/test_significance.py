@@ -108,30 +108,19 @@ def test_the_last_line_may_end_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "sentence"),
-    [
-        (b"", "no counts in column 5"),
-        (b"3 2", "2 numbers in column 5"),
-        (b"3 2 1 1", "4 numbers in column 5"),
-        (b"3 x 1", "not all whole numbers"),
-        (b"3 2 -1", "not all whole numbers"),
-        (b"1 0.5 0.25", "--NoFractionalCounting"),
-        (b"3 2 0", "a pair occurs at least once, and at most as often as"),
-        (b"3 2 3", "at most as often as its phrases"),
-    ],
+    "column", [b"", b"3 2", b"3 2 1 1", b"3 x 1", b"3 2 -1", b"1 0.5 0.25", b"3 2 0", b"3 2 3"]
 )
-def test_bad_counts(column: bytes, sentence: str) -> None:
+def test_bad_counts(column: bytes) -> None:
     """Each is refused with its line."""
     with pytest.raises(PhraseTableError) as caught:
         pair_counts(block_of(b"1 1 1", column))
-    assert sentence in str(caught.value)
-    assert str(caught.value).startswith("table:8: ")
+    assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, and the ")
 
 
 def test_a_table_without_the_column() -> None:
     """Three columns are a whole table, but not for this."""
     block = checked_block(b"a ||| x ||| 1", 1, 1, "table", TableFormat(1, hierarchical=False))
-    with pytest.raises(PhraseTableError, match="no counts in column 5"):
+    with pytest.raises(PhraseTableError, match="column 5 is '', and the significance test needs"):
         pair_counts(block)
 
 

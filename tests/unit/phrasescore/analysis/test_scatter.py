@@ -28,6 +28,7 @@ from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import read_blocks
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
+from tests.support.unshared_scorer import UnsharedScorer
 
 LINES = [
     b"b a ||| A ||| 0.5 0.25 ||| ||| 1 1 1",
@@ -60,10 +61,9 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     """By the table, the logarithm of a score; by the model, what the plain scorer gives."""
     (tmp_path / "table").write_bytes(b"\n".join(LINES))
     folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
-    model, plain = (
-        load_models([str(folder)], ComputeSettings("cpu", "fp32", shared=shared))[0][0]
-        for shared in (True, False)
-    )
+    (model,), _ = load_models([str(folder)], ComputeSettings("cpu", "fp32"))
+    loaded = load_model(folder)
+    plain = scoring_model("plain", loaded, UnsharedScorer(loaded.model, "cpu"))
     drawn = draw_pairs(tmp_path / "table", 3, 1)
     assert len(drawn.lines) == 3
     table, by_model = score_drawn(drawn, Scores(2, model))

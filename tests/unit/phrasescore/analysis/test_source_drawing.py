@@ -9,13 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.top import (
-    TopSettings,
-    draw_sources,
-    find_sources,
-    read_sources,
-)
-from phrasescore.errors import CorpusError, PhraseTableError
+from phrasescore.analysis.top import TopSettings, draw_sources
+from phrasescore.errors import PhraseTableError
 
 
 def write_table(path: Path, counts: bool = True) -> Path:
@@ -79,18 +74,6 @@ def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
     assert among["frequent"] == among["rare"] == 0
 
 
-def test_given_sources(tmp_path: Path) -> None:
-    """As given, in their order; one that the table lacks has no candidates."""
-    table = tmp_path / "table"
-    table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
-    wanted = [b"nowhere", b"c\xff", b"a b|N"]
-    sources, among = find_sources(table, 0, wanted, 1)
-    assert [each.source for each in sources] == wanted
-    assert [[c.p for c in each.candidates] for each in sources] == [[], [1, 0.25], [0.5]]
-    assert sources[2].words == (b"a", b"b")
-    assert among == {"given": 2}
-
-
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
@@ -108,8 +91,21 @@ def test_given_sources(tmp_path: Path) -> None:
 def test_counts(tmp_path: Path, column: str, expected: float) -> None:
     """Two or three numbers from 0, of which the second counts the source; or no count."""
     (tmp_path / "table").write_text(f"a ||| A ||| 1 ||| 0-0 ||| {column} ||| x\n")
-    (source,), _ = find_sources(tmp_path / "table", 0, [b"a"], 1)
+    settings = TopSettings(min_words=1, min_targets=1, frequent=0, rare=0, column=1)
+    (source,) = draw_sources(tmp_path / "table", 0, settings)[0]
     np.testing.assert_equal(source.count, expected)
+
+
+def test_bytes_and_factors_of_a_source(tmp_path: Path) -> None:
+    """Bytes that are not Unicode stay; a model sees one factor of each word."""
+    table = tmp_path / "table"
+    table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
+    sources, _ = draw_sources(table, 0, TopSettings(min_words=1, min_targets=1, column=1))
+    assert [(each.source, each.words) for each in sources] == [
+        (b"a b|N", (b"a", b"b")),
+        (b"c\xff", (b"c\xff",)),
+    ]
+    assert [[c.p for c in each.candidates] for each in sources] == [[0.5], [1, 0.25]]
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:
@@ -122,13 +118,3 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
     with pytest.raises(PhraseTableError, match="must be neighbours"):
         draw_sources(table, 0, TopSettings(column=1))
-
-
-def test_phrases_of_a_file(tmp_path: Path) -> None:
-    """One a line, each once; a line without one is an error."""
-    (tmp_path / "phrases").write_bytes(b" a  b\r\nc\na b\n")
-    assert read_sources(tmp_path / "phrases") == [b"a b", b"c"]
-    (tmp_path / "phrases").write_bytes(b"a\n \n")
-    with pytest.raises(CorpusError, match="the source phrase is empty") as caught:
-        read_sources(tmp_path / "phrases")
-    assert caught.value.line == 2

@@ -17,8 +17,8 @@ from phrasescore.model.model_settings import (
     UnitName,
 )
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
+from tests.support.unshared_scorer import UnsharedScorer
 
 WORDS = 5  # of the target side, </s> and <unk> among them
 SOURCES = [[2, 3], [4], [5, 6, 2], [3], [6, 6]]

@@ -9,8 +9,9 @@ import torch
 from phrasescore.model.model_settings import FeedForwardPhraseSettings
 from phrasescore.model.networks.feed_forward_phrase import FeedForwardPhrase
 from phrasescore.model.sequence_model import Batch
-from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import from_lists
+from tests.support.unshared_scorer import UnsharedScorer
 
 
 @pytest.fixture

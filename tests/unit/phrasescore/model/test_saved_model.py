@@ -12,7 +12,7 @@ from phrasescore.model.folder import backup_of, load_model, recover, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
-from tests.support.killed_at import killed_at
+from tests.support.killed import killed_at
 
 SETTINGS = EncoderDecoderSettings(
     source_vocabulary=3, target_vocabulary=3, hidden=2, embedding=2, maxout=1, rank=1

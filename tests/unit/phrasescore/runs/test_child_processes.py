@@ -14,7 +14,8 @@ import pytest
 
 from phrasescore.runs.processes import run, start
 from tests.conftest import PROJECT
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
+from tests.support.warm_process import is_running
 
 # starts itself ``depth`` times, each inside the one before, and waits
 _CHAIN = """\

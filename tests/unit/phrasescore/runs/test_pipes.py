@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.errors import InputError
 from phrasescore.runs.file_kinds import can_be_read_again, pipes_read_once
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.table.block import read_blocks
@@ -44,14 +43,6 @@ def test_a_pipe_has_no_digest(tmp_path: Path) -> None:
     assert list(provenance(inputs=["-", tmp_path / "pipe", tmp_path / "file"])["inputs"]) == [
         str(tmp_path / "file")
     ]
-
-
-def test_a_cut_table_in_a_pipe(tmp_path: Path) -> None:
-    """The line at which gzip data end is looked up in files only."""
-    text = b"".join(b"a ||| b%d ||| 0.%d\n" % (n, n) for n in range(5000))
-    pipe = pipe_of(tmp_path / "pipe", gzip.compress(text)[:-100])
-    with pytest.raises(PhraseTableError, match=r"pipe: the gzip data end in the middle"):
-        list(read_blocks(pipe))
 
 
 @pytest.mark.parametrize("name", ["zero", "full", "random", "urandom"])

@@ -157,6 +157,6 @@ def test_two_at_once(tmp_path: Path) -> None:
 
 def test_parts_of_killed_runs(tmp_path: Path) -> None:
     """Half-written files that a killed run left are removed."""
-    (tmp_path / ".bake.123.part").write_text("half")
+    (tmp_path / ".bake.01234567.part").write_text("half")
     Kitchen(tmp_path).run()
     assert not list(tmp_path.glob(".*.part"))

@@ -153,40 +153,36 @@ def test_direction() -> None:
 
 
 def test_counts() -> None:
-    """Lines, runs of sources, tokens, unknown words, floor hits and sums are counted."""
+    """Lines, tokens, unknown words, floor hits and sums are counted."""
     scored = score([tiny_model(), tiny_model("steep", TinyScorer(60.0))])
     assert scored[1] == ScoringCounts(
         lines=3,
-        source_runs=2,
         source_tokens=6,
         source_unknown=1,
         target_tokens=4,
         target_unknown=1,
         ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
         floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
-        first_source="la maison",
-        last_source="un chien",
         work=SharedWork(18, 18, 14, 14),
     )
     assert scored[1].floor_hits[1] > 0
 
 
 def test_counts_of_blocks_add_up() -> None:
-    """A run of sources that goes on over the border of blocks counts once."""
+    """The counts of blocks are added."""
     counts = ScoringCounts()
     for lines in (LINES[:1], LINES[1:], LINES[2:]):
         counts += score([tiny_model()], lines=lines)[1]
-    assert (counts.lines, counts.source_runs, counts.last_source) == (4, 2, "un chien")
+    assert counts.lines == 4
     assert counts.ln_p_sums == (pytest.approx(sum(LN_P) + LN_P[2]),)
     assert counts.work == SharedWork(12, 12, 9, 9)
 
 
 def test_counts_survive_json() -> None:
-    """Counts go through the journal unchanged, odd bytes included."""
-    counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"])[1]
+    """Counts go through the journal unchanged."""
+    counts = score([tiny_model()])[1]
     values = json.loads(json.dumps(dataclasses.asdict(counts)))
     assert from_mapping(ScoringCounts, values, where="journal") == counts
-    assert counts.last_source.encode("latin-1") == b"\xff\xe9"
 
 
 def test_no_number() -> None:

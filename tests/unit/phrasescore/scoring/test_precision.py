@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.errors import SettingsError
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
@@ -41,26 +40,17 @@ def saved_model(folder: Path, loudness: float) -> str:
     return str(folder)
 
 
-def test_differences_and_order() -> None:
-    """Differences count per pair and per word; the order counts within runs of one source."""
-    sources = from_lists([[2], [2], [2], [3], [3]])
-    targets = from_lists([[4], [5], [4, 5, 6], [4], [5]])
-    exact = np.array([-1.0, -2.0, -3.0, -1.0, -1.0])
-    near = np.array([-1.0, -3.1, -3.0, -1.2, -1.0])
-    check = compare(exact, near, sources, targets)
-    assert (check.mean, check.largest) == pytest.approx((1.3 / 5, 1.1))
-    assert (check.mean_per_word, check.largest_per_word) == pytest.approx((0.13, 0.55))
-    # of the three of source 2 one pair is turned round; source 3's are equal in float32
-    assert (check.ranked, check.ranked_alike) == (3, pytest.approx(2 / 3))
-    assert not check.is_within_bounds
-    assert "66.7% of 3 pairs of targets of one source" in str(check)
-
-
-def test_no_number_is_not_within_bounds() -> None:
-    """NaN in bfloat16 is no reason to use it."""
-    one = from_lists([[2]])
-    assert not compare(np.array([-1.0]), np.array([np.nan]), one, one).is_within_bounds
-    assert compare(np.array([-1.0]), np.array([-1.01]), one, one).is_within_bounds
+@pytest.mark.parametrize(
+    ("near", "is_within_bounds"),
+    [([-1.0, -2.0], True), ([-1.01, -2.02], True), ([-1.0, -2.11], False), ([np.nan, -2.0], False)],
+)
+def test_bounds(near: list[float], is_within_bounds: bool) -> None:
+    """Differences count per word, </s> counted; one that is not a number is out of bounds."""
+    targets = from_lists([[4], [5]])
+    check = compare(np.array([-1.0, -2.0]), np.array(near), targets)
+    assert check.is_within_bounds == is_within_bounds
+    difference = max(abs(near[0] + 1.0), abs(near[1] + 2.0))
+    assert check.largest_per_word == pytest.approx(difference / 2, nan_ok=True)
 
 
 def test_samples_are_stretches_over_the_whole_block() -> None:
@@ -111,9 +101,3 @@ def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()
     )
     assert (ready.numerics["precision"], ready.checks) == (["fp32"], ())
-
-
-def test_no_bf16_without_sharing() -> None:
-    """The unshared way is for comparison and has one precision."""
-    with pytest.raises(SettingsError, match="without sharing there is only fp32"):
-        ComputeSettings("cpu", "bf16", shared=False)

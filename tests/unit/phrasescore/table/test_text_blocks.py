@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -182,11 +181,3 @@ def test_an_error_side_by_side_names_the_file_of_the_text(tmp_path: Path) -> Non
     paths = write(tmp_path, "left", [b"a|x", b"a|x"]), write(tmp_path, "right", [b"b|y", b"b"])
     with pytest.raises(CorpusError, match="right:2: the target token b has 1 factor"):
         list(Texts(paths, factor=1).blocks())
-
-
-def test_gzip_that_ends_in_the_middle(tmp_path: Path) -> None:
-    """The line is named that cannot be read."""
-    whole = gzip.compress(b"".join(b"%d\tb\n" % i for i in range(9999)))
-    (tmp_path / "t.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(PhraseTableError, match=r"t\.gz:\d+: the gzip data end in the middle"):
-        list(Texts((tmp_path / "t.gz",)).blocks())

@@ -16,13 +16,14 @@ import pytest
 from phrasescore.errors import InterruptedWorkError
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named
-from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import read_blocks
 from phrasescore.table.input_files import read_lines
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import TrainingSettings
 from phrasescore.words.token_sequences import TokenSequences
 from tests.support.builders import write_phrase_table
+from tests.support.unshared_scorer import UnsharedScorer
 
 SMALL = {"hidden": 16, "embedding": 8, "rank": 8}
 QUICK = [("tanh", "every-step"), ("lstm", "once")]

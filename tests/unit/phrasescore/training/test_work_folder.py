@@ -25,7 +25,7 @@ from phrasescore.training.work_folder import (
     save_checkpoint,
 )
 from tests.support.builders import write_phrase_table
-from tests.support.killed_at import killed_at
+from tests.support.killed import killed_at
 
 SETTINGS = json.dumps({INPUT: "0" * 64, "seed": 1})
 
@@ -36,7 +36,7 @@ def work(tmp_path: Path) -> Path:
     work = tmp_path / "model.training"
     (work / "pairs" / "scratch").mkdir(parents=True)
     (work / "settings.json").write_text(SETTINGS)
-    for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.12.part"):
+    for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.part"):
         (work / name).write_bytes(b"")
     for name in ("pairs.json", "source.tokens.npy", "target.outside.txt", "scratch/pair.digests"):
         (work / "pairs" / name).write_bytes(b"")
@@ -165,7 +165,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     train_model(_request(table, tmp_path / "straight"))
     expected = (tmp_path / "straight" / "model.safetensors").read_bytes()
     moments = 0
-    for moment in range(0, 10_000, 53):
+    for moment in range(0, 10_000, 37):
         folder = tmp_path / str(moment)
         folder.mkdir()
         model = folder / "model"

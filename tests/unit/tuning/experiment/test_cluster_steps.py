@@ -12,9 +12,10 @@ from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InterruptedWorkError
 from phrasescore.runs.lock import held
 from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import is_running, wait_for
+from tests.support.killed import wait_for
+from tests.support.warm_process import is_running
 from tuning.experiment.cluster_steps import ClusterSteps
-from tuning.experiment.plan import Command, CommandStep
+from tuning.experiment.plan import CommandStep, command_step
 from tuning.experiment.runner import Job, Runner
 
 require_dask()
@@ -29,7 +30,13 @@ def dask(tmp_path: Path) -> Iterator[DaskCluster]:
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
     """A step whose script makes the file ``name`` in the folder."""
-    return Command(("/bin/sh", "-c", script), **more).step(name, inputs, (folder / name,))
+    return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
+
+
+def step_and_job(folder: Path, script: str, *outputs: Path) -> tuple[CommandStep, Job]:
+    """A step, and its command in the folder."""
+    step = command_step("step", ("/bin/sh", "-c", script), (), outputs)
+    return step, Job("step", step.work.words, str(folder), str(folder / "log"))
 
 
 def number(path: Path) -> int:
@@ -69,12 +76,12 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path) -> None:
     """Its command dies with it, and runs again on another worker."""
     script = "echo $$ > first.part; mv -n first.part first; test first.part -ef x; "
     script += "if test -e again; then echo done > out; else touch again; sleep 600; fi"
-    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
+    step, job = step_and_job(tmp_path, script)
     said: list[str] = []
     with Cluster(str(dask.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 2)
         place = ClusterSteps(cluster, 1, said.append)
-        running = threading.Thread(target=place.run, args=(job,))
+        running = threading.Thread(target=place.run, args=(job, step))
         running.start()
         process = number(tmp_path / "first")
         wait_for((tmp_path / "again").exists)
@@ -90,12 +97,12 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
     """Commands get Ctrl-C on their workers, and may end as they like."""
     script = "trap 'echo saved > saved; exit 1' INT; echo $$ > out.part; mv out.part out; "
     script += "while :; do sleep 0.1; done"
-    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
+    step, job = step_and_job(tmp_path, script)
     found: list[BaseException] = []
 
     def work() -> None:
         try:
-            place.run(job)
+            place.run(job, step)
         except InterruptedWorkError as error:
             found.append(error)
 
@@ -113,12 +120,13 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
 
 def test_a_folder_that_a_worker_does_not_see(dask: DaskCluster, tmp_path: Path) -> None:
     """It is named with the worker."""
-    job = Job("step", ("true",), tmp_path / "gone", tmp_path / "log", None, ())
+    step, job = step_and_job(tmp_path, "true")
+    job = job._replace(folder=str(tmp_path / "gone"))
     with Cluster(str(dask.scheduler_file)) as cluster:
         place = ClusterSteps(cluster, None, lambda line: None)
         with pytest.raises(ClusterError, match="does not see this folder") as caught:
-            place.run(job)
-    assert caught.value.path == str(tmp_path / "gone")
+            place.run(job, step)
+    assert caught.value.path == tmp_path / "gone"
 
 
 def test_an_earlier_try_holds_a_lock(
@@ -127,10 +135,7 @@ def test_an_earlier_try_holds_a_lock(
     """A command that finds another at work, perhaps killed on its machine, is tried again."""
     monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
     output = tmp_path / "out"
-    job = Job(
-        *("step", ("/bin/sh", "-c", "test -e .out.lock && exit 6; touch out")),
-        *(tmp_path, tmp_path / "log", None, (output,)),
-    )
+    step, job = step_and_job(tmp_path, "test -e .out.lock && exit 6; touch out", output)
     said: list[str] = []
     taken = threading.Event()
 
@@ -143,6 +148,6 @@ def test_an_earlier_try_holds_a_lock(
     earlier.start()
     taken.wait()
     with Cluster(str(dask.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, said.append).run(job).status == 0
+        assert ClusterSteps(cluster, None, said.append).run(job, step).status == 0
     earlier.join()
     assert set(said) == {"step: waiting for an earlier try to end"}

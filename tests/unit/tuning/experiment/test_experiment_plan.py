@@ -26,7 +26,6 @@ from tuning.experiment.experiment_settings import (
     ExperimentTranslation,
 )
 from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.result_files import slug
 from tuning.experiment.runner import LocalSteps, Runner
 
 INI = """\
@@ -57,12 +56,12 @@ def settings(tmp_path: Path) -> ExperimentSettings:
             ExperimentSystem("CSLM", not_run="later"),
         ),
         seeds=(1, 2),
-        decoder=ExperimentDecoder(sections=(("stack", "50"),)),
-        models=(
-            ExperimentModel("rnn", train=("--max-time", "1m")),
-            ExperimentModel("search", train=("--hidden", "8"), kind="search"),
-            ExperimentModel("back", kind="search"),
-        ),
+        decoder=ExperimentDecoder(sections={"stack": "50"}),
+        models={
+            "rnn": ExperimentModel(train=("--max-time", "1m")),
+            "search": ExperimentModel(train=("--hidden", "8"), kind="search"),
+            "back": ExperimentModel(kind="search"),
+        },
         file=tmp_path / "experiment.toml",
     )
 
@@ -213,7 +212,7 @@ def test_a_model_of_phrases_needs_to_know_them(
     again = lines(reranking(settings, dataclasses.replace(phrases, not_run="")))
     rescored = again["phrases.seed1.dev.rescore"]
     assert " --table /results/system/TM.gz -o" in str(rescored.work)
-    given = (ExperimentModel("rnn", "given"), *settings.models[1:])
+    given = {**settings.models, "rnn": ExperimentModel("given")}
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search"}')
     steps = lines(dataclasses.replace(more, models=given))
@@ -298,18 +297,10 @@ def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path
 
 def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_path: Path) -> None:
     """Its folder, relative to the experiment file, is used."""
-    given = (ExperimentModel("rnn", "models/given"),)
+    given = {"rnn": ExperimentModel("models/given")}
     steps = lines(dataclasses.replace(settings, models=given))
     assert "train.rnn" not in steps
     assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
-
-
-def test_names_that_make_one_folder_are_refused(settings: ExperimentSettings) -> None:
-    """Two systems never share files."""
-    systems = (ExperimentSystem("RNN + WP"), ExperimentSystem("RNN, WP"))
-    with pytest.raises(SettingsError, match="would share a folder"):
-        Plan(dataclasses.replace(settings, systems=systems), Path("/results"))
-    assert slug("RNN + WP") == slug("RNN, WP") == "rnn-wp"
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -329,11 +320,11 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     """The same command is run again, whatever it has left."""
     write_phrase_table(tmp_path / "table.gz", 3000)
     options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
-    models = (ExperimentModel("rnn", train=(*options, "--threads", "1")),)
+    models = {"rnn": ExperimentModel(train=(*options, "--threads", "1"))}
     plan = Plan(dataclasses.replace(settings, models=models), tmp_path / "results")
     step = next(step for step in plan.steps() if step.name == "train.rnn")
     lock = tmp_path / "results" / "models" / ".rnn.lock"
-    state = step.work.state
+    state = step.state
     assert state is not None
 
     def kill() -> None:

@@ -102,17 +102,17 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
     """Lists, sections of the ini and models of both kinds are read as they stand."""
     settings = read_experiment(written(tmp_path, WHOLE))
     assert settings.seeds == (4, 5)
-    assert settings.decoder.sections == (("search-algorithm", "1"),)
+    assert settings.decoder.sections == {"search-algorithm": "1"}
     assert settings.tuning.options == ("--restarts", "5")
     assert (settings.rerank.nbest_size, settings.rerank.optimizer) == (200, "pro")
     assert settings.translate.options == ("--beam", "5")
-    assert settings.model("rnn") == ExperimentModel("rnn", "", ("--max-time", "1m"))
-    assert settings.model("forward") == ExperimentModel("forward", "", ("--hidden", "8"), "search")
-    assert settings.resolve(settings.model("given").folder) == tmp_path / "models" / "given"
+    assert settings.models["rnn"] == ExperimentModel("", ("--max-time", "1m"))
+    assert settings.models["forward"] == ExperimentModel("", ("--hidden", "8"), "search")
+    assert settings.resolve(settings.models["given"].folder) == tmp_path / "models" / "given"
     assert [system.models for system in settings.systems[:3]] == [(), ("rnn", "given"), ("rnn",)]
     assert [system.rerank for system in settings.systems[2:]] == [("forward", "given"), (), ()]
     assert settings.systems[1].language_models == ("cslm",)
-    assert settings.model("cslm").per_seed
+    assert settings.models["cslm"].per_seed
     assert [system.translate for system in settings.systems[2:]] == [(), ("forward",), ()]
 
 
@@ -132,8 +132,8 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("seeds = [4, 5]", "seed = [4]", r"unknown setting seed \(did you mean seeds\?\)"),
         ("seeds = [4, 5]", "seeds = [4, 4]", "seeds has twice 4"),
         ("seeds = [4, 5]", "seeds = []", "seeds is empty"),
-        ("seeds = [4, 5]", 'seeds = ["1"]', "expected a list of int"),
-        ("seeds = [4, 5]", "seeds = 4", "expected a list of int"),
+        ("seeds = [4, 5]", 'seeds = ["1"]', "expected int"),
+        ("seeds = [4, 5]", "seeds = 4", "expected a list"),
         ('name = "whole"', "", "the setting name is missing"),
         ('name = "whole"', "name = 1", "name is 1, expected str"),
         ('system = "moses.ini"', "", r"\[data\]: the setting system is missing"),
@@ -147,6 +147,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('name = "Later"', 'name = "L"\nunknown = "share"', r"L shares p\(<unk>\) out among"),
         ("unknown_column = true", 'unknown = "part"', "'part', which is none of: whole, share"),
         ('name = "Both"', 'name = "Baseline"', "two systems are called Baseline"),
+        ('name = "Both"', 'name = "BASELINE"', "two systems share the folder baseline"),
         ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "the first system is what"),
         ("[models.rnn]", '[models."a b"]', "use letters"),
         ('phrase_table = "phrase-table.gz"', "", "names no phrase_table"),
@@ -176,9 +177,9 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("per_seed = true", "unnormalised = true", "train does not give --self-normalise"),
         ("per_seed = true", "per_seed = 1", "per_seed is 1, expected bool"),
         ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
-        ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "one without tuning"),
+        ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "it must be tuned"),
         ("nbest_size = 200", "nbest_size = 0", "at least 1"),
-        ('"dev.en"', '"dev\\u0000.en"', r"'dev\\x00.en' has a NUL in it"),
+        ('"dev.en"', '"dev\\u0000.en"', "has a NUL in it"),
         ('"--max-time"', '"--max-time\\u0000"', "has a NUL in it"),
         ("search-algorithm", '"a\\u0000"', "has a NUL in it"),
         ('"dev.en"', '""', r"\[data\] has an empty path, the source of dev"),
@@ -188,7 +189,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("[models.rnn]", f"[models.{'x' * 300}]", "at most 100"),
         ("unknown_column = true", "paper_dev = nan", "that is not finite"),
         ("rounds = 3", f"rounds = {'1' * 400}.0", "rounds is"),
-        ("seeds = [4, 5]", f"seeds = [{'[' * 90}{']' * 90}]", "seeds is"),
+        ("seeds = [4, 5]", f"seeds = [{'[' * 90}{']' * 90}]", r"seeds\]? is"),
         ('optimizer = "pro"', 'optimiser = "pro"', r"\[rerank\]: unknown setting optimiser"),
     ],
 )
@@ -221,4 +222,4 @@ def test_the_experiments_that_come_along_are_valid(path: Path) -> None:
     settings = read_experiment(path)
     assert len(settings.systems) > 1
     assert not Path(settings.data.folder).is_absolute()
-    assert not any(Path(model.folder).is_absolute() for model in settings.models)
+    assert not any(Path(model.folder).is_absolute() for model in settings.models.values())

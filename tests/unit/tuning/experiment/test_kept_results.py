@@ -51,22 +51,20 @@ def plan(tmp_path: Path) -> Plan:
         ExperimentSystem("Alone", translate=("search",)),
         ExperimentSystem("CSLM", not_run="it is not there yet"),
     )
-    models = (ExperimentModel("search", "given"),)
+    models = {"search": ExperimentModel("given")}
     settings = ExperimentSettings(
         "kept", data, systems, (1, 2), models=models, file=tmp_path / "experiment.toml"
     )
     plan = Plan(settings, tmp_path / "results")
     for system in systems[:3]:
         plan.folder(system).mkdir(parents=True)
-        for seed in plan.seeds(system):
+        for run in plan.runs(system):
             for text in plan.texts:
                 lines = [SECRET, f"{text.name} de rue", ""]
-                path = plan.translation(system, seed, text.name)
-                path.write_text("\n".join(lines) + "\n")
-            if seed is not None:
-                weights = plan.weights(system, seed)
-                weights.parent.mkdir(exist_ok=True)
-                write_json(weights, {"weights": WEIGHTS})
+                run.translation(text.name).write_text("\n".join(lines) + "\n")
+            if run.seed is not None:
+                run.weights.parent.mkdir(exist_ok=True)
+                write_json(run.weights, {"weights": WEIGHTS})
     return plan
 
 
@@ -149,7 +147,7 @@ def test_rows_that_are_left_out_stay(plan: Plan) -> None:
     only = with_rows(plan, **ONLY_BASELINE)
     assert write(only) == {"Baseline": [1, 2]}
     assert write(plan) == ALL
-    plan.translation(plan.settings.systems[1], 1, "new").unlink()
+    plan.runs(plan.settings.systems[1])[0].translation("new").unlink()
     assert write(only) == ALL
     assert set(json.loads((plan.results / KEPT).read_bytes())["rows"]) == set(ALL)
 
@@ -159,7 +157,7 @@ def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
     first = {name for name in done(plan) if "seed2" not in name and name != "alone.new"}
     assert write(plan, first) == {"Baseline": [1], "Reranked": [1]}
     write(plan)
-    changed = plan.translation(plan.settings.systems[0], 1, "dev")
+    changed = plan.runs(plan.settings.systems[0])[0].translation("dev")
     changed.write_text(f"{SECRET}\nautre chose\n\n")
     runs = runs_of(plan, first)["Baseline"]
     assert [run.seed for run in runs] == [1, 2]
@@ -197,7 +195,7 @@ def test_other_data_end_old_rows(
     path.write_text(path.read_text() + "\n")
     if changed == "dev.fr":
         for seed in (1, 2):
-            translation = plan.translation(plan.settings.systems[0], seed, "dev")
+            translation = plan.runs(plan.settings.systems[0])[seed - 1].translation("dev")
             translation.write_text(translation.read_text() + "\n")
     only = with_rows(plan, **ONLY_BASELINE)
     runs = runs_of(only, done(only))
@@ -250,7 +248,7 @@ def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
 
 def test_a_translation_with_lines_missing(plan: Plan) -> None:
     """It is refused by name."""
-    path = plan.translation(plan.settings.systems[0], 1, "dev")
+    path = plan.runs(plan.settings.systems[0])[0].translation("dev")
     path.write_text("one\n")
     with pytest.raises(CorpusError, match=r"seed1.dev.txt: 1 translations of 3 sentences"):
         runs_of(plan, done(plan))

@@ -20,8 +20,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
 )
 from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.results import KEPT, ResultsKeeper, table_rows
-from tuning.experiment.session import experiment_record, markdown, planned
+from tuning.experiment.results import KEPT, ResultsKeeper, experiment_record
+from tuning.experiment.session import planned
+from tuning.experiment.table import markdown
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")
@@ -43,13 +44,13 @@ def settings(tmp_path: Path) -> ExperimentSettings:
         str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table",
         train_source="train.en", train_target="train.fr",
     )  # fmt: skip
-    models = (
-        ExperimentModel("rnn"),
-        ExperimentModel("rnns", train=("--max-time", "1m"), per_seed=True),
-        ExperimentModel("cslm", kind="feed-forward-lm"),
-        ExperimentModel("given", "lm-{seed}", per_seed=True),
-        ExperimentModel("search", kind="search", per_seed=True),
-    )
+    models = {
+        "rnn": ExperimentModel(),
+        "rnns": ExperimentModel(train=("--max-time", "1m"), per_seed=True),
+        "cslm": ExperimentModel(kind="feed-forward-lm"),
+        "given": ExperimentModel("lm-{seed}", per_seed=True),
+        "search": ExperimentModel(kind="search", per_seed=True),
+    }
     return ExperimentSettings(
         "seeds", data, (BASELINE,), (1, 2), models=models, file=tmp_path / "experiment.toml"
     )
@@ -93,25 +94,24 @@ def test_the_decoder_asks_a_language_model(settings: ExperimentSettings, tmp_pat
 
 def test_scores_without_the_normaliser(settings: ExperimentSettings) -> None:
     """The ini says so of a model that was trained for it."""
-    model = ExperimentModel("cslm", "", ("--self-normalise",), "feed-forward-lm", unnormalised=True)
+    model = ExperimentModel("", ("--self-normalise",), "feed-forward-lm", unnormalised=True)
     system = ExperimentSystem("CSLM", language_models=("cslm",))
-    steps = lines(dataclasses.replace(settings, models=(model,)), system)
+    steps = lines(dataclasses.replace(settings, models={"cslm": model}), system)
     assert " --unnormalised " in str(steps["cslm.ini.cslm"].work)
 
 
 def test_a_model_for_each_seed(settings: ExperimentSettings) -> None:
     """It is trained with the seed of the tuning, and table and ini are of that seed."""
     steps = lines(settings, ExperimentSystem("RNN", ("rnns",), language_models=("cslm",)))
-    assert [name for name in steps if name.startswith(("train", "rnn"))] == [
-        "train.cslm",
-        *(
-            name.format(seed)
-            for seed in (1, 2)
-            for name in (
-                "train-seed{}.rnns", "rnn.score.seed{}", "rnn.ini.seed{}", "rnn.ini.cslm.seed{}",
-                "rnn.seed{}.tune", "rnn.seed{}.dev", "rnn.seed{}.test",
-            )
-        ),
+    names = [name for name in steps if name.startswith(("train", "rnn"))]
+    assert names.pop(1) == "train.cslm"
+    assert names == [
+        name.format(seed)
+        for seed in (1, 2)
+        for name in (
+            "train-seed{}.rnns", "rnn.score.seed{}", "rnn.ini.seed{}", "rnn.ini.cslm.seed{}",
+            "rnn.seed{}.tune", "rnn.seed{}.dev", "rnn.seed{}.test",
+        )
     ]  # fmt: skip
     assert str(steps["train-seed2.rnns"].work).endswith(
         "table /results/models/rnns/seed2 --kind phrase --seed 2 --max-time 1m"
@@ -184,7 +184,7 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
     plan = planned(dataclasses.replace(moses, systems=rows), tmp_path / "results")
     assert "train.cslm" not in [step.name for step in plan.steps()]
     assert "listed.seed1.test" in [step.name for step in plan.steps()]
-    said = markdown(plan.settings, table_rows(plan, {}, {}), [])
+    said = markdown(plan.settings, experiment_record(plan, {}, {}), [])
     assert "CSLM: not run; real Moses cannot ask a neural language model; the embedded" in said
     with pytest.raises(SettingsError, match="the first system has language_models, which real"):
         planned(dataclasses.replace(moses, systems=rows[1:]), tmp_path / "results")
@@ -208,15 +208,13 @@ def test_given_models_are_asked_what_they_are(settings: ExperimentSettings, tmp_
 def kept(plan: Plan) -> ResultsKeeper:
     """What a call has, after every step was done."""
     for system in plan.settings.systems:
-        for seed in plan.seeds(system):
-            assert seed is not None
+        for run in plan.runs(system):
             for text in plan.texts:
-                path = plan.translation(system, seed, text.name)
+                path = run.translation(text.name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("un homme\n")
-            weights = plan.weights(system, seed)
-            weights.parent.mkdir(parents=True, exist_ok=True)
-            write_json(weights, {"weights": {"TM": [0.5, 0.5]}})
+            run.weights.parent.mkdir(parents=True, exist_ok=True)
+            write_json(run.weights, {"weights": {"TM": [0.5, 0.5]}})
     return ResultsKeeper(plan, Steps(plan.results / "steps"))
 
 
@@ -240,13 +238,9 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
         record["CSLM"]["inputs"]
     )
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
-    rows = keeper.rows(found)
-    table = markdown(plan.settings, rows, [])
-    assert "CSLM: with another given for each seed." in table
-    assert "CSLM: the decoder asks given while it searches." in table
-    values = experiment_record(plan.settings, rows).to_json()
-    assert values["per_seed"] == ["rnns", "given", "search"]
-    assert values["systems"][1]["language_models"] == ["given"]
+    table = experiment_record(plan, keeper.current_runs(found), found.texts)
+    said = markdown(plan.settings, table, [])
+    assert "CSLM: language_models given; another given for each seed." in said
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
     later = Plan(more, plan.results)

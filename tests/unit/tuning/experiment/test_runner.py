@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
-from tests.support.killed import is_running, wait_for
-from tuning.experiment.plan import Command, CommandStep
+from tests.support.killed import wait_for
+from tests.support.warm_process import is_running
+from tuning.experiment.plan import CommandStep, command_step
 from tuning.experiment.runner import LocalSteps, Runner
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
     """A step whose script makes the file ``name`` in the folder."""
-    return Command(("/bin/sh", "-c", script), **more).step(name, inputs, (folder / name,))
+    return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
 
 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
@@ -104,7 +105,7 @@ def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """It is named."""
-    step = Command(("/no/such/program",)).step("out", (), (tmp_path / "out",))
+    step = command_step("out", ("/no/such/program",), (), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
         run(tmp_path, step)
 
@@ -141,8 +142,8 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     runner = Runner(results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
     for number in (1, 2):
-        command = Command(("/bin/sh", "-c", f"echo {number} >> outside"))
-        runner.run([command.step("s", (), (outside,))])
+        words = ("/bin/sh", "-c", f"echo {number} >> outside")
+        runner.run([command_step("s", words, (), (outside,))])
     assert outside.read_text() == "1\n2\n"
 
 

@@ -52,7 +52,7 @@ def test_what_the_decoder_chose_is_scored(tmp_path: Path, statistics: CandidateS
     assert scored.decoder_bleu == 1.0
     assert scored.length_ratio == 1.0
     assert len(scored.candidates) == 5
-    assert list(scored.sizes.items()) == [("LM0", 1), ("TM", 2)]
+    assert list(scored.candidates.sizes.items()) == [("LM0", 1), ("TM", 2)]
 
 
 def test_sentences_without_candidates_count_as_empty(

@@ -128,9 +128,9 @@ def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Pat
         shutil.copytree(tmp_path / "whole", folder)
         for step in steps[kept:]:
             (folder / step.relative_to(tmp_path / "whole")).unlink(missing_ok=True)
-        (folder / ".moses.ini.77.part").write_bytes(b"half")
+        (folder / ".moses.ini.01234567.part").write_bytes(b"half")
         (folder / "round01").mkdir(exist_ok=True)
-        (folder / "round01" / ".nbest.gz.77.part").write_bytes(b"half")
+        (folder / "round01" / ".nbest.gz.01234567.part").write_bytes(b"half")
         Bench(tmp_path, rounds=2).run(folder)
         assert contents(folder) == contents(tmp_path / "whole"), f"killed after step {kept}"
 

@@ -104,7 +104,7 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
     """What a killed process left under a temporary name is removed, whole files are not."""
     with WorkFolder(tmp_path / "run").opened({}) as work:
         folder = work.round(1)
-    part = folder.nbest.with_name(".nbest.gz.123.part")
+    part = folder.nbest.with_name(".nbest.gz.01234567.part")
     part.write_bytes(b"half")
     folder.nbest.write_bytes(b"whole")
     with WorkFolder(tmp_path / "run").opened({}):
@@ -128,7 +128,7 @@ def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> N
 
 def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> None:
     """What it left belongs to nobody else."""
-    for name in (".run.json.0123abcd.12.part", ".lock.0123"):
+    for name in (".run.json.0123abcd.part", ".lock.0123"):
         (tmp_path / name).write_bytes(b"{")
     with WorkFolder(tmp_path).opened({"seed": 1}):
         pass

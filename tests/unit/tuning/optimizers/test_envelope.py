@@ -21,7 +21,7 @@ LINES = st.lists(
 def compiled(lines: Lines) -> tuple[list[int], list[float]]:
     """Return winners and breakpoints of the compiled envelope over all steps."""
     slopes, intercepts = (np.array(side) for side in zip(*lines, strict=True))
-    space = EnvelopeSpace.of(len(lines))
+    space = EnvelopeSpace.from_size(len(lines))
     count = envelope(slopes, intercepts, -np.inf, np.inf, space)
     return space.winners[: count + 1].tolist(), space.breakpoints[:count].tolist()
 

@@ -52,7 +52,7 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
     pool = random_pool(rng, 12, 9, 3, whole=False)
     weights, background = rng.normal(size=3), np.ones(9)
     total, count = weights.copy(), 1
-    state = MiraState.of(pool, weights)
+    state = MiraState.from_start(pool, weights)
     for _ in range(3):
         order = rng.permutation(12)
         learn(pool, order, np.ones(3, bool), 0.01, 0.999, SHARES, state)
@@ -73,7 +73,7 @@ def test_a_step_is_as_small_as_it_may_be() -> None:
     sums = np.array([row[1] for row in rows]) + 1.0
     gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
     for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
-        state = MiraState.of(pool, np.zeros(2))
+        state = MiraState.from_start(pool, np.zeros(2))
         learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
         assert state.weights == pytest.approx([step, -step])
 

@@ -22,8 +22,7 @@ from tests.support.result_folders import (
     write_system,
     write_tuning,
 )
-from tuning.report.contents import Results
-from tuning.report.report_page import ReportSettings, read_results, write_report
+from tuning.report.report_page import ReportSettings, Results, read_results, write_report
 
 Key = str | int
 DROPPED, RENAMED = object(), object()
@@ -31,7 +30,7 @@ DROPPED, RENAMED = object(), object()
 HOSTILE = "\x1b[2J \x00 \ud800 $\\frac{$ <b>"
 DAMAGES = (DROPPED, RENAMED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
 # these are the same wherever they stand: once below them is enough
-_ANYWHERE = ("provenance", "described", "inputs")
+_ANYWHERE = ("provenance", "settings")
 
 
 def compared(folder: Path) -> None:
@@ -76,7 +75,7 @@ FOLDERS: dict[Callable[[Path], None], tuple[str, ...]] = {
     tuned: ("tuned/result.json",),
     begun: ("tuned/result.json",),
     scored: ("score.json",),
-    experimented: ("results/result.json", "results/results.json"),
+    experimented: ("results/result.json",),
 }  # fmt: skip
 
 
@@ -110,14 +109,19 @@ def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
 
 
 def report(pages: set[str]) -> None:
-    """Run ``report``; if an equal page was drawn already, only read, and write the notes.
+    """Run ``report``; if an equal page was drawn already, write only words.
 
     Nearly every damage is a note and leaves the same page, whose figures take most of the time.
     """
     results = read_results(ReportSettings(Path("found")))
-    drawn = repr(dataclasses.replace(results, notes=()))
+    # the parts of a page without figures
+    words = {
+        name: getattr(results, name)
+        for name in ("notes", "provenances", "configs", "experiments", "built")
+    }
+    drawn = repr(dataclasses.replace(results, **{name: [] for name in words}))
     if drawn in pages:
-        write_report("page.html", Results(results.name, notes=results.notes))
+        write_report("page.html", Results(results.name, **words))
         return
     pages.add(drawn)
     cli.main(["report", "found", "-o", "page.html"], standalone_mode=False)

@@ -1,4 +1,4 @@
-"""What an experiment left, finished or not, whole or not."""
+"""An experiment in a report, finished or not, whole or not."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from phrasescore.runs.json_files import write_json
 from tests.support.result_folders import (
     SYSTEMS,
     sentences,
-    worse,
     write_experiment,
     write_lines,
     write_model,
     write_scoring,
 )
-from tuning.report.contents import Results
-from tuning.report.report_page import ReportSettings, read_results
+from tuning.report.report_page import ReportSettings, Results, read_results
 
 
 def read(folder: Path) -> Results:
@@ -25,80 +23,79 @@ def read(folder: Path) -> Results:
     return read_results(ReportSettings(folder / "results", data=(folder,)))
 
 
-def test_scores_texts_tunings_and_times(tmp_path: Path) -> None:
-    """Test sets come first; all numbers are those of the table."""
-    table = write_experiment(tmp_path)
+def test_scores_texts_tunings_and_models(tmp_path: Path) -> None:
+    """Test sets come first; all numbers are those of the record."""
+    record = write_experiment(tmp_path)
     write_model(tmp_path / "results" / "models" / "rnn" / "seed1")
-    written = write_scoring(tmp_path / "results" / "systems" / "rnn-wp", [0.5, 0.25])
+    write_scoring(tmp_path / "results" / "systems" / "rnn-wp", [0.5, 0.25])
     found = read(tmp_path)
-    assert found.name == "Ex"
-    assert [(scores.text, scores.is_dev) for scores in found.scores] == [
-        ("test", False), ("dev", True),
+    assert [(scores.title, scores.is_dev) for scores in found.scores] == [
+        ("test (Ex)", False), ("dev (Ex)", True),
     ]  # fmt: skip
     second = found.scores[0].systems[1]
-    assert second.difference is not None and second.difference.gain == 0.02
-    assert second.difference.p_bootstrap == 0.04
-    assert second.runs == tuple(table["systems"][1]["texts"]["test"]["bleu"])
-    [text] = found.texts
-    assert text.source == tuple(sentences(30, seed=2)) and text.reference == tuple(sentences(30))
-    assert [output.name for output in text.outputs] == [*SYSTEMS]
-    assert text.outputs[1].run == "seed 1"
-    assert text.outputs[1].lines == tuple(worse(sentences(30), 0.3, seed=11))
-    assert [system.name for system in found.tunings] == [*SYSTEMS]
-    assert [model.name for model in found.models] == ["rnn/seed1"]
-    [scored] = found.tables
-    assert (scored.name, scored.record.pairs) == ("RNN + WP", written["pairs"])
-    spent = {each.what: each.seconds for each in found.spent}
-    assert not any(what.startswith("scoring") for what in spent)
-    assert spent["RNN + WP: tuning, 2 steps"] == 23.0
-    assert found.unfinished == ()
-    assert found.notes == ("Later was not run: not yet.",)
+    written = record["texts"]["test"]["metrics"]["bleu"][1]
+    assert second.difference is not None and second.difference.gain == written["gain"]
+    assert second.runs == tuple(written["runs"])
+    [text] = found.texts.values()
+    [pair] = text.pairs
+    assert (pair.first, pair.second, pair.sentences) == (*SYSTEMS, 30)
+    place = pair.rows[0].number - 1
+    assert pair.rows[0].source == sentences(30, seed=2)[place]
+    assert pair.rows[0].reference == sentences(30)[place]
+    assert pair.difference == pytest.approx(
+        second.runs[0] - record["texts"]["test"]["metrics"]["bleu"][0]["runs"][0]
+    )
+    assert {name: [*runs] for name, runs in found.tunings.items()} == {
+        "systems/baseline": ["seed1", "seed2"], "systems/rnn-wp": ["seed1", "seed2"],
+    }  # fmt: skip
+    assert [*found.models] == ["models/rnn"]
+    assert [*found.scored] == ["systems/rnn-wp/score.json"]
+    assert found.unfinished == []
+    assert found.notes == ["Later was not run: not yet."]
 
 
-def test_what_is_still_to_come(tmp_path: Path) -> None:
-    """Seeds that are missing, systems without a run, an experiment at its beginning."""
-    table = write_experiment(tmp_path)
-    table["systems"][1]["seeds"] = [1]
-    table["systems"][2].update(not_run="")
-    write_json(tmp_path / "results" / "result.json", table)
-    assert read(tmp_path).unfinished == (
-        "RNN + WP: 1 of 2 seeds are done.", "Later: no run is done yet.",
-    )  # fmt: skip
-    table["systems"] = []
-    write_json(tmp_path / "results" / "result.json", table)
-    (tmp_path / "results" / "results.json").unlink()
+def test_work_that_is_still_to_come(tmp_path: Path) -> None:
+    """Runs that are missing, and an experiment at its beginning."""
+    record = write_experiment(tmp_path)
+    for text in record["texts"].values():
+        text["files"]["RNN + WP"].pop()
+    record["systems"][2].update(not_run="")
+    write_json(tmp_path / "results" / "result.json", record)
+    assert read(tmp_path).unfinished == [
+        "RNN + WP: 1 of 2 runs done.", "Later: 0 of 2 runs done.",
+    ]  # fmt: skip
+    for text in record["texts"].values():
+        text.update(files={}, metrics={"bleu": []})
+    write_json(tmp_path / "results" / "result.json", record)
     begun = read(tmp_path)
-    assert begun.scores == () and len(begun.tunings) == 2
-    assert begun.unfinished == ("The experiment is at its beginning.",)
+    assert begun.scores == [] and len(begun.tunings) == 2
+    assert len(begun.unfinished) == 3
 
 
 @pytest.mark.parametrize(
     ("file", "note"),
     [
-        ("test.src", "test.src has changed since test was translated."),
-        ("test.ref", "test.ref has changed since test was translated."),
-        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt has changed since it was scored"),
+        ("test.ref", "test.txt: it no longer has the score that was compared"),
+        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt: it no longer has the score"),
     ],
 )
-def test_texts_of_today_are_not_those_of_then(tmp_path: Path, file: str, note: str) -> None:
-    """They are not shown; scores and the others are."""
+def test_texts_that_have_changed(tmp_path: Path, file: str, note: str) -> None:
+    """They are not shown; scores are."""
     write_experiment(tmp_path)
     write_lines(tmp_path / file, ["another text", *["x"] * 29])
-    [text] = read(tmp_path).texts
-    assert note in text.notes[0]
-    gone = [text.source is None, text.reference is None, text.outputs[1].lines is None]
-    assert gone == [file == "test.src", file == "test.ref", "rnn-wp" in file]
+    found = read(tmp_path)
+    [text] = found.texts.values()
+    assert any(note in each for each in text.notes)
+    assert text.pairs == () and len(found.scores) == 2
 
 
 @pytest.mark.parametrize(
     "content", ["", "[]", '{"kind": "experiment", "version": 1}', '{"systems": 1}']
 )
-@pytest.mark.parametrize("file", ["results.json", "result.json"])
-def test_damage_is_said(tmp_path: Path, file: str, content: str) -> None:
+def test_damage_is_said(tmp_path: Path, content: str) -> None:
     """In a sentence that names the file; tunings are shown all the same."""
     write_experiment(tmp_path)
-    (tmp_path / "results" / file).write_text(content)
+    (tmp_path / "results" / "result.json").write_text(content)
     found = read(tmp_path)
-    assert any(file in note for note in found.notes)
-    if file == "results.json":
-        assert len(found.tunings) == 2 and found.scores
+    assert any("result.json" in note for note in found.notes)
+    assert len(found.tunings) == 2

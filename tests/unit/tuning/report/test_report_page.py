@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from phrasescore.errors import InputError
@@ -21,8 +20,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.contents import Results
-from tuning.report.report_page import ReportSettings, read_results, write_report
+from tuning.report.report_page import ReportSettings, Results, read_results, write_report
 
 
 class Page(HTMLParser):
@@ -90,10 +88,6 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     wanted += [scored["source_unknown_rate"], scored["models"][0]["mean_ln_p"], scored["seconds"]]
     assert set(wanted) <= set(page.values)
     assert f"{100 * compared['metrics']['bleu'][1]['mean']:.2f}" in page.text
-    # the new column of the table
-    assert np.log([0.5, 0.125]).mean() == pytest.approx(
-        min(page.values, key=lambda value: abs(value - np.log([0.5, 0.125]).mean()))
-    )
 
 
 def test_texts_are_texts(tmp_path: Path) -> None:
@@ -132,7 +126,7 @@ def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
     links = {found["href"] for found in page.all("a")}
     assert links <= {f"#{each}" for each in ids} and len(links) > 4
     pictures = [found for found in page.all("div") if found.get("role") == "img"]
-    assert len(pictures) == len([*page.all("figure")]) >= 5
+    assert len(pictures) == len([*page.all("figure")]) >= 3
     assert all(found["aria-label"] for found in pictures)
     assert all(found.get("scope") in ("row", "col") for found in page.all("th"))
     tables = [found for found in page.all("div") if found.get("role") == "region"]
@@ -142,7 +136,6 @@ def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
 def test_a_run_that_goes_on(tmp_path: Path) -> None:
     """What is there is shown, and the page says that it is not all."""
     write_tuning(tmp_path / "tuned", rounds=2, finished=False)
-    (tmp_path / "tuned" / "round03").mkdir()
     work = tmp_path / "model.training"
     write_model(work)
     TrainingRecord().write(work / "result.json")
@@ -151,7 +144,7 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     said = re.sub(r"\s+", " ", page.text)
     assert "Not finished." in said
-    assert "The tuning tuned has not come to its end: 2 rounds done; round 3 is under way." in said
+    assert "The tuning tuned has not come to its end: 2 rounds done." in said
     assert "The training of model has not come to its end." in said
     assert "these are the weights of the last round so far" in said
     # those that the second round led to
@@ -174,7 +167,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     write_model(tmp_path / "model")
     (tmp_path / "model" / "curves.jsonl").write_text("[]\n")
     results = read_results(ReportSettings(tmp_path))
-    assert [system.name for system in results.tunings] == ["good"]
+    assert [*results.tunings] == ["good"]
     assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
         str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "result.json"),
     ]  # fmt: skip
@@ -189,7 +182,7 @@ def test_runs_with_several_seeds(tmp_path: Path) -> None:
     for seed in (1, 2):
         write_model(tmp_path / "rnn" / f"seed{seed}")
     results = read_results(ReportSettings(tmp_path))
-    assert [run.run for run in results.tunings[0].runs] == ["seed 2", "seed 10"]
+    assert [*results.tunings["tuned"]] == ["seed2", "seed10"]
     page = page_of(tmp_path)
     figures = [found["id"] for found in page.all("figure")]
     assert figures == ["tuning0", "weights0", "learning0"]
@@ -201,7 +194,7 @@ def test_a_large_comparison_stays_small(tmp_path: Path) -> None:
     page = page_of(tmp_path, tmp_path / "test.src")
     rows = [found for found in page.all("li") if "data-gain" in found]
     assert len(rows) == 200
-    assert "at most the 100 greatest gains" in re.sub(r"\s+", " ", page.text)
+    assert "at most 100 of each" in re.sub(r"\s+", " ", page.text)
     assert (tmp_path / "page.html").stat().st_size < 1_000_000
 
 
@@ -233,4 +226,4 @@ def test_other_lengths_of_the_source(tmp_path: Path) -> None:
     other = write_lines(tmp_path / "other", sentences(7))
     page = page_of(tmp_path, other)
     assert "name that text with --source" in page.text
-    assert "BLEU by the length of the reference" in page.text
+    assert "<dt>source</dt>" not in (tmp_path / "page.html").read_text("utf-8")

@@ -49,22 +49,22 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
         "deep/tuned": "tune",
         "models/rnn": "train",
         "experiment/results": "experiment",
+        **{f"experiment/results/systems/{name}/seed{n}": "tune"
+           for name in ("baseline", "rnn-wp") for n in (1, 2)},
         "new.training": "train",
         "wrong.json": "damaged",
         "later.json": "damaged",
         "more": "damaged",
-    }
+    }  # fmt: skip
     assert found(tmp_path / "models" / "rnn") == {"rnn": "train"}
 
 
-def test_what_lies_within_results_belongs_to_them(tmp_path: Path) -> None:
-    """The models of an experiment are not named beside it; what is deeper is not looked for."""
-    write_experiment(tmp_path)
-    write_model(tmp_path / "results" / "models" / "rnn")
-    assert found(tmp_path) == {"results": "experiment"}
-    write_model(tmp_path / "one" / "two" / "three" / "model")
+def test_results_that_are_too_deep(tmp_path: Path) -> None:
+    """Five folders down is the limit."""
+    write_model(tmp_path / "one" / "two" / "three" / "four" / "five" / "model")
     with pytest.raises(InputError, match="no results of phrasescore are here"):
-        read_results(ReportSettings(tmp_path / "one"))
+        read_results(ReportSettings(tmp_path))
+    assert found(tmp_path / "one") == {"two/three/four/five/model": "train"}
 
 
 def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
@@ -90,9 +90,5 @@ def test_who_is_at_work(tmp_path: Path) -> None:
         with held(owner, inside=inside):
             assert is_at_work(tmp_path)
         assert not is_at_work(tmp_path)
-    (tmp_path / ".lock").write_text("{}")
-    gone = '{"host": "%s", "processes": "%s", "process": 999999999, "started": 1, "since": "", '
-    from phrasescore.runs.processes import machine
-
-    (tmp_path / ".lock").write_text(gone % machine() + '"token": "x"}')
+    (tmp_path / ".lock").write_text("process 1 on a machine, killed")
     assert not is_at_work(tmp_path)

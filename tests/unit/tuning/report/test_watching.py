@@ -30,7 +30,7 @@ def test_the_page_follows(tmp_path: Path) -> None:
             _wait(page.exists)
             seen.append(page.read_text("utf-8"))
             shutil.copy(tmp_path / "all" / "result.json", tmp_path / "results" / "tuned")
-            _wait(lambda: "the best of 3 rounds" in page.read_text("utf-8"))
+            _wait(lambda: "3 rounds; round 3 is the best" in page.read_text("utf-8"))
             seen.append(page.read_text("utf-8"))
 
     thread = threading.Thread(target=work)
@@ -39,7 +39,7 @@ def test_the_page_follows(tmp_path: Path) -> None:
     watch(settings, page, said.append, between=0.05, patience=0.5)
     thread.join()
     assert len(said) >= 2
-    assert "1 round done" in seen[0] and REFRESH in seen[0] and REFRESH in seen[1]
+    assert "1 round so far" in seen[0] and REFRESH in seen[0] and REFRESH in seen[1]
     last = page.read_text("utf-8")
     assert REFRESH not in last and "LIVE = false" in last and "Not finished" not in last
 

@@ -127,9 +127,13 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
 @pytest.mark.parametrize(
     ("at", "new", "message"),
     [
-        (49, b"4", "format version 4, where version 5 was expected. Build it again from its ARPA"),
+        (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
         (34, b"incomplete\n", "a KenLM binary that was not finished. Run build_binary again."),
-        (60, b"\x3f\x80\x00\x00", "made on another kind of machine, or damaged"),
+        (
+            60,
+            b"\x3f\x80\x00\x00",
+            "not of format version 5, or made on another kind of machine",
+        ),
         (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
         (88, b"\xff", "the file ends within its header"),
         (92, bytes(4), "its header says order 3, multiplier 0"),
@@ -164,7 +168,9 @@ def test_files_cut_off(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "cut.binary"
     for size in [*range(33, len(data), 7), len(data) - 1]:
         path.write_bytes(data[:size])
-        with pytest.raises(LanguageModelError, match=r"the file ends within|at the end of the fil"):
+        with pytest.raises(
+            LanguageModelError, match=r"the file ends within|at the end of the fil|cut off"
+        ):
             read_language_model(path)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moses_integration.bleu.statistics import References
-from phrasescore.runs.results import ExperimentRow
+from phrasescore.runs.results import ComparedSystem, ExperimentRecord, parse_record
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -21,8 +21,14 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import KeptText, StepTime, SystemRun, TextStatistics, table_rows
-from tuning.experiment.session import experiment_record, latex, markdown
+from tuning.experiment.results import (
+    KeptText,
+    StepTime,
+    SystemRun,
+    TextStatistics,
+    experiment_record,
+)
+from tuning.experiment.table import latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 
@@ -47,7 +53,7 @@ def plan(tmp_path: Path) -> Plan:
         ExperimentSystem("Alone", translate=("search", "back")),
         ExperimentSystem("CSLM", not_run="it is not there yet"),
     )
-    models = (ExperimentModel("search", "given"), ExperimentModel("back", "given"))
+    models = {"search": ExperimentModel("given"), "back": ExperimentModel("given")}
     settings = ExperimentSettings(
         "made up", data, systems, (1, 2), models=models, file=tmp_path / "experiment.toml"
     )
@@ -62,10 +68,16 @@ def run(seed: int | None, every: int, **more: Any) -> SystemRun:
     return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), counts), **more)
 
 
-def collect(plan: Plan, runs: dict[str, list[SystemRun]]) -> tuple[ExperimentRow, ...]:
-    """The rows of the table."""
+def collect(plan: Plan, runs: dict[str, list[SystemRun]]) -> ExperimentRecord:
+    """The numbers of the table."""
     lengths = " ".join(str(len(line.split(" "))) for line in LINES)
-    return table_rows(plan, runs, dict.fromkeys(("dev", "old", "new"), KeptText("", "", lengths)))
+    texts = dict.fromkeys(("dev", "old", "new"), KeptText("", "", lengths))
+    return experiment_record(plan, {name: tuple(each) for name, each in runs.items()}, texts)
+
+
+def scores(record: ExperimentRecord, text: str = "old") -> dict[str, ComparedSystem]:
+    """The scores of a text by system."""
+    return {each.system: each for each in record.texts[text].metrics["bleu"]}
 
 
 @pytest.fixture
@@ -80,42 +92,51 @@ def runs() -> dict[str, list[SystemRun]]:
 
 def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
-    baseline, better, alone, later = collect(plan, runs)
-    first, second = baseline.texts["old"], better.texts["old"]
-    assert len(first.bleu) == 2
-    assert first.bleu[0] < first.bleu[1] < second.bleu[0] < 1
-    assert first.deviation == pytest.approx(abs(first.bleu[0] - first.bleu[1]) / 2**0.5)
+    record = collect(plan, runs)
+    first, second, single = scores(record).values()
+    assert len(first.runs) == 2
+    assert first.runs[0] < first.runs[1] < second.runs[0] < 1
+    assert first.deviation == pytest.approx(abs(first.runs[0] - first.runs[1]) / 2**0.5)
     assert first.gain is None
-    assert second.gain is not None
-    assert second.gain.bleu == pytest.approx(second.mean - first.mean)
-    assert second.gain.randomization_p_value < 0.01
-    assert second.gain.low < second.gain.bleu < second.gain.high
-    assert better.texts["new"].bleu == second.bleu
-    single = alone.texts["old"]
-    assert (alone.seeds, single.deviation) == ((), None)
-    assert single.gain is not None
-    assert single.gain.bleu == pytest.approx(single.mean - first.mean)
-    assert (later.texts, later.seeds, later.not_run) == ({}, (), "it is not there yet")
+    assert second.gain == pytest.approx(second.mean - first.mean)
+    assert second.p_randomization is not None and second.p_bootstrap is not None
+    # two seeds that differ by a third of the gain say little of other seeds
+    assert second.p_randomization < 0.01 < second.p_bootstrap < 1
+    assert second.low is not None and second.high is not None and second.gain is not None
+    assert second.low < second.gain < second.high
+    assert scores(record, "new")["RNN_1 & more"].runs == second.runs
+    assert (record.systems[2].seeds, record.systems[2].runs, single.deviation) == ((), 1, None)
+    assert single.gain == pytest.approx(single.mean - first.mean)
+    assert "CSLM" not in scores(record)
+    assert record.systems[3].not_run == "it is not there yet"
+    folder = plan.results / "systems"
+    assert record.texts["new"].files == {
+        "Baseline": (f"{folder}/baseline/seed1.new.txt", f"{folder}/baseline/seed2.new.txt"),
+        "RNN_1 & more": tuple(f"{folder}/rnn-1-more/seed{n}.new.txt" for n in (1, 2)),
+        "Alone": (f"{folder}/alone/new.txt",),
+    }
+    found = parse_record(json.loads(json.dumps(record.to_json())))
+    assert isinstance(found, ExperimentRecord)
+    assert found.texts == record.texts and found.systems == record.systems
 
 
 def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The same translations: no gain, p = 1."""
-    difference = collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]})[1].texts["old"]
-    assert difference.gain is not None
-    assert (difference.gain.bleu, difference.gain.randomization_p_value) == (0, 1)
+    same = scores(collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]}))["RNN_1 & more"]
+    assert (same.gain, same.p_randomization) == (0, 1)
 
 
 def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The table says how many seeds there are; a single one has no deviation."""
     short = {text: rows for text, rows in run(1, 5).texts.items() if text != "new"}
-    rows = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
-    assert rows[1].seeds == (1,)
-    assert rows[1].texts["old"].deviation is None
-    table = markdown(plan.settings, rows, [])
+    record = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
+    assert record.systems[1].seeds == (1,)
+    assert scores(record)["RNN_1 & more"].deviation is None
+    table = markdown(plan.settings, record, [])
     assert "RNN_1 & more: 1 of 2 seeds are done." in table
     line = next(line for line in table.split("\n") if line.startswith("| RNN_1"))
     assert "| not run | – | – | – | – |" in line
-    assert collect(plan, {})[0].texts == {}
+    assert scores(collect(plan, {})) == {}
 
 
 def test_times_come_from_the_steps(plan: Plan) -> None:
@@ -127,10 +148,10 @@ def test_times_come_from_the_steps(plan: Plan) -> None:
         "rnn-1-more.seed1.new.rescore": StepTime(1000, 1000, 1),
     }
     first = [run(1, 2, steps=tuned), run(2, 3, steps=tuned)]
-    rows = collect(plan, {"Baseline": first, "RNN_1 & more": [run(1, 5, steps={**tuned, **own})]})
-    assert rows[0].tuning_seconds == (100,)
-    assert rows[1].tuning_seconds == (123,)
-    table = markdown(plan.settings, rows, ["phrasescore tune"])
+    record = collect(plan, {"Baseline": first, "RNN_1 & more": [run(1, 5, steps={**tuned, **own})]})
+    assert record.systems[0].tuning_seconds == (100,)
+    assert record.systems[1].tuning_seconds == (123,)
+    table = markdown(plan.settings, record, ["phrasescore tune"])
     assert "| 100 s (60 s CPU)* |" in table
     assert "| 123 s (72 s CPU) |" in table
     assert "A tuning was interrupted and went on; its time is left out." in table
@@ -141,8 +162,8 @@ def test_times_come_from_the_steps(plan: Plan) -> None:
 
 def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Each test set has its columns; rows that are not run say why; LaTeX is escaped."""
-    rows = collect(plan, runs)
-    table = markdown(plan.settings, rows, [])
+    record = collect(plan, runs)
+    table = markdown(plan.settings, record, [])
     assert table.split("\n")[2] == (
         "| system | dev BLEU | old BLEU | old gain | 95 % interval | p "
         "| new BLEU | new gain | 95 % interval | p | tuning | paper |"
@@ -151,19 +172,13 @@ def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     assert f"| CSLM | not run | {nothing} | {nothing} | – | – |" in table
     assert "CSLM: not run; it is not there yet." in table
     assert "| 30.64 / 33.30 |" in table
-    assert "RNN_1 & more: 100-best lists of the tuned system, rescored by search;" in table
-    assert "Alone: search, back without a system; nothing is tuned, so there is one run" in table
+    assert "RNN_1 & more: rerank search." in table
+    assert "Alone: translate search, back." in table
     assert "Alone: 0 of 2 seeds" not in table
-    printed = latex(plan.settings, rows)
+    printed = latex(plan.settings, record)
     assert r"System & dev & old & gain & p & new & gain & p \\" in printed
     assert r"RNN\_1 \& more & " in printed
     assert printed.count(r" \\") == 5
-    record = json.loads(json.dumps(experiment_record(plan.settings, rows).to_json()))
-    gain = record["systems"][1]["texts"]["new"]["gain"]
-    # two seeds that differ by a third of the gain say little of other seeds
-    assert gain["randomization_p_value"] < 0.01 < gain["p_value"] < 1
-    assert len(record["systems"][0]["texts"]["dev"]["bleu"]) == 2
-    assert record["systems"][2]["translate"] == ["search", "back"]
 
 
 def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:

@@ -1,0 +1,74 @@
+"""Scores of a comparison, and true words on what p-values mean."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tuning.metrics.significance import SystemDifference, SystemScores
+from tuning.report.scores import ScoreSet, about_tests, in_words, shown_p, verdict
+
+FIRST = SystemScores("A", (0.3, 0.31))
+SECOND = SystemScores("B", (0.32, 0.33), SystemDifference(0.02, 0.01, 0.03, 0.01, 0.01, 0.0123))
+
+
+def said(p_value: float, gain: float = 0.02, metric: str = "bleu") -> str:
+    """What is said of a system with some p-value."""
+    found = SystemDifference(gain, gain - 0.01, gain + 0.01, p_value, p_value, p_value)
+    system = dataclasses.replace(SECOND, difference=found)
+    scores = ScoreSet("test", metric, (FIRST, system), 10_000)  # type: ignore[arg-type]
+    return in_words(scores, system, found)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "gain", "metric", "words"),
+    [
+        (0.01, 0.02, "bleu", "better than A, hardly by chance. BLEU moves by +2.00, from 30.50 to"),
+        (0.01, -0.02, "bleu", "worse than A"),
+        (0.01, -0.02, "ter", "better than A"),
+        (0.05, 0.02, "bleu", "not shown to differ from A"),
+        (0.53, 0.02, "bleu", "95 % interval +1.00 to +3.00, p 0.53."),
+    ],
+)
+def test_better_worse_and_neither(p_value: float, gain: float, metric: str, words: str) -> None:
+    """The level of 0.05 decides; which way is better depends on the metric."""
+    assert words in said(p_value, gain, metric)
+
+
+def test_one_run_is_said_to_be_one() -> None:
+    """Nothing is known of other runs of it."""
+    alone = dataclasses.replace(SECOND, runs=(0.325,))
+    assert alone.difference is not None
+    words = in_words(ScoreSet("t", "bleu", (FIRST, alone), 100), alone, alone.difference)
+    assert words.endswith("One run of B: another may differ.")
+    assert "another may differ" not in said(0.01)
+
+
+def test_p_values_as_they_are_shown() -> None:
+    """Two digits; below a thousandth there is a bound."""
+    assert [shown_p(p) for p in (0.5298, 0.0123, 1 / 10_001)] == ["0.53", "0.012", "<0.001"]
+
+
+def test_many_comparisons() -> None:
+    """Six of them need a word of warning; a dev set needs another, and no test."""
+    many = ScoreSet("t", "bleu", (FIRST, *[SECOND] * 6), 100)
+    assert any("Among 6 comparisons" in line for line in about_tests(many))
+    few = dataclasses.replace(many, systems=(FIRST, SECOND))
+    assert not any("comparisons" in line for line in about_tests(few))
+    dev = dataclasses.replace(many, is_dev=True)
+    assert [*about_tests(dev)] == ["Weights were tuned on this text, which flatters every system."]
+
+
+def test_the_verdict_is_on_the_best_system() -> None:
+    """Of the first text that was not tuned on; the lowest TER is the best."""
+    difference = SystemDifference(-0.03, -0.04, -0.02, 0.01, 0.01, 0.01)
+    lower = SystemScores("C", (0.27,), difference)
+    systems = (FIRST, SECOND, lower)
+    dev = ScoreSet("dev", "bleu", systems, 100, is_dev=True)
+    for metric, name in (("bleu", "B"), ("ter", "C")):
+        test = ScoreSet("test", metric, systems, 100)  # type: ignore[arg-type]
+        found = verdict([dev, test])
+        assert found is not None
+        assert (found.system.name, found.outcome) == (name, "better")
+    assert verdict([dev]) is None

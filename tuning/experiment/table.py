@@ -1,0 +1,134 @@
+"""The table of an experiment as Markdown and as LaTeX, with the notes to read it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from phrasescore.runs.results import ComparedSystem, ExperimentRecord, ExperimentRow
+from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
+from tuning.metrics.score_tables import ScoreTable, points
+
+_NOTHING = "–"
+# of a test set: BLEU, gain, interval, p
+_TEST_CELLS, _INTERVAL = 4, 2
+# settings of a row that notes show where they are not empty
+_SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
+
+
+def markdown(
+    settings: ExperimentSettings, record: ExperimentRecord, commands: Sequence[str]
+) -> str:
+    """Return the table with what one must know to read it, and every command."""
+    header = ["system", "dev BLEU"]
+    for text in settings.data.tests:
+        header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
+    cells = [
+        [*_scores(settings, record, row), *_remarks(system, row)]
+        for system, row in zip(settings.systems, record.systems, strict=True)
+    ]
+    table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
+    notes = "\n\n".join(_notes(settings, record))
+    lines = [f"# {settings.name}", "", table, notes, "", "## Commands", ""]
+    lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
+    return "\n".join(lines)
+
+
+def latex(settings: ExperimentSettings, record: ExperimentRecord) -> str:
+    """Return the table for a paper: package booktabs."""
+    header = ["System", "dev"]
+    for text in settings.data.tests:
+        header += [text.name, "gain", "p"]
+    cells = []
+    for row in record.systems:
+        name, dev, *tests = _scores(settings, record, row)
+        shown = [cell for place, cell in enumerate(tests) if place % _TEST_CELLS != _INTERVAL]
+        cells.append([name, dev, *shown])
+    return f"% {settings.name}; {_how(settings)}\n{ScoreTable(header, cells).to_latex()}"
+
+
+def _scores(
+    settings: ExperimentSettings, record: ExperimentRecord, row: ExperimentRow
+) -> list[str]:
+    """Return the name, the score on dev, and the four cells of each test set."""
+    cells = [row.name]
+    for text in settings.data.texts:
+        compared = {each.system: each for each in record.texts[text.name].metrics["bleu"]}
+        score = compared.get(row.name)
+        mean, *gain = _score_cells(score) if score else ("not run", *[_NOTHING] * 3)
+        cells += [mean] if text.name == DEV else [mean, *gain]
+    return cells
+
+
+def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
+    """Return the mean, the gain, its interval and its p-value."""
+    mean = points(score.mean)
+    mean += "" if score.deviation is None else f" ± {points(score.deviation)}"
+    if score.gain is None or score.p_bootstrap is None:
+        return mean, _NOTHING, _NOTHING, _NOTHING
+    interval = f"{points(score.low or 0, sign=True)} to {points(score.high or 0, sign=True)}"
+    p_value = "<0.001" if score.p_bootstrap < 0.001 else f"{score.p_bootstrap:.3f}"
+    return mean, points(score.gain, sign=True), interval, p_value
+
+
+def _remarks(system: ExperimentSystem, row: ExperimentRow) -> list[str]:
+    """Return the time of tuning and the paper's scores."""
+    paper, time = _NOTHING, _NOTHING
+    if system.paper_test:
+        paper = f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
+    if row.tuning_seconds:
+        seconds, cpu = map(statistics.fmean, (row.tuning_seconds, row.tuning_cpu_seconds))
+        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)"
+    return [time + ("*" if row.resumed else ""), paper]
+
+
+def _how(settings: ExperimentSettings) -> str:
+    sections = ", ".join(f"{name} {value}" for name, value in settings.decoder.sections.items())
+    decoder = "real Moses" if settings.decoder.kind == "moses" else "the embedded decoder"
+    return (
+        f"{settings.tuning.optimizer.upper()}, at most {settings.tuning.rounds} rounds, "
+        f"{settings.tuning.nbest_size}-best, {decoder}" + (f" ({sections})" if sections else "")
+    )
+
+
+def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[str]:
+    seeds = ", ".join(map(str, settings.seeds))
+    yield (
+        f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
+        f"over {settings.systems[0].name}, with interval and two-sided p for other sentences and "
+        "other seeds (two-level bootstrap; a system with one run is taken as it is). "
+        f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
+        "al. (2014), on other data."
+    )
+    if any(system.rerank for system in settings.systems):
+        yield (
+            f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system, rescored; "
+            f"all weights once more by {settings.rerank.optimizer.upper()} on dev. The time has "
+            "that of lists, scores and weights on dev."
+        )
+    for system, row in zip(settings.systems, record.systems, strict=True):
+        has_scores = any(system.name in text.files for text in record.texts.values())
+        if system.not_run and not has_scores:
+            yield f"{system.name}: not run; {system.not_run}."
+            continue
+        yield from _row_notes(settings, system, row)
+    if any(row.resumed for row in record.systems):
+        yield "\\* A tuning was interrupted and went on; its time is left out."
+
+
+def _row_notes(
+    settings: ExperimentSettings, system: ExperimentSystem, row: ExperimentRow
+) -> Iterator[str]:
+    if system.not_run:
+        yield f"{system.name}: from an earlier call, whose results are kept; {system.not_run} now."
+    made = [
+        f"{key} {', '.join(value) if isinstance(value, tuple) else 'yes'}"
+        for key in _SHOWN
+        if (value := getattr(system, key))
+    ]
+    if anew := [name for name in system.all_models if settings.models[name].per_seed]:
+        made.append(f"another {', '.join(anew)} for each seed")
+    if made:
+        yield f"{system.name}: {'; '.join(made)}."
+    if row.runs > 1 and len(row.seeds) < row.runs:
+        yield f"{system.name}: {len(row.seeds)} of {row.runs} seeds are done."

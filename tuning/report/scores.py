@@ -1,0 +1,180 @@
+"""Scores of systems on a text, and sentences that explain them to readers who are new to tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from phrasescore.errors import InputError
+from phrasescore.runs.results import ComparedSystem, ComparisonRecord
+from tuning.metrics.metric_settings import METRICS, MetricName
+from tuning.metrics.score_tables import points
+from tuning.metrics.significance import SystemDifference, SystemScores
+from tuning.metrics.system_comparison import SEGMENTS
+from tuning.metrics.text_scores import LABELS
+
+_LEVEL = 0.05
+# with this many comparisons, one below the level by chance alone is no surprise
+_MANY = 5
+
+
+@dataclass(frozen=True)
+class ScoreSet:
+    """Systems compared with the first of them; fractions.
+
+    Args:
+        title: The text, and the record if there may be several.
+        metric: The metric of the scores.
+        systems: At least one system.
+        trials: The number of trials of each test.
+        signature: The signature of sacrebleu, if it is known.
+        is_dev: Whether weights were tuned on this text.
+    """
+
+    title: str
+    metric: MetricName
+    systems: tuple[SystemScores, ...]
+    trials: int
+    signature: str = ""
+    is_dev: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name of the metric."""
+        return LABELS[self.metric]
+
+    @property
+    def compared(self) -> list[tuple[SystemScores, SystemDifference]]:
+        """The systems that are compared with the first one, with their gains."""
+        return [(each, each.difference) for each in self.systems if each.difference is not None]
+
+    def is_better(self, gain: float) -> bool:
+        """Tell whether a difference in the score is for the better."""
+        return gain < 0 if self.metric == "ter" else gain > 0
+
+
+def score_sets(
+    record: ComparisonRecord, title: str, path: Path, *, is_dev: bool = False
+) -> list[ScoreSet]:
+    """Return the scores of a comparison, metric by metric.
+
+    Raises:
+        InputError: The record has segment scores, or lacks a metric, a reference, a system or its
+            files.
+    """
+    if SEGMENTS in record.metrics:
+        problem = "a comparison of segment scores, which has no translations to show"
+        raise InputError(problem, path=path)
+    metrics = [name for name in METRICS if name in record.metrics]
+    every = [each for name in metrics for each in record.metrics[name]]
+    named = all(record.files.get(each.system) and each.runs for each in every)
+    if not (record.references and named and metrics and all(map(record.metrics.get, metrics))):
+        raise InputError(
+            "not what phrasescore writes: a metric, a reference, a system or its file is missing",
+            path=path,
+        )
+    return [
+        ScoreSet(
+            title, name, tuple(map(_system, record.metrics[name])), record.trials,
+            record.signatures.get(name, ""), is_dev,
+        )
+        for name in metrics
+    ]  # fmt: skip
+
+
+def _system(system: ComparedSystem) -> SystemScores:
+    if system.gain is None:
+        return SystemScores(system.system, system.runs)
+    # a record from elsewhere may lack p-values; 1 claims nothing
+    p_values = system.p_randomization, system.p_replicas, system.p_bootstrap
+    chances = (1.0 if p_value is None else p_value for p_value in p_values)
+    difference = SystemDifference(system.gain, system.low or 0.0, system.high or 0.0, *chances)
+    return SystemScores(system.system, system.runs, difference)
+
+
+def shown_p(p_value: float) -> str:
+    """Write a p-value.
+
+    >>> shown_p(0.5298), shown_p(1 / 10_001)
+    ('0.53', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.2g}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The head of a report: the gain of the best system, and its meaning.
+
+    Args:
+        scores: The systems that are compared.
+        system: The best one.
+        gain: Its gain.
+    """
+
+    scores: ScoreSet
+    system: SystemScores
+    gain: SystemDifference
+
+    @property
+    def outcome(self) -> str:
+        """The colour of the number: ``better``, ``worse`` or ``open``."""
+        if self.gain.p_bootstrap >= _LEVEL:
+            return "open"
+        return "better" if self.scores.is_better(self.gain.gain) else "worse"
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        compared = self.scores.compared
+        others = self.system.name if len(compared) == 1 else f"{len(compared)} systems"
+        return f"Comparison of {others} with {self.scores.systems[0].name} on {self.scores.title}"
+
+
+def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
+    """Return the best system of the first comparison on a text that was not tuned on."""
+    for scores in sets:
+        if scores.compared and not scores.is_dev:
+            sign = -1 if scores.metric == "ter" else 1
+            system, gain = max(scores.compared, key=lambda each: sign * each[1].gain)
+            return Verdict(scores, system, gain)
+    return None
+
+
+def in_words(scores: ScoreSet, system: SystemScores, gain: SystemDifference) -> str:
+    """Explain a system's gain."""
+    first = scores.systems[0]
+    said = f"not shown to differ from {first.name}"
+    if gain.p_bootstrap < _LEVEL:
+        better = "better" if scores.is_better(gain.gain) else "worse"
+        said = f"{better} than {first.name}, hardly by chance"
+    said += (
+        f". {scores.label} moves by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
+        f"{points(system.mean)}; 95 % interval {points(gain.low, sign=True)} to "
+        f"{points(gain.high, sign=True)}, p {shown_p(gain.p_bootstrap)}."
+    )
+    alone = [each.name for each in (first, system) if len(each.runs) == 1]
+    return f"{said} One run of {' and of '.join(alone)}: another may differ." if alone else said
+
+
+def about_tests(scores: ScoreSet) -> Iterator[str]:
+    """Yield the sentences that explain the table of scores."""
+    if scores.is_dev:
+        yield "Weights were tuned on this text, which flatters every system."
+        return
+    scale = "lower is better" if scores.metric == "ter" else "higher is better"
+    yield (
+        f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
+        f"{scores.systems[0].name}. 95 % interval: of 100 such intervals, for other texts of this "
+        "kind and other runs of the systems, about 95 hold the real gain. p: how often systems "
+        "that do not differ show a gain as large, either way (two-level bootstrap, "
+        f"{scores.trials:,} trials). A large p shows no difference; it does not show that there is "
+        "none. p (AR): the same for other sentences and these runs, by approximate randomisation."
+    )
+    if len(scores.compared) >= _MANY:
+        yield (
+            f"Among {len(scores.compared)} comparisons with the same system, one in twenty comes "
+            "below 0.05 by chance alone."
+        )
+    if scores.signature:
+        yield f"Signature: {scores.signature}"
