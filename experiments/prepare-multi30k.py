@@ -75,7 +75,6 @@ def main() -> None:
             (folder / f"{name}.{language}").write_text(
                 "\n".join(side) + "\n", "utf-8", newline="\n"
             )
-        print(f"{name}: {len(pairs)} sentence pairs")
     command = "phrasescore build train.en train.fr system --lm-order 5 --update"
     subprocess.run(command.split(), cwd=folder, check=True)
 
