@@ -31,7 +31,7 @@ from moses_integration.bleu.statistics import (
     bleu_of_sums,
     statistics_rows,
 )
-from phrasescore.errors import CorpusError, ResumeError, SettingsError
+from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.results import (
@@ -212,9 +212,10 @@ class KeptResults(Record):
 
     @classmethod
     def read(cls, path: Path) -> KeptResults:
-        """Read a file; without one there are no results.
+        """Read a file.
 
         Raises:
+            InputError: There is no such file.
             ResumeError: No experiment has written the file.
         """
         try:
@@ -227,7 +228,7 @@ class KeptResults(Record):
                 for text in run.texts:
                     found.statistics(run, text)
         except FileNotFoundError:
-            return cls()
+            raise InputError("no such file", path=path) from None
         except (JsonError, SettingsError, ValueError, OverflowError) as error:
             raise ResumeError(
                 f"not the results of earlier runs ({error})",
@@ -279,7 +280,9 @@ class ResultsKeeper:
             for system in self._systems
         }
         texts = {text.name: self._text(text) for text in plan.texts}
-        self._old = KeptResults.read(plan.results / KEPT).without_changed(texts)
+        kept = plan.results / KEPT
+        old = KeptResults.read(kept) if kept.exists() else KeptResults()
+        self._old = old.without_changed(texts)
         for path in map(Path, given):
             self._old = self._with_given(KeptResults.read(path), path)
         made = provenance()
@@ -323,8 +326,10 @@ class ResultsKeeper:
         """Return the old results with the rows of the experiment that another file has.
 
         Raises:
-            SettingsError: Settings, inputs or texts of these rows were others.
+            SettingsError: Settings, inputs or texts of these rows were others, or there are none.
         """
+        if not self._rows.keys() & given.rows.keys():
+            raise SettingsError("no row of this experiment is in the file", path=path)
         rows, texts = dict(self._old.rows), self._references.keys()
         for system in self._systems:
             row, new = self._rows[system.name], given.rows.get(system.name)

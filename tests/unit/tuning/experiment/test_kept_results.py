@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import CorpusError, ResumeError, SettingsError
+from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.steps import Stamp, Steps
 from tuning.experiment.experiment_settings import (
@@ -22,7 +22,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentTuning,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import KEPT, ResultsKeeper, SystemRun
+from tuning.experiment.results import KEPT, KeptResults, ResultsKeeper, SystemRun
 
 SECRET = "un homme porte un chapeau"
 WEIGHTS = {"LM0": [0.5], "TM": [0.2, -0.1]}
@@ -276,6 +276,15 @@ def test_rows_that_were_made_otherwise_are_refused(
         path.write_text(path.read_text() + "\n")
     with pytest.raises(SettingsError, match=f"results.json: the row .*{sentence}"):
         keeper(in_folder(plan, "new", **changes), plan.results / KEPT)
+
+
+def test_files_without_rows_of_the_experiment(plan: Plan, tmp_path: Path) -> None:
+    """A file that is not there or has other rows is an error."""
+    with pytest.raises(InputError, match=r"none.json: no such file"):
+        keeper(plan, tmp_path / "none.json")
+    KeptResults().write(tmp_path / "empty.json")
+    with pytest.raises(SettingsError, match=r"empty.json: no row of this experiment"):
+        keeper(plan, tmp_path / "empty.json")
 
 
 @pytest.mark.parametrize(
