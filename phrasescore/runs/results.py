@@ -392,6 +392,23 @@ class ExperimentRow:
 
 
 @dataclass(frozen=True)
+class ExperimentPart:
+    """What a part of a system is worth where all other parts are there.
+
+    Args:
+        name: Of the part.
+        system: The row that has it.
+        without: The row that lacks it.
+        texts: By name of the text, the system compared with the row that lacks the part.
+    """
+
+    name: str
+    system: str
+    without: str
+    texts: dict[str, ComparedSystem]
+
+
+@dataclass(frozen=True)
 class ExperimentRecord(Record):
     """The record of ``experiment``.
 
@@ -401,6 +418,7 @@ class ExperimentRecord(Record):
         systems: The rows of the table.
         texts: By name of the text, the systems compared with the first one.
         provenance: Of the table.
+        parts: In the order of the file.
     """
 
     kind: ClassVar[str] = "experiment"
@@ -409,6 +427,7 @@ class ExperimentRecord(Record):
     systems: tuple[ExperimentRow, ...]
     texts: dict[str, ComparisonRecord]
     provenance: dict[str, Any]
+    parts: tuple[ExperimentPart, ...] = ()
 
 
 def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:

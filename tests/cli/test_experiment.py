@@ -136,6 +136,27 @@ def test_from_a_file_to_the_table_and_again(
     assert any(f">{html.escape(line[:-2])}.</dd>" in page for line in source[:10])
 
 
+def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> None:
+    """They are not run again; with other settings they are refused before anything is made."""
+    call = ["experiment", experiment.name, "--only", "Baseline", "-o"]
+    assert phrasescore(*call, "first").returncode == 0
+    given = ["--rows", "first/results.json"]
+    done = phrasescore(*call, "results", *given, "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"0 of 0 steps were run" in done.stderr
+    record, before = (
+        json.loads((experiment.parent / folder / "result.json").read_text("utf-8"))
+        for folder in ("results", "first")
+    )
+    assert record["systems"][0] == {**before["systems"][0], "not_run": "given by --rows"}
+    for text, comparison in record["texts"].items():
+        assert comparison["metrics"] == before["texts"][text]["metrics"]
+    experiment.write_text(experiment.read_text("utf-8").replace("rounds = 1", "rounds = 2"))
+    refused = phrasescore(*call, "results", *given)
+    assert refused.returncode == 2
+    assert "tuning.rounds was 1, and is 2" in refused.stderr.decode()
+
+
 def test_only_some_systems(
     phrasescore: Phrasescore, experiment: Path, bundled_golden: Path
 ) -> None:

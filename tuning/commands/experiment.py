@@ -42,6 +42,12 @@ class ExperimentOptions(OnCluster, Result):
         "Run this system, by its name in the file, and the first one; may be repeated.",
         many=True,
     )
+    rows: tuple[str, ...] = option(
+        INPUT,
+        "Take the rows of another folder's results.json and run none of these; an error if the "
+        "experiment would make them otherwise. May be repeated.",
+        many=True,
+    )
     jobs: int | None = option(
         THREADS, "Steps at a time.  [default: 1, or with --cluster one for each worker]"
     )
@@ -81,7 +87,7 @@ def experiment(options: ExperimentOptions) -> None:
 
             cluster = stack.enter_context(Cluster(options.cluster))
             place = ClusterSteps(cluster, options.jobs, say)
-        table, record = run_experiment(settings, options.output, place, say)
+        table, record = run_experiment(settings, options.output, place, say, options.rows)
     if not options.as_json:
         click.echo(table)
     options.show(record.to_json())
@@ -125,6 +131,17 @@ def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> Exp
             system
             if system.not_run or system.name in (names[0], *options.only)
             else dataclasses.replace(system, not_run=LEFT_OUT)
+            for system in systems
+        )
+    if options.rows:
+        from tuning.experiment.experiment_settings import GIVEN
+        from tuning.experiment.results import KeptResults
+
+        given = {name for path in options.rows for name in KeptResults.read(Path(path)).rows}
+        systems = tuple(
+            dataclasses.replace(system, not_run=GIVEN)
+            if system.name in given and system.may_be_run
+            else system
             for system in systems
         )
     return dataclasses.replace(settings, data=data, decoder=decoder, systems=systems)

@@ -98,8 +98,15 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
             shown = repr(name[:50])
             yield f"[models] has {shown}: use letters, digits, '-' and '_', at most 100"
         yield from (f"[models.{name}]: {problem}" for problem in _model_problems(model, settings))
+    names = [system.name for system in systems]
     for system in systems:
         yield from (f"{system.name} {problem}" for problem in _system_problems(system, settings))
+        for part, row in system.parts.items():
+            if row not in names or row == system.name:
+                yield (
+                    f"{system.name} has the part {part}, and no other row is called {row}"
+                    f"{did_you_mean(row, names)}"
+                )
     for name in (settings.name, *(system.name for system in systems)):
         if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
             shown = repr(name[:_LONGEST_NAME])

@@ -14,7 +14,8 @@ from tuning.loop.tuning_settings import DecoderName
 from tuning.optimizers.optimizer_settings import OptimizerName
 
 DEV = "dev"
-LEFT_OUT = "left out by --only"  # why a row is not run that the user did not ask for
+# why a row is not run though the file asks for it; it has the runs of earlier calls
+LEFT_OUT, GIVEN = "left out by --only", "given by --rows"
 # where [data] has what kinds of model read
 TRAINING_DATA = {
     "PHRASE-TABLE": "phrase_table",
@@ -196,6 +197,8 @@ class ExperimentSystem:
         not_run: Why the row stays empty; empty for a row that is run.
         paper_dev: BLEU of this row in the paper, for the reader; 0 where it has none.
         paper_test: The same on its test set.
+        parts: What it consists of: the name of each part, and of the row that lacks this part
+            alone.
     """
 
     name: str
@@ -208,6 +211,7 @@ class ExperimentSystem:
     paper_test: float = 0.0
     language_models: tuple[str, ...] = ()
     unknown: Unknown = "whole"
+    parts: dict[str, str] = field(default_factory=dict)
 
     @property
     def all_models(self) -> tuple[str, ...]:
@@ -216,9 +220,14 @@ class ExperimentSystem:
         return tuple(dict.fromkeys(names))
 
     @property
+    def may_be_run(self) -> bool:
+        """Whether it has runs, of this call or another."""
+        return self.not_run in ("", LEFT_OUT, GIVEN)
+
+    @property
     def may_be_tuned(self) -> bool:
         """Whether weights are found for it, in this call or another."""
-        return not self.translate and self.not_run in ("", LEFT_OUT)
+        return not self.translate and self.may_be_run
 
     @property
     def columns(self) -> tuple[tuple[str, ...], bool, Unknown]:

@@ -7,14 +7,15 @@ for n-grams of one to four words; ``reference_lengths`` is the same for all tran
 
 A row of an earlier call counts if the experiment file describes it as then, and if system, texts
 and its other inputs have the same content. So a table can grow row by row, and be carried on in
-another folder. Any two kept rows can be compared: see ``compare_runs``.
+another folder, or have rows from the files of other folders: see ``with_given``. Any two kept rows
+can be compared: see ``compare_runs``.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,12 +31,13 @@ from moses_integration.bleu.statistics import (
     bleu_of_sums,
     statistics_rows,
 )
-from phrasescore.errors import CorpusError, ResumeError, SettingsError
+from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.results import (
     ComparedSystem,
     ComparisonRecord,
+    ExperimentPart,
     ExperimentRecord,
     ExperimentRow,
     Record,
@@ -43,7 +45,12 @@ from phrasescore.runs.results import (
 )
 from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
-from tuning.experiment.experiment_settings import DEV, LEFT_OUT, ExperimentSystem, ExperimentText
+from tuning.experiment.experiment_settings import (
+    DEV,
+    ExperimentSettings,
+    ExperimentSystem,
+    ExperimentText,
+)
 from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
@@ -52,7 +59,7 @@ from tuning.metrics.significance import SystemScores, compare_statistics
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
 # settings of a row that its translations do not depend on
-_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test")
+_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts")
 
 
 @dataclass(frozen=True)
@@ -158,19 +165,30 @@ class KeptRow:
     inputs: dict[str, str]
     runs: tuple[SystemRun, ...] = ()
 
-    def is_like(self, old: KeptRow, added: Collection[int | None]) -> bool:
-        """Tell whether the runs of an older row are runs of this one.
+    def differences(self, old: KeptRow, seeds: Set[int | None]) -> Iterator[str]:
+        """Yield why the runs of an older row are no runs of this one.
 
         Args:
             old: The older row.
-            added: The seeds that the older row has no run of: nor has it their models.
+            seeds: Of all runs of this row; of those that the older one lacks, it has no models.
         """
-        endings = tuple(map(_of_seed, added))
-        return old.described == self.described and all(
-            old.inputs.get(name) == digest
-            for name, digest in self.inputs.items()
-            if not name.endswith(endings)
-        )
+        endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
+        before, now = (dict(_flat(row.described)) for row in (old, self))
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) != now.get(name):
+                yield f"{name} was {before.get(name)}, and is {now.get(name)}"
+        for name, digest in self.inputs.items():
+            if old.inputs.get(name) != digest and not name.endswith(endings):
+                yield f"{name} had another content"
+
+
+def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting with the names of the tables that it is in, such as ``tuning.rounds``."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{begin}{name}.")
+        else:
+            yield f"{begin}{name}", value
 
 
 @dataclass(frozen=True)
@@ -194,9 +212,10 @@ class KeptResults(Record):
 
     @classmethod
     def read(cls, path: Path) -> KeptResults:
-        """Read a file; without one there are no results.
+        """Read a file.
 
         Raises:
+            InputError: There is no such file.
             ResumeError: No experiment has written the file.
         """
         try:
@@ -209,7 +228,7 @@ class KeptResults(Record):
                 for text in run.texts:
                     found.statistics(run, text)
         except FileNotFoundError:
-            return cls()
+            raise InputError("no such file", path=path) from None
         except (JsonError, SettingsError, ValueError, OverflowError) as error:
             raise ResumeError(
                 f"not the results of earlier runs ({error})",
@@ -243,25 +262,29 @@ class ResultsKeeper:
     Args:
         plan: The experiment.
         stamps: Of its steps.
+        given: Files of results of other folders, whose rows count here.
 
     Raises:
         ResumeError: The file of an earlier call is damaged.
+        SettingsError: A row that is given was made otherwise than the experiment says.
     """
 
-    def __init__(self, plan: Plan, stamps: Steps) -> None:
+    def __init__(self, plan: Plan, stamps: Steps, given: Iterable[str | Path] = ()) -> None:
         self._plan, self._stamps = plan, stamps
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
-        self._systems = [
-            system for system in plan.settings.systems if system.not_run in ("", LEFT_OUT)
-        ]
+        self._systems = [system for system in plan.settings.systems if system.may_be_run]
         self._rows = {
             system.name: KeptRow(_described(plan, system), _inputs(plan, system, stamps))
             for system in self._systems
         }
         texts = {text.name: self._text(text) for text in plan.texts}
-        self._old = KeptResults.read(plan.results / KEPT).without_changed(texts)
+        kept = plan.results / KEPT
+        old = KeptResults.read(kept) if kept.exists() else KeptResults()
+        self._old = old.without_changed(texts)
+        for path in map(Path, given):
+            self._old = self._with_given(KeptResults.read(path), path)
         made = provenance()
         del made["inputs"], made["settings"]
         self._provenance = {**made, **machine()}
@@ -281,9 +304,8 @@ class ResultsKeeper:
         for system in self._systems:
             row, runs = self._rows[system.name], self._plan.runs(system)
             old = self._old.rows.get(system.name)
-            found = {run.seed: run for run in old.runs} if old else {}
-            if old and not row.is_like(old, {run.seed for run in runs} - found.keys()):
-                found = {}
+            is_like = old and not any(row.differences(old, self._seeds(system)))
+            found = {run.seed: run for run in old.runs} if old and is_like else {}
             for run in () if system.not_run else runs:
                 if all(name in done for name in run.final_steps()):
                     found[run.seed] = self._run(run, found.get(run.seed))
@@ -299,6 +321,43 @@ class ResultsKeeper:
             for name, row in self._rows.items()
             if name in kept.rows and dataclasses.replace(kept.rows[name], runs=()) == row
         }
+
+    def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
+        """Return the old results with the rows of the experiment that another file has.
+
+        Raises:
+            SettingsError: Settings, inputs or texts of these rows were others, or there are none.
+        """
+        if not self._rows.keys() & given.rows.keys():
+            raise SettingsError("no row of this experiment is in the file", path=path)
+        rows, texts = dict(self._old.rows), self._references.keys()
+        for system in self._systems:
+            row, new = self._rows[system.name], given.rows.get(system.name)
+            if new is None:
+                continue
+            seeds = self._seeds(system)
+            reasons = [
+                f"the text {text} had another content"
+                for text in sorted({text for run in new.runs for text in run.texts} & texts)
+                if given.texts[text] != self._old.texts[text]
+            ]
+            reasons += row.differences(new, seeds)
+            if reasons:
+                raise SettingsError(
+                    f"the row {system.name} was made otherwise than this experiment would make it: "
+                    f"{'; '.join(reasons)}",
+                    path=path,
+                    remedy="leave out this file, or give the settings and data of its rows",
+                )
+            old = rows.get(system.name)
+            before = old.runs if old and not any(row.differences(old, seeds)) else ()
+            runs = {run.seed: _without(run, run.texts.keys() - texts) for run in new.runs}
+            runs = {**{run.seed: run for run in before}, **runs}
+            rows[system.name] = dataclasses.replace(row, runs=tuple(runs.values()))
+        return dataclasses.replace(self._old, rows=rows)
+
+    def _seeds(self, system: ExperimentSystem) -> set[int | None]:
+        return {run.seed for run in self._plan.runs(system)}
 
     def _text(self, text: ExperimentText) -> KeptText:
         paths = [self._plan.data(text.source), self._plan.data(text.reference)]
@@ -422,7 +481,30 @@ def experiment_record(
         systems=tuple(_row(plan, system, runs.get(system.name, ())) for system in settings.systems),
         texts=comparisons,
         provenance=provenance(inputs=[settings.file]),
+        parts=_parts(settings, runs, texts),
     )
+
+
+def _parts(
+    settings: ExperimentSettings,
+    runs: Mapping[str, Sequence[SystemRun]],
+    texts: Mapping[str, KeptText],
+) -> tuple[ExperimentPart, ...]:
+    """Compare each system that names its parts with the rows that lack one of them."""
+    parts = []
+    for system in settings.systems:
+        for part, without in system.parts.items():
+            compared = {}
+            for text in settings.data.texts:
+                first, own = (
+                    [run for run in runs.get(name, ()) if text.name in run.texts]
+                    for name in (without, system.name)
+                )
+                if first and own:
+                    lengths = texts[text.name].reference_lengths
+                    compared[text.name] = compare_runs(system.name, first, own, text.name, lengths)
+            parts.append(ExperimentPart(part, system.name, without, compared))
+    return tuple(parts)
 
 
 def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> ExperimentRow:

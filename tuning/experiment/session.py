@@ -123,7 +123,11 @@ def _check_sections(settings: ExperimentSettings) -> None:
 
 
 def run_experiment(
-    settings: ExperimentSettings, output: str | Path, place: StepPlace, say: Say
+    settings: ExperimentSettings,
+    output: str | Path,
+    place: StepPlace,
+    say: Say,
+    rows: Iterable[str] = (),
 ) -> tuple[str, ExperimentRecord]:
     """Run what is missing and write the table, which is kept up to date on the way.
 
@@ -132,6 +136,7 @@ def run_experiment(
         output: The folder of results.
         place: Where commands run, and how many at a time.
         say: Gets a line for each step.
+        rows: Files of results of other folders, whose rows count here.
 
     Returns:
         The table as Markdown, and its numbers.
@@ -163,7 +168,7 @@ def run_experiment(
                 write()
 
         runner = Runner(folder, settings.folder, place, say, after)
-        keeper = ResultsKeeper(plan, runner.stamps)
+        keeper = ResultsKeeper(plan, runner.stamps, rows)
         write()
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were done already")

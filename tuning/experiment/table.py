@@ -29,7 +29,14 @@ def markdown(
     ]
     table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
     notes = "\n\n".join(_notes(settings, record))
-    lines = [f"# {settings.name}", "", table, notes, "", "## Commands", ""]
+    lines = [f"# {settings.name}", "", table, notes, ""]
+    if record.parts:
+        lines += ["## What each part is worth", "", _parts(settings, record).to_markdown()]
+        lines += [
+            "Gain, interval and p of the row that has the part over the row that lacks it.",
+            "",
+        ]
+    lines += ["## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
 
@@ -44,7 +51,24 @@ def latex(settings: ExperimentSettings, record: ExperimentRecord) -> str:
         name, dev, *tests = _scores(settings, record, row)
         shown = [cell for place, cell in enumerate(tests) if place % _TEST_CELLS != _INTERVAL]
         cells.append([name, dev, *shown])
-    return f"% {settings.name}; {_how(settings)}\n{ScoreTable(header, cells).to_latex()}"
+    tables = [ScoreTable(header, cells)]
+    tables += [_parts(settings, record)] if record.parts else []
+    printed = "\n".join(table.to_latex() for table in tables)
+    return f"% {settings.name}; {_how(settings)}\n{printed}"
+
+
+def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:
+    """Return a line for each part of a system: its gain on each test set."""
+    header, cells = ["part", "of", "over"], []
+    for text in settings.data.tests:
+        header += [f"{text.name} gain", "95 % interval", "p"]
+    for part in record.parts:
+        line = [part.name, part.system, part.without]
+        for text in settings.data.tests:
+            score = part.texts.get(text.name)
+            line += _score_cells(score)[1:] if score else ("not run", _NOTHING, _NOTHING)
+        cells.append(line)
+    return ScoreTable(header, cells)
 
 
 def _scores(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,9 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('name = "Both"', f'name = "{"x" * 300}"', "nothing can be called 'xxx"),
         ("[models.rnn]", f"[models.{'x' * 300}]", "at most 100"),
         ("unknown_column = true", "paper_dev = nan", "that is not finite"),
+        ('name = "Later"', 'name = "L"\nparts = {x = "Bot"}', r"called Bot \(did you mean Both\?"),
+        ('name = "Later"', 'name = "L"\nparts = {x = "L"}', "L has the part x, and no other row"),
+        ('name = "Later"', 'name = "L"\nparts = {x = 1}', "expected str"),
         ("rounds = 3", f"rounds = {'1' * 400}.0", "rounds is"),
         ("seeds = [4, 5]", f"seeds = [{'[' * 90}{']' * 90}]", r"seeds\]? is"),
         ('optimizer = "pro"', 'optimiser = "pro"', r"\[rerank\]: unknown setting optimiser"),
@@ -214,6 +218,32 @@ def test_files_that_are_no_experiment(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="not an experiment file in TOML") as error:
             read_experiment(written(tmp_path, text))
         assert len(str(error.value)) < 500
+
+
+def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
+    """Only data, sizes and times differ."""
+    large, small = (
+        read_experiment(PROJECT / "experiments" / f"{name}.toml")
+        for name in ("multi30k", "multi30k-small")
+    )
+    assert small.systems == large.systems
+    assert {name: (model.kind, model.per_seed) for name, model in small.models.items()} == {
+        name: (model.kind, model.per_seed) for name, model in large.models.items()
+    }
+
+
+def test_what_is_set_aside_stands_nowhere_else() -> None:
+    """Not one side of it; and the order of the lines does not decide which pairs these are."""
+    path = PROJECT / "experiments" / "prepare-multi30k.py"
+    set_aside = runpy.run_path(str(path))["set_aside"]
+    pairs = [(f"en {n % 90}", f"fr {n % 95}") for n in range(100)]
+    rest, aside = set_aside(pairs, [("en 50", "fr 0")], 20)
+    assert (len(rest), len(aside)) == (80, 20)
+    for side in range(2):
+        assert not {pair[side] for pair in aside} & {pair[side] for pair in (*rest, ("en 50",) * 2)}
+    assert sorted(set_aside(pairs[::-1], [("en 50", "fr 0")], 20)[1]) == sorted(aside)
+    with pytest.raises(SystemExit, match="80 sentence pairs can be set aside, not 90"):
+        set_aside(pairs, [], 90)
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=str)

@@ -189,3 +189,32 @@ def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[SystemRun]])
     table = markdown(left_out, collect(dataclasses.replace(plan, settings=left_out), runs), [])
     assert "Alone: from an earlier call, whose results are kept; left out by --only now." in table
     assert "| Alone | not run" not in table
+
+
+def test_what_each_part_is_worth(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
+    """A row that names its parts is compared with the rows that lack one, on each text."""
+    parts = {"search": "Baseline", "back": "Alone", "nothing": "CSLM"}
+    systems = list(plan.settings.systems)
+    systems[1] = dataclasses.replace(systems[1], parts=parts)
+    settings = dataclasses.replace(plan.settings, systems=tuple(systems))
+    record = collect(dataclasses.replace(plan, settings=settings), runs)
+    search, back, nothing = record.parts
+    assert (search.system, search.without, nothing.texts) == ("RNN_1 & more", "Baseline", {})
+    for text in ("dev", "old", "new"):
+        assert search.texts[text] == scores(record, text)["RNN_1 & more"]
+    means = {name: score.mean for name, score in scores(record).items()}
+    assert back.texts["old"].gain == pytest.approx(means["RNN_1 & more"] - means["Alone"])
+    header, _, *lines = (
+        markdown(settings, record, []).partition("is worth\n\n")[2].partition("\n\n")[0].split("\n")
+    )
+    assert header == (
+        "| part | of | over | old gain | 95 % interval | p | new gain | 95 % interval | p |"
+    )
+    assert lines[2] == "| nothing | RNN_1 & more | CSLM |" + " not run | – | – |" * 2
+    assert (
+        f"| search | RNN_1 & more | Baseline | +{100 * (search.texts['old'].gain or 0):.2f} |"
+        in (lines[0])
+    )
+    assert latex(settings, record).count(r"\begin{tabular}") == 2
+    found = parse_record(json.loads(json.dumps(record.to_json())))
+    assert isinstance(found, ExperimentRecord) and found.parts == record.parts

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import CorpusError, ResumeError
+from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.steps import Stamp, Steps
 from tuning.experiment.experiment_settings import (
+    GIVEN,
     LEFT_OUT,
     ExperimentData,
     ExperimentModel,
@@ -21,7 +22,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentTuning,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import KEPT, ResultsKeeper, SystemRun
+from tuning.experiment.results import KEPT, KeptResults, ResultsKeeper, SystemRun
 
 SECRET = "un homme porte un chapeau"
 WEIGHTS = {"LM0": [0.5], "TM": [0.2, -0.1]}
@@ -73,9 +74,9 @@ def done(plan: Plan) -> set[str]:
     return {step.name for step in plan.steps()}
 
 
-def keeper(plan: Plan) -> ResultsKeeper:
+def keeper(plan: Plan, *given: Path) -> ResultsKeeper:
     """What a call of the experiment has."""
-    return ResultsKeeper(plan, Steps(plan.results / "steps"))
+    return ResultsKeeper(plan, Steps(plan.results / "steps"), given)
 
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
@@ -223,6 +224,67 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
     assert {name: len(runs) for name, runs in runs_of(moved, set()).items()} == {
         "Baseline": 2, "Reranked": 2, "Alone": 1
     }  # fmt: skip
+
+
+def in_folder(plan: Plan, folder: str, **changes: object) -> Plan:
+    """The plan in another folder of results, with no row to run and other settings."""
+    rows = {system.name: {"not_run": GIVEN} for system in plan.settings.systems[:3]}
+    changed = with_rows(plan, **rows)
+    settings = dataclasses.replace(changed.settings, **changes)  # type: ignore[arg-type]
+    return Plan(settings, plan.results.parent / folder)
+
+
+def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
+    """Rows and seeds of several files make one table, and stay when the files are gone."""
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    for path, steps in (
+        (first, {name for name in done(plan) if "seed2" not in name and "alone" not in name}),
+        (second, {name for name in done(plan) if "seed1" not in name}),
+    ):
+        write(plan, steps)
+        (plan.results / KEPT).rename(path)
+    new = in_folder(plan, "new")
+    this = keeper(new, first, second)
+    kept = this.collect(set())
+    runs = this.current_runs(kept)
+    assert {name: [run.seed for run in each] for name, each in runs.items()} == ALL
+    assert runs == runs_of(plan, done(plan)) | {"Alone": runs["Alone"]}
+    new.results.mkdir(exist_ok=True)
+    kept.write(new.results / KEPT)
+    assert write(new, set()) == ALL
+
+
+@pytest.mark.parametrize(
+    ("changes", "file", "sentence"),
+    [
+        ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8, and is 2"),
+        ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
+         "models.search.kind was phrase, and is search"),
+        ({}, "table", "Baseline was made otherwise.*: table had another content"),
+        ({}, "given/config.json", "Reranked was made .*: the model search had another content"),
+        ({}, "dev.en", "the text dev had another content"),
+        ({}, "new.fr", "the text new had another content"),
+    ],
+)  # fmt: skip
+def test_rows_that_were_made_otherwise_are_refused(
+    plan: Plan, tmp_path: Path, changes: dict[str, object], file: str | None, sentence: str
+) -> None:
+    """The error names the file, the row, and what differs."""
+    write(plan)
+    if file is not None:
+        path = tmp_path / file
+        path.write_text(path.read_text() + "\n")
+    with pytest.raises(SettingsError, match=f"results.json: the row .*{sentence}"):
+        keeper(in_folder(plan, "new", **changes), plan.results / KEPT)
+
+
+def test_files_without_rows_of_the_experiment(plan: Plan, tmp_path: Path) -> None:
+    """A file that is not there or has other rows is an error."""
+    with pytest.raises(InputError, match=r"none.json: no such file"):
+        keeper(plan, tmp_path / "none.json")
+    KeptResults().write(tmp_path / "empty.json")
+    with pytest.raises(SettingsError, match=r"empty.json: no row of this experiment"):
+        keeper(plan, tmp_path / "empty.json")
 
 
 @pytest.mark.parametrize(

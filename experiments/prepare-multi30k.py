@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Make the data of multi30k.toml: ``prepare-multi30k.py TEXTS [FOLDER]``.
+
+TEXTS has Multi30k, tokenised and lower-cased: ``train``, ``val`` and ``test2016``, each with the
+ending ``.en`` and ``.fr``, plain or gzip. FOLDER gets the texts and a system that is built from the
+training text without the sentences set aside in ``held-out``. The same texts give the same files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+LANGUAGES = ("en", "fr")
+SEED = 2016
+Pair = tuple[str, str]
+
+
+def read_pairs(folder: Path, name: str) -> list[Pair]:
+    """Return the sentence pairs of a text."""
+    sides = []
+    for language in LANGUAGES:
+        path = folder / f"{name}.{language}"
+        packed = path.with_name(f"{path.name}.gz")
+        content = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
+        sides.append(content.decode("utf-8").removesuffix("\n").split("\n"))
+    return list(zip(*sides, strict=True))
+
+
+def set_aside(
+    training: list[Pair], others: list[Pair], count: int
+) -> tuple[list[Pair], list[Pair]]:
+    """Divide the training text: return the pairs that stay, and those that are set aside.
+
+    Either side of a pair that is set aside stands nowhere else, neither in the training text nor in
+    the others. Which pairs these are depends on their words and SEED alone.
+    """
+    seen = [Counter(side) for side in zip(*training, *others, strict=True)]
+    single = [pair for pair in training if all(seen[n][pair[n]] == 1 for n in range(2))]
+    if len(single) < count:
+        raise SystemExit(f"{len(single)} sentence pairs can be set aside, not {count}")
+    chosen = set(
+        sorted(single, key=lambda pair: hashlib.sha256(f"{SEED} {pair}".encode()).digest())[:count]
+    )
+    rest = [pair for pair in training if pair not in chosen]
+    aside = [pair for pair in training if pair in chosen]
+    for n in range(2):
+        if {pair[n] for pair in rest} & {pair[n] for pair in aside}:
+            raise SystemExit("a sentence stands on both sides of the division")
+    return rest, aside
+
+
+def main() -> None:
+    """Write the texts and build the system."""
+    here = Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("texts", type=Path, metavar="TEXTS")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", nargs="?")
+    parser.add_argument("--small", action="store_true", help="the data of multi30k-small.toml")
+    options = parser.parse_args()
+    folder = options.folder or here / "data" / f"multi30k-{'small' if options.small else 'main'}"
+    texts = {name: read_pairs(options.texts, name) for name in ("train", "val", "test2016")}
+    most = {"train": 4_000, "val": 200, "test2016": 200} if options.small else {}
+    texts = {name: pairs[: most.get(name)] for name, pairs in texts.items()}
+    others = [*texts["val"], *texts["test2016"]]
+    aside = 200 if options.small else 1_000
+    texts["train"], texts["held-out"] = set_aside(texts["train"], others, aside)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in texts.items():
+        for language, side in zip(LANGUAGES, zip(*pairs, strict=True), strict=True):
+            (folder / f"{name}.{language}").write_text(
+                "\n".join(side) + "\n", "utf-8", newline="\n"
+            )
+    command = "phrasescore build train.en train.fr system --lm-order 5 --update"
+    subprocess.run(command.split(), cwd=folder, check=True)
+
+
+if __name__ == "__main__":
+    main()
