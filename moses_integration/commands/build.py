@@ -44,7 +44,7 @@ def _memory(text: str) -> int:
 
 
 def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Any:
-    """Declare an option whose default depends on what a word is."""
+    """Declare an option whose default differs if every character is a word."""
     usual, characters = getattr(BuildSettings, name), CHARACTER_DEFAULTS[name]
     text = f"{text}  [default: {usual}; with --characters {characters}]"
     return option(kind, text, **attributes)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _search_option(name: str, text: str) -> Any:
-    """Declare a number of the search, by default that of the ini, or else Moses's."""
+    """Declare a numeric search option; the default is the ini's value, or else Moses's."""
     return option(Whole(*BOUNDS[name]), f"{text}  [{getattr(SearchSettings, name)}]")
 
 

@@ -1,7 +1,7 @@
 """Numbers on the command line: in ASCII digits, finite, and bounded.
 
-Without an upper bound, an option could ask for more memory or time than there is, or for a number
-that does not fit into a machine word. So each has one, well above what anybody needs.
+Without a maximum, an option could request more memory or time than there is, or a number that does
+not fit into a machine word. So each option has a maximum, well above any useful value.
 """
 
 from __future__ import annotations

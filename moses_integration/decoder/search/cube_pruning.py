@@ -151,7 +151,7 @@ def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
     """Mark a cell as scored; return whether it was not marked before.
 
     A row is always reached from the row above it, so rows become used in order, and each row is
-    cleared when it is first reached. Most rows never are.
+    cleared when it is first reached. A row that is never reached costs nothing.
     """
     words = _words_per_row(edge.columns)
     first = edge.seen + row * words
