@@ -11,7 +11,7 @@ install: $(INSTALLED)
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing phrasescore and what it needs into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev,alignment,report,cluster]'
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev,alignment,byte-pairs,report,cluster]'
 	@touch $@
 	@echo "installed: $(BIN)/phrasescore --help"
 

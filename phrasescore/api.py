@@ -132,8 +132,8 @@ class Model:
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
             ln_p = self._finite(scorer.score_words(read, predicted))
-        ends = np.cumsum(predicted.lengths + 1)
-        return np.split(ln_p, ends[:-1]) if len(predicted) else []
+        ln_p, counts = self._loaded.target_vocabulary.sums_of_words(ln_p, predicted)
+        return np.split(ln_p, np.cumsum(counts)[:-1]) if len(predicted) else []
 
     def perplexity(self, texts: Iterable[Text]) -> float:
         """Return exp(-ln p / tokens) over all texts together, each end of a text a token.
@@ -150,7 +150,8 @@ class Model:
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
             total = float(self._finite(scorer.score(read, predicted)).sum())
-        return perplexity(total, len(predicted.tokens) + len(predicted))
+        words = self._loaded.target_vocabulary.count_words(predicted.tokens)
+        return perplexity(total, words + len(predicted))
 
     def generate(
         self,

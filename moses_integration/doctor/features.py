@@ -222,5 +222,5 @@ def check_phrase_models(
                 read, predicted = predicted, read
             owner = f"the model {folder}"
             if kind_named(model.model.settings.kind).reads_source:
-                _check_words(found, [source], set(read.words[2:]).__contains__, owner)
-            _check_words(found, references, set(predicted.words[2:]).__contains__, owner)
+                _check_words(found, [source], read.knows, owner)
+            _check_words(found, references, predicted.knows, owner)

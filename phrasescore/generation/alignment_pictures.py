@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, SettingsError, counted
 from phrasescore.generation.sentence_models import SentenceModels
-from phrasescore.generation.soft_alignments import SoftAlignments
+from phrasescore.generation.soft_alignments import SoftAlignments, between_words
 from phrasescore.pictures.figure_files import check_drawing, cut_label, plain_label, saved_figure
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists
@@ -106,11 +106,12 @@ def draw_alignments(
     paths = {number: folder / f"{number}.{form}" for number in pairs}
     check_drawing()
     vocabularies = models.source_vocabulary, models.target_vocabulary
-    sides = (
+    read, predicted = (
         from_lists([vocabulary.encode(words) for words in texts])
         for vocabulary, texts in zip(vocabularies, zip(*pairs.values(), strict=True), strict=True)
     )
-    aligned = SoftAlignments(models.aligning, device).align(*sides)
+    aligned = SoftAlignments(models.aligning, device).align(read, predicted)
+    aligned = between_words(aligned, (read, predicted), vocabularies)
     # not before the alignments, which may run out of memory: no empty folder is left
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,8 +120,8 @@ def draw_alignments(
             f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
         ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
-        read, written = map(_shown, pair)
-        draw_alignment(paths[number], read, written, alignment)
+        source_words, target_words = map(_shown, pair)
+        draw_alignment(paths[number], source_words, target_words, alignment)
     return list(paths.values())
 
 

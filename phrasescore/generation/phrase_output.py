@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,9 +111,7 @@ class PhraseWriter:
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
     """Return the words of each phrase of ids, separated by spaces."""
-    words = [vocabulary.words[number] for number in phrases.tokens.tolist()]
-    offsets = phrases.offsets.tolist()
-    return [b" ".join(words[a:b]) for a, b in itertools.pairwise(offsets)]
+    return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
 
 
 def generate_for_phrases(

@@ -181,8 +181,8 @@ def _must_fit(loaded: LoadedModel, first: LoadedModel) -> None:
     for what, fits in (
         ("direction", ours.direction == theirs.direction),
         ("factor", ours.factor == theirs.factor),
-        ("source vocabulary", loaded.source_vocabulary.words == first.source_vocabulary.words),
-        ("target vocabulary", loaded.target_vocabulary.words == first.target_vocabulary.words),
+        ("source vocabulary", loaded.source_vocabulary == first.source_vocabulary),
+        ("target vocabulary", loaded.target_vocabulary == first.target_vocabulary),
     ):
         if not fits:
             raise ModelError(

@@ -17,6 +17,7 @@ from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
+from phrasescore.words.vocabulary import Vocabulary
 
 Rows = NDArray[np.int64]
 # alpha of each target word and </s> (rows) over the source's words and its </s> (columns)
@@ -92,3 +93,31 @@ class SoftAlignments:
                 total = total + model.alignments(batch)
         mean: NDArray[np.float32] = (total / len(self._models)).float().cpu().numpy()
         return mean
+
+
+def between_words(
+    alignments: Sequence[Alignment],
+    sides: tuple[TokenSequences, TokenSequences],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+) -> list[Alignment]:
+    """Return the alignments between words of pieces that are aligned; rows still sum to 1.
+
+    A word gets the sum over its pieces where it is read, and their mean where it is written.
+
+    Args:
+        alignments: N alignments, ``(T + 1, S + 1)``.
+        sides: Source and target ids of the N pairs.
+        vocabularies: Those of the source and of the target.
+    """
+    if vocabularies[0].byte_pairs is None:
+        return list(alignments)
+    found = []
+    for pair, alignment in enumerate(alignments):
+        read, written = (
+            np.insert(np.flatnonzero(vocabulary.word_ends(ids[pair])) + 1, 0, 0)
+            for vocabulary, ids in zip(vocabularies, sides, strict=True)
+        )
+        pieces = np.diff(written, append=len(alignment))
+        sums = np.add.reduceat(np.add.reduceat(alignment, read, axis=1), written, axis=0)
+        found.append((sums / pieces[:, None]).astype(np.float32))
+    return found

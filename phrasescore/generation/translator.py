@@ -22,7 +22,7 @@ import numpy as np
 from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels
-from phrasescore.generation.soft_alignments import Alignment, SoftAlignments
+from phrasescore.generation.soft_alignments import Alignment, SoftAlignments, between_words
 from phrasescore.generation.targets import (
     BeamSettings,
     TargetGenerator,
@@ -37,8 +37,8 @@ from phrasescore.table.block import TokenSpans
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.words.token_sequences import Ids, TokenSequences
-from phrasescore.words.vocabulary import EOS, UNK_ID
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import EOS, UNK, UNK_ID
 
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
@@ -110,7 +110,6 @@ def lexicon_digest(lexicon: Mapping[bytes, bytes]) -> str:
 
 def without_unknown(
     words: Sequence[bytes],
-    ids: Ids,
     source: Sequence[bytes],
     alignment: Alignment,
     lexicon: Mapping[bytes, bytes],
@@ -118,16 +117,15 @@ def without_unknown(
     """Return a target's words, with each unknown word replaced by means of its source word.
 
     Args:
-        words: T words.
-        ids: (T,) their ids.
+        words: T words, of which ``<unk>`` are replaced.
         source: S words, at least one.
         alignment: (T + 1, S + 1) alpha; the column of the source's </s> is ignored.
         lexicon: The translation of each source word; a word without one is copied.
     """
     attended = np.argmax(alignment[:-1, :-1], axis=1).tolist()
     return [
-        lexicon.get(source[at], source[at]) if number == UNK_ID else word
-        for word, number, at in zip(words, ids.tolist(), attended, strict=True)
+        lexicon.get(source[at], source[at]) if word == UNK else word
+        for word, at in zip(words, attended, strict=True)
     ]
 
 
@@ -258,24 +256,24 @@ class Translator:
             wanted[targets.offsets[:-1]] = True
         rows = np.flatnonzero(wanted)
         sources = np.searchsorted(targets.offsets, rows, side="right") - 1
-        made = self._alignments.align(read.select(sources), ids.select(rows))
+        sides = read.select(sources), ids.select(rows)
+        vocabularies = self.models.source_vocabulary, self.models.target_vocabulary
+        made = between_words(self._alignments.align(*sides), sides, vocabularies)
         return dict(zip(rows.tolist(), made, strict=True))
 
     def _translations(
         self, source: list[bytes], targets: Targets, rows: range, alignments: dict[int, Alignment]
     ) -> list[Translation]:
         """Return the targets ``rows`` of a source; of those with the same words, the best."""
-        known = self.models.target_vocabulary.words
         found: dict[bytes, Translation] = {}
         part = slice(rows.start, rows.stop)
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]
         totals = ranking_scores(ln_p, lengths, self._beam.length_normalisation)
         for row, ln_p_of_row, total in zip(rows, ln_p.tolist(), totals.tolist(), strict=True):
-            ids = targets.words[row]
-            words = [known[number] for number in ids.tolist()]
-            unknown = int((ids == UNK_ID).sum())
+            words = self.models.target_vocabulary.decode(targets.words[row])
+            unknown = words.count(UNK)
             if unknown and self._lexicon is not None:
-                words = without_unknown(words, ids, source, alignments[row], self._lexicon)
+                words = without_unknown(words, source, alignments[row], self._lexicon)
             translation = Translation(words, unknown, ln_p_of_row, total)
             found.setdefault(b" ".join(words), translation)
         return list(found.values())

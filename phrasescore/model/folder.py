@@ -33,19 +33,21 @@ from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.table.phrase_table import Side
+from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
-FORMAT = 1  # to be raised when this version could not read the new folders
+# to be raised when this version could not read the new folders; 2: with byte pairs
+FORMAT, _WITHOUT_BYTE_PAIRS = 2, 1
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
 TARGET_OUTSIDE = "target.outside.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
 DIGESTS = "SHA256SUMS"
 NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, TARGET_OUTSIDE, PROVENANCE)
-ALL = (*NEEDED, SOURCE_VOCABULARY, CURVES, RESULT, DIGESTS)
+ALL = (*NEEDED, SOURCE_VOCABULARY, BYTE_PAIRS, CURVES, RESULT, DIGESTS)
 
 
 def is_model_folder(folder: Path) -> bool:
@@ -245,16 +247,18 @@ def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
         raise _no_folder(folder)
     config = _read_config(folder)
     digests = read_digests(folder)
-    for name in sorted({*NEEDED, *digests}):
+    is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
+    for name in sorted({*NEEDED, *([BYTE_PAIRS] if is_cut else []), *digests}):
         check_file(folder, name, digests)
     try:
         settings = read_settings(config, where=CONFIG)
     except SettingsError as error:
         raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
+    pairs = BytePairs.read(folder / BYTE_PAIRS) if is_cut else None
     source = Vocabulary.from_words([])
     if kind_named(settings.kind).reads_source:
-        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary)
-    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary)
+        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
+    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
     return settings, source, target
 
 
@@ -288,13 +292,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
             path=folder,
             remedy="update phrasescore",
         )
-    return {key: value for key, value in config.items() if key != "format"}
+    return config
 
 
-def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
+def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None) -> Vocabulary:
     if not (folder / name).is_file():
         raise _damaged(folder, f"incomplete: {name} is missing")
-    vocabulary = Vocabulary.read(folder / name)
+    vocabulary = Vocabulary.read(folder / name, pairs)
     if len(vocabulary) != size:
         raise ModelError(
             f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
@@ -355,7 +359,11 @@ def save_model(
         done.callback(recover, folder)
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
         write_atomically(part / WEIGHTS, torch_files.save(weights))
-        write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
+        byte_pairs = vocabularies[1].byte_pairs
+        number = _WITHOUT_BYTE_PAIRS if byte_pairs is None else FORMAT
+        write_json(part / CONFIG, {"format": number, **dataclasses.asdict(model.settings)})
+        if byte_pairs is not None:
+            byte_pairs.write(part / BYTE_PAIRS)
         if kind_named(model.settings.kind).reads_source:
             vocabularies[0].write(part / SOURCE_VOCABULARY)
         vocabularies[1].write(part / TARGET_VOCABULARY)

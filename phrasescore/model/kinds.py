@@ -72,6 +72,11 @@ class Kind:
             return "phrases"
         return "sentences" if self.reads_source else "text"
 
+    @property
+    def translates(self) -> bool:
+        """Whether it learns to translate sentences."""
+        return self.learns_from == "sentences"
+
 
 def _language_model(
     name: str, settings: type[ModelSettings], network: str, fast_sizes: Mapping[str, int]

@@ -265,8 +265,9 @@ class TextScorer:
         """
         encoded = encode_texts(self._models[number], block.tokens, len(block))
         sources, targets = (ids.select(rows) for ids in encoded)
-        words = self._scorers[number].score_words(sources, targets)
-        return words, targets.lengths + 1, int((targets.tokens == UNK_ID).sum())
+        ln_p = self._scorers[number].score_words(sources, targets)
+        words, lengths = self._models[number].target_vocabulary.sums_of_words(ln_p, targets)
+        return words, lengths, int((targets.tokens == UNK_ID).sum())
 
 
 def _must_be_finite(

@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import itertools
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -35,15 +36,17 @@ from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.training.pairs import MANIFEST, EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, RepeatedRows, write_npy
+from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.distinct_phrases import pair_digests, phrase_digests
+from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
 SIDES: tuple[Side, Side] = ("source", "target")
 # a pattern of all relative paths that may occur in a folder of encoded pairs
 FILES_OF_PAIRS = (
-    r"pairs\.json|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
-    r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first)"
+    r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
+    r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"
     r"|dealt\.(digests|order|first|numbers|local)))?"
 )
 # the ids of smaller vocabularies fit into two bytes
@@ -83,7 +86,8 @@ def _encode_once(
             if identity.items() <= read_object(folder / MANIFEST).items():
                 return load_pairs(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MANIFEST).unlink(missing_ok=True)
+    for name in (MANIFEST, BYTE_PAIRS):
+        (folder / name).unlink(missing_ok=True)
     scratch = folder / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
@@ -105,7 +109,7 @@ class StreamedSide:
     lengths: DiskArray
     digests: DiskArray
 
-    def _chunks(self, kept: Mask) -> Iterator[NDArray[np.int32]]:
+    def chunks(self, kept: Mask) -> Iterator[NDArray[np.int32]]:
         """Yield the word numbers of the kept lines, block by block."""
         position = 0
         for begin in range(0, len(self.lengths), ROWS_AT_ONCE):
@@ -116,10 +120,10 @@ class StreamedSide:
             yield numbers[np.repeat(chosen, lengths)]
             position = end
 
-    def _counts(self, kept: Mask) -> NDArray[np.int64]:
+    def counts(self, kept: Mask) -> NDArray[np.int64]:
         """Return (words,) the occurrences of each word in the kept lines."""
         total = np.zeros(len(self.words), np.int64)
-        for numbers in self._chunks(kept):
+        for numbers in self.chunks(kept):
             total += np.bincount(numbers, minlength=len(total))
         return total
 
@@ -138,7 +142,7 @@ class StreamedSide:
             size: Size of the shortlist.
         """
         words = self.words.words()
-        in_phrases, in_pairs = self._counts(phrases), self._counts(pairs)
+        in_phrases, in_pairs = self.counts(phrases), self.counts(pairs)
         vocabulary = shortlist(words, in_phrases, size)
         ids = np.array(vocabulary.encode(words), np.int32)
         known = ids != UNK_ID
@@ -159,7 +163,7 @@ class StreamedSide:
         for ends in self._ends(kept):
             rows, tokens = rows + len(ends), int(ends[-1])
         write_npy(folder / f"{name}.offsets.npy", np.int64, rows, self._ends(kept))
-        encoded = (ids[numbers] for numbers in self._chunks(kept))
+        encoded = (ids[numbers] for numbers in self.chunks(kept))
         write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
 
     def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
@@ -172,6 +176,35 @@ class StreamedSide:
             if lengths.size:
                 ends = ends[-1] + np.cumsum(lengths, dtype=np.int64)
                 yield ends
+
+
+def _in_pieces(
+    sides: Mapping[Side, StreamedSide], learned: Mask, merges: int, folder: Path, scratch: Path
+) -> dict[Side, StreamedSide]:
+    """Learn byte pairs from the words of some lines, and return all lines in pieces of words."""
+    counts: Counter[bytes] = Counter()
+    for side in sides.values():
+        numbers = side.counts(learned).tolist()
+        counts.update(dict(zip(side.words.words(), numbers, strict=True)))
+    byte_pairs = BytePairs.learn(counts, merges)
+    byte_pairs.write(folder / BYTE_PAIRS)
+    cut = byte_pairs.cutter()
+    found: dict[Side, StreamedSide] = {}
+    for name, side in sides.items():
+        table = WordTable()
+        words = (cut(word) for word in side.words.words())
+        pieces = from_lists([table.add_all(word).tolist() for word in words])
+        paths = scratch / f"{name}.pieces", scratch / f"{name}.pieces_of_lines"
+        with paths[0].open("wb") as numbers_file, paths[1].open("wb") as lengths_file:
+            every = np.ones(len(side.lengths), np.bool_)
+            for chunk, lengths in zip(side.chunks(every), side.lengths.blocks(), strict=True):
+                in_line = pieces.select(chunk)
+                ends = in_line.offsets[np.insert(np.cumsum(lengths), 0, 0)]
+                numbers_file.write(in_line.tokens.data)
+                lengths_file.write(np.diff(ends).astype(np.int32).data)
+        numbers_of_pieces, lengths_in_pieces = (DiskArray(path, np.int32) for path in paths)
+        found[name] = StreamedSide(table, numbers_of_pieces, lengths_in_pieces, side.digests)
+    return found
 
 
 def stream_sides(
@@ -285,6 +318,8 @@ def encode_texts(
             if texts and not (kept & part).any():
                 raise _nothing_left(int(part.sum()), len(sides), max_length, texts[0])
         left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
+        if settings.byte_pairs:
+            sides = _in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
         _, report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
         return {
             "summary": _summary(lines[0], left_out, len(sides)),
@@ -322,6 +357,8 @@ def _write_sides(
             phrase.
     """
     sizes = {"source": settings.source_words, "target": settings.target_words}
+    if settings.byte_pairs:
+        sizes = {side: max(1, len(streamed.words)) for side, streamed in sides.items()}
     pairs = sum(int(block.sum()) for block in _masks(kept))
     report: dict[str, object] = {}
     for side, streamed in sides.items():

@@ -98,7 +98,7 @@ def score_share(
         for part in _parts(pairs, rows, plan)[at::count]:
             batch = make_batch(pairs, part).to(model.device)
             total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
-            words += batch.words
+            words += pairs.target.words(part) + len(part)
     return total, words
 
 
@@ -194,4 +194,4 @@ def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.in
     seen, asked = word_counts(side, training), word_counts(side, held_out)
     seen[END], asked[END] = len(training), len(held_out)
     ln_p = np.log((seen + 1) / (seen.sum() + len(seen)))
-    return float(-(asked @ ln_p) / asked.sum())
+    return float(-(asked @ ln_p) / (side.words(held_out) + len(held_out)))

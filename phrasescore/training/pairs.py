@@ -21,6 +21,7 @@ from phrasescore.model.model_settings import Direction
 from phrasescore.runs.json_files import read_object
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE
 from phrasescore.words import SHORTLIST_WORDS
+from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, Vocabulary
 
@@ -38,11 +39,13 @@ class PairSettings:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
         factor: The factor of factored tokens to read, from 0.
+        byte_pairs: Number of merges to learn; the shortlists then have all pieces of words.
     """
 
     source_words: int = SHORTLIST_WORDS
     target_words: int = SHORTLIST_WORDS
     factor: int = 0
+    byte_pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,10 @@ class PhraseSide:
         """Return the lengths of some pairs' phrases, ``(N,)``, without </s>."""
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
 
+    def words(self, rows: NDArray[Any]) -> int:
+        """Return the number of words of some pairs' phrases, without </s>."""
+        return self.vocabulary.count_words(self.select(rows).tokens)
+
 
 @dataclass(frozen=True)
 class EncodedPairs:
@@ -110,7 +117,10 @@ class EncodedPairs:
 
     def described(self) -> list[str]:
         """Return lines for the user: number of pairs, and coverage of the shortlists."""
-        reads, writes = (each.coverage.described(self.unit) for each in (self.source, self.target))
+        items = "words" if self.target.vocabulary.byte_pairs is None else "pieces of words"
+        reads, writes = (
+            each.coverage.described(self.unit, items) for each in (self.source, self.target)
+        )
         if not self.source.coverage.words:
             return [self.summary, f"the model knows {writes}"]
         return [self.summary, f"the encoder reads {reads}", f"the decoder writes {writes}"]
@@ -165,7 +175,9 @@ class _Manifest:
 
 
 def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
-    vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt")
+    merges = folder / BYTE_PAIRS
+    byte_pairs = BytePairs.read(merges) if merges.exists() else None
+    vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt", byte_pairs)
     outside = OutsideWords.read(folder / f"{side}.outside.txt")
     tokens = _mapped(folder / f"{side}.tokens.npy", np.uint16, np.int32)
     offsets = _mapped(folder / f"{side}.offsets.npy", np.int64)

@@ -227,7 +227,7 @@ def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
     """Prepare the work folder, and encode the input there unless an earlier run did."""
     work, folder = settings.work_folder, settings.work_folder / PAIRS
     prepare_work(work, asked)
-    encoding = PairSettings(*settings.shortlists, factor=settings.factor or 0)
+    encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)
     if settings.learns_from == "phrases":
         encode_table(settings.inputs[0], folder, encoding)
     else:

@@ -230,6 +230,14 @@ class TrainingSettings:
     target_words: Items | None = _option(
         None, f"Size of the target shortlist.  {_SHORTLIST_DEFAULT}"
     )
+    byte_pairs: Annotated[int, Between(1, 10**6)] | None = _option(
+        None,
+        "Cut rare words into pieces with N merges of byte pairs, learnt from both texts: no word "
+        "is unknown, and the layers over the words are smaller (extra: byte-pairs).  [default: "
+        "whole words]",
+        "translates",
+        metavar="N",
+    )
     batch_size: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
         "Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
@@ -331,6 +339,11 @@ class TrainingSettings:
             raise SettingsError(
                 "a text is held out, and a part of the texts too",
                 remedy="leave out --held-out-text, or --held-out-sources and --held-out-pairs",
+            )
+        if self.byte_pairs and (self.source_words or self.target_words):
+            raise SettingsError(
+                "with --byte-pairs all pieces of words are known, so there is no shortlist",
+                remedy="leave out --source-words and --target-words",
             )
         for path in self.files:
             is_pipe = str(path) == STANDARD_STREAM or path.is_fifo()
@@ -450,6 +463,7 @@ class TrainingSettings:
             **{name: value for name, value in defaults.items() if name not in left_out},
             **self._sizes,
             **({"max_length": self.length_limit} if kind.of_sentences else {}),
+            **({"byte_pairs": self.byte_pairs} if self.byte_pairs else {}),
             **{name: getattr(settings, name) for name in names},
             "max_seconds": self.max_time,
             "held_out": list(self.held_out),

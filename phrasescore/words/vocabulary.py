@@ -4,6 +4,9 @@ In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for ev
 and the words follow from id 2 on, the most frequent first. On disk: one word per line, the line
 number (from 0) is the id, and lines end at ``\n`` only.
 
+With byte pairs, the shortlist has pieces of words. A word that cannot be cut into known pieces is a
+single ``<unk>``, so a sequence of ids shows where its words end.
+
 To a model every word outside its shortlist is ``<unk>``, so p(<unk>) is the sum over all of them
 (footnote 3 of Cho et al. (2014)). Divided by their counts, one word w outside has the probability
 p(<unk>) q(w) with q(w) = (c(w) + 1) / (N + U + 1): c(w) is its count in the distinct phrases that
@@ -13,8 +16,10 @@ have c = 0 and together one share. On disk: a line ``WORD<TAB>COUNT`` for each, 
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +32,8 @@ from phrasescore.errors import ModelError, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import refusal
-from phrasescore.words.token_sequences import Ids, TokenSequences
+from phrasescore.words.byte_pairs import MARK, BytePairs, joined
+from phrasescore.words.token_sequences import Ids, TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -60,9 +66,9 @@ class Coverage:
     phrases: float
     pairs: float
 
-    def described(self, unit: str) -> str:
+    def described(self, unit: str, items: str = "words") -> str:
         """Describe the coverage of pairs of distinct ``phrases``, or of ``sentences``."""
-        text = f"{self.words:,} of {self.types:,} words, which cover "
+        text = f"{self.words:,} of {self.types:,} {items}, which cover "
         if unit == "sentences":
             return text + f"{self.pairs:.2%} of the tokens"
         return text + (
@@ -75,12 +81,17 @@ class Coverage:
 class Vocabulary:
     """Words by id; ``words[0]`` is ``</s>`` and ``words[1]`` is ``<unk>``.
 
+    Args:
+        words: The words, or the pieces of words.
+        byte_pairs: Cuts words into pieces; ``None`` for whole words.
+
     >>> vocabulary = Vocabulary.from_words([b"the", b"house"])
     >>> vocabulary.encode([b"the", b"white", b"house"])
     [2, 1, 3]
     """
 
     words: tuple[bytes, ...]
+    byte_pairs: BytePairs | None = None
 
     def __post_init__(self) -> None:
         if self.words[:2] != SPECIALS:
@@ -103,15 +114,19 @@ class Vocabulary:
         return cls((*SPECIALS, *words))
 
     @classmethod
-    def read(cls, path: str | Path) -> Vocabulary:
+    def read(cls, path: str | Path, byte_pairs: BytePairs | None = None) -> Vocabulary:
         """Read a vocabulary from a text file.
+
+        Args:
+            path: The file.
+            byte_pairs: As for the class.
 
         Raises:
             InputError: The file cannot be read.
             ModelError: A word is repeated, a line is not one word, or the first two are missing.
         """
         try:
-            return cls(tuple(plain_lines(path)))
+            return cls(tuple(plain_lines(path)), byte_pairs)
         except ModelError as error:
             raise error.at(path, error.line) from None
 
@@ -128,17 +143,85 @@ class Vocabulary:
     def _table(self) -> WordTable:
         return WordTable(self.words[len(SPECIALS) :])
 
+    @cached_property
+    def _pieces(self) -> Callable[[bytes], list[int]]:
+        """Return the ids of a word's pieces."""
+        assert self.byte_pairs is not None
+        cut, ids = self.byte_pairs.cutter(self.words), self._ids
+
+        @functools.cache
+        def pieces(word: bytes) -> list[int]:
+            if word in SPECIALS or word.endswith(MARK):
+                return [UNK_ID]
+            found = [ids.get(piece, UNK_ID) for piece in cut(word)]
+            return [UNK_ID] if UNK_ID in found else found
+
+        return pieces
+
     def encode(self, tokens: Sequence[bytes]) -> list[int]:
         """Return the ids of some tokens; end of sentence is not added."""
+        if self.byte_pairs is not None:
+            return list(itertools.chain.from_iterable(map(self._pieces, tokens)))
         ids = self._ids
         return [ids.get(token, UNK_ID) for token in tokens]
 
+    def knows(self, word: bytes) -> bool:
+        """Tell whether a word is in the shortlist, or its pieces are."""
+        return UNK_ID not in self.encode([word])
+
+    def decode(self, ids: Ids) -> list[bytes]:
+        """Return the words of some ids, ``<unk>`` for one with an unknown piece."""
+        words = [self.words[number] for number in ids.tolist()]
+        if self.byte_pairs is None:
+            return words
+        return [UNK if word.endswith(UNK) else word for word in joined(words)]
+
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
         """Return the ids of all phrases of a block, at once."""
+        if self.byte_pairs is not None:
+            words = WordTable()
+            found = words.add_spans(spans.data, spans.begins, spans.ends)
+            pieces = from_lists(list(map(self._pieces, words.words()))).select(found)
+            return TokenSequences(pieces.tokens, pieces.offsets[spans.offsets])
         # the table numbers words from 0, and -1 means not found: adding 2 gives ids, and 1 is <unk>
         numbers: Ids = self._table.find_spans(spans.data, spans.begins, spans.ends)
         numbers += len(SPECIALS)
         return TokenSequences(numbers, spans.offsets)
+
+    def word_ends(self, ids: Ids) -> NDArray[np.bool_]:
+        """Return whether each id, ``(N,)``, ends a word; the last one does in any case."""
+        ends = self._ends_word[ids]
+        ends[-1:] = True
+        return ends
+
+    def count_words(self, ids: Ids) -> int:
+        """Return the number of words that ids, ``(N,)``, are the pieces of."""
+        return int(self._ends_word[ids].sum())
+
+    @cached_property
+    def _ends_word(self) -> NDArray[np.bool_]:
+        cut = self.byte_pairs is not None
+        return np.array([not (cut and word.endswith(MARK)) for word in self.words])
+
+    def sums_of_words(
+        self, values: NDArray[np.float64], phrases: TokenSequences
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Sum values over the pieces of each word.
+
+        Args:
+            values: (tokens + phrases,) a value for each id, and for the </s> after each phrase.
+            phrases: Ids as :meth:`encode_spans` returns them.
+
+        Returns:
+            A value for each word and </s>, and (phrases,) their number in each phrase.
+        """
+        if self.byte_pairs is None:
+            return values, phrases.lengths + 1
+        ends = np.insert(self._ends_word[phrases.tokens], phrases.offsets[1:], True)
+        totals = np.insert(np.cumsum(ends), 0, 0)
+        counts = np.diff(totals[phrases.offsets + np.arange(len(phrases.offsets))])
+        begins = np.flatnonzero(ends)[:-1] + 1
+        return np.add.reduceat(values, np.insert(begins, 0, 0)) if len(values) else values, counts
 
 
 def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
+from phrasescore.words.byte_pairs import BytePairs
 from phrasescore.words.vocabulary import Vocabulary
 
 _SIZES: dict[str, Any] = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4}
@@ -25,6 +27,7 @@ def save_random_model(
     direction: Direction = "source-target",
     seed: int = 1,
     kind: str = "phrase",
+    byte_pairs: BytePairs | None = None,
     **choices: str | int,
 ) -> Path:
     """Write a small model whose scores differ from pair to pair.
@@ -36,9 +39,15 @@ def save_random_model(
         direction: Which side it reads.
         seed: For its weights.
         kind: As ``train --kind`` calls it.
+        byte_pairs: Cuts the words into the pieces that it knows.
         choices: Settings of the kind, such as its unit.
     """
-    sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
+    sides = []
+    for words in (source_words, target_words):
+        if byte_pairs is not None:
+            words = itertools.chain.from_iterable(map(byte_pairs.cutter(), words))
+        known = Vocabulary.from_words(sorted(set(words)))
+        sides.append(dataclasses.replace(known, byte_pairs=byte_pairs))
     read, predicted = sides if direction == "source-target" else sides[::-1]
     described = kind_named(kind)
     has = {each.name for each in dataclasses.fields(described.settings)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from phrasescore.generation.translator import lexicon_digest, without_unknown
 
-WORDS, IDS = [b"<unk>", b"le", b"<unk>"], np.array([1, 5, 1], np.int32)
+WORDS = [b"<unk>", b"le", b"<unk>"]
 SOURCE = [b"the", b"zebra"]
 # rows: three words and </s>; the last column is the source's </s>
 ALIGNMENT = np.array(
@@ -16,13 +16,13 @@ ALIGNMENT = np.array(
 
 def test_the_word_that_is_looked_at_most_stands_for_an_unknown_one() -> None:
     """Never the end of the source, and known words stay."""
-    assert without_unknown(WORDS, IDS, SOURCE, ALIGNMENT, {}) == [b"zebra", b"le", b"the"]
+    assert without_unknown(WORDS, SOURCE, ALIGNMENT, {}) == [b"zebra", b"le", b"the"]
 
 
 def test_its_translation_where_the_lexicon_has_one() -> None:
     """Others are copied; what the lexicon says decides the digest."""
     lexicon = {b"zebra": "zèbre".encode()}
-    replaced = without_unknown(WORDS, IDS, SOURCE, ALIGNMENT, lexicon)
+    replaced = without_unknown(WORDS, SOURCE, ALIGNMENT, lexicon)
     assert replaced == ["zèbre".encode(), b"le", b"the"]
     assert lexicon_digest(lexicon) != lexicon_digest({})
     assert lexicon_digest(lexicon) == lexicon_digest(dict(lexicon))

@@ -1,0 +1,166 @@
+"""Byte pairs: words cut into frequent pieces (Sennrich et al., 2016), so that none is unknown.
+
+subword-nmt learns and applies the merges. A piece that does not end its word carries the mark
+``@@``: ``b"low@@ er"``. On disk: subword-nmt's text file of merges, one a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from phrasescore.errors import CorpusError, MissingDependencyError, ModelError, visible
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.system_errors import refusal
+
+BYTE_PAIRS = "byte-pairs.txt"  # the name of the file wherever there are vocabularies
+MARK = b"@@"
+_VERSION, _END = "#version: 0.2", "</w>"  # the first line, and the sign of a word's end
+_MAX_BYTES = 1 << 28
+_SHOWN = 80  # bytes of a line in an error
+
+
+@dataclass(frozen=True)
+class BytePairs:
+    """Merges of neighbouring pieces, the most frequent first.
+
+    Args:
+        text: The content of subword-nmt's file.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        first, *merges = self.text.removesuffix("\n").split("\n")
+        if first != _VERSION:
+            raise _damaged(1, f"the first line is not {_VERSION}")
+        for line, merge in enumerate(merges, 2):
+            left, _, right = merge.partition(" ")
+            # the sign of a word's end anywhere else would send subword-nmt into a circle
+            ends = right.endswith(_END) and right != _END
+            if not left or not right or " " in right or (left + right).count(_END) > ends:
+                shown = visible(_bytes(merge)[:_SHOWN])
+                raise _damaged(line, f"'{shown}' is not a pair of pieces")
+
+    @classmethod
+    def learn(cls, counts: dict[bytes, int], merges: int) -> BytePairs:
+        """Learn merges from words and their counts.
+
+        Args:
+            counts: The words, and how often each occurs.
+            merges: Maximum number of merges; pairs that occur once are not merged.
+
+        Raises:
+            CorpusError: All words have one character, or words are cut already.
+            MissingDependencyError: subword-nmt is not installed.
+        """
+        learn, _ = _library()
+        cut = next((word for word in counts if word.endswith(MARK)), None)
+        if cut is not None:
+            raise CorpusError(
+                f"the word {visible(cut, _SHOWN)} ends with @@, the mark of byte pairs",
+                remedy="give whole words, or leave out --byte-pairs",
+            )
+        words = ((_text(word), count) for word, count in counts.items() if count)
+        # subword-nmt takes other white space, which a word may have, for a border between pieces
+        lines = [
+            f"{word} {count}"
+            for word, count in words
+            if word.split() == [word] and _END not in word
+        ]
+        if all(len(line.split(" ")[0]) < 2 for line in lines):
+            raise CorpusError(
+                "every word has one character, so there are no byte pairs to learn",
+                remedy="leave out --byte-pairs",
+            )
+        found = io.StringIO()
+        with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt's own progress bar
+            learn(lines, found, merges, is_dict=True)
+        return cls(found.getvalue())
+
+    @classmethod
+    def read(cls, path: Path) -> BytePairs:
+        """Read the merges.
+
+        Raises:
+            InputError: The file cannot be read.
+            ModelError: A line is not a merge.
+        """
+        try:
+            return cls(_text(read_regular(path, _MAX_BYTES)))
+        except OSError as error:
+            raise refusal(error, path) from None
+        except ModelError as error:
+            raise error.at(path, error.line) from None
+
+    def write(self, path: Path) -> None:
+        """Write the merges."""
+        write_atomically(path, _bytes(self.text))
+
+    def cutter(self, known: Collection[bytes] = ()) -> Cutter:
+        """Return the function that cuts a word.
+
+        Args:
+            known: If given, pieces outside it are cut further, as far as the merges allow.
+        """
+        return Cutter(self, frozenset(known))
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts words into pieces; see :meth:`BytePairs.cutter`."""
+
+    pairs: BytePairs
+    known: frozenset[bytes]
+
+    @cached_property
+    def _merges(self) -> Any:
+        _, apply = _library()
+        known = {_text(piece) for piece in self.known}
+        return apply(io.StringIO(self.pairs.text), separator=MARK.decode(), vocab=known)
+
+    def __call__(self, word: bytes) -> list[bytes]:
+        """Return the pieces of a word, marked; joined without the marks they are the word."""
+        return [_bytes(piece) for piece in self._merges.segment_tokens([_text(word)])]
+
+
+def joined(pieces: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the words of some pieces; the last piece ends its word in any case.
+
+    >>> list(joined([b"low@@", b"er", b"and"]))
+    [b'lower', b'and']
+    """
+    word = b""
+    for place, piece in enumerate(pieces, 1):
+        word += piece.removesuffix(MARK)
+        if place == len(pieces) or not piece.endswith(MARK):
+            yield word
+            word = b""
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        from subword_nmt.apply_bpe import BPE
+        from subword_nmt.learn_bpe import learn_bpe
+    except ImportError:
+        raise MissingDependencyError.extra("subword-nmt", "byte-pairs") from None
+    return learn_bpe, BPE
+
+
+def _damaged(line: int, problem: str) -> ModelError:
+    return ModelError(problem, line=line, remedy="restore the file, or train the model again")
+
+
+# words may have bytes that are not UTF-8
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
