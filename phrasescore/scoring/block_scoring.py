@@ -59,7 +59,7 @@ class ScoringModel:
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
-        """The side of the table that the model reads, and the side it predicts, with vocabularies."""
+        """The side of the table that the model reads, and the predicted side; with vocabularies."""
         if self.direction == "source-target":
             return ("source", self.source_vocabulary), ("target", self.target_vocabulary)
         return ("target", self.source_vocabulary), ("source", self.target_vocabulary)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import SEED, Whole
+from phrasescore.commands.numbers import SEED, BoundedInt
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
@@ -41,7 +41,7 @@ class CompareOptions(ScoringOptions, Result):
     segment_scores: bool = flag(
         "The files have scores of another metric: one number for each segment, larger is better."
     )
-    trials: int = option(Whole(100, 10**7), "The trials of each test.", default=TRIALS)
+    trials: int = option(BoundedInt(100, 10**7), "The trials of each test.", default=TRIALS)
     seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
     markdown: bool = flag("Print a table of Markdown.")
     latex: bool = flag("Print a table of LaTeX (booktabs).")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasescore.commands.declarations import Options, flag, option
-from phrasescore.commands.numbers import SEED, THREADS, Whole
+from phrasescore.commands.numbers import SEED, THREADS, BoundedInt
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
 from tuning.metrics.metric_settings import (
@@ -129,7 +129,7 @@ class OptimizationOptions(Options):
         default=OptimizationSettings.optimizer,
     )
     restarts: int = option(
-        Whole(0, 100_000),
+        BoundedInt(0, 100_000),
         "The number of MERT's climbs from other points than the start.",
         default=OptimizationSettings.restarts,
     )

@@ -57,7 +57,7 @@ class Job(NamedTuple):
 
 
 class StepPlace(Protocol):
-    """A place to run commands: this machine, or a cluster; threads share it."""
+    """An executor of commands, on this machine or on a cluster; threads share it."""
 
     def room(self) -> int:
         """Return how many commands may run at a time."""

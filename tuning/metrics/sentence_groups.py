@@ -120,11 +120,11 @@ def _source_lines(path: str, references: ReferenceTexts) -> list[bytes]:
     if len(lines) != len(references):
         other = references.paths[0]
         longer, shorter = (path, other) if len(lines) > len(references) else (other, path)
-        least = min(len(lines), len(references))
+        shorter_length = min(len(lines), len(references))
         raise CorpusError(
-            f"no line of {shorter} belongs to this one; it has {least:,}",
+            f"no line of {shorter} belongs to this one; it has {shorter_length:,}",
             path=longer,
-            line=least + 1,
+            line=shorter_length + 1,
             remedy="source and references must be of the same text, line by line",
         )
     return lines

@@ -95,8 +95,8 @@ class SystemComparison:
 
     def _p_value(self, p_value: float) -> str:
         """Format a p-value; the smallest p that the trials can show becomes an upper bound."""
-        least = 1 / (self.trials + 1)
-        return f"<{1.5 * least:.1g}" if p_value <= 1.01 * least else f"{p_value:.2g}"
+        smallest = 1 / (self.trials + 1)
+        return f"<{1.5 * smallest:.1g}" if p_value <= 1.01 * smallest else f"{p_value:.2g}"
 
     def explanation(self) -> str:
         """Return the text below the table that explains its columns."""

@@ -54,12 +54,12 @@ def _fill_probabilities(
         begin, end = starts[sentence], starts[sentence + 1]
         if begin == end:
             continue  # a sentence without candidates has no winner
-        least = scores[winners[sentence]] + LEAST_LN / sharpness
+        lowest = scores[winners[sentence]] + LEAST_LN / sharpness
         total = 0.0
         for row in range(begin, end):
             chance = 0.0
-            if scores[row] > least:
-                chance = math.exp(sharpness * (scores[row] - least) + LEAST_LN)
+            if scores[row] > lowest:
+                chance = math.exp(sharpness * (scores[row] - lowest) + LEAST_LN)
                 total += chance
             probabilities[row] = chance
         for row in range(begin, end):
