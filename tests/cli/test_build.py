@@ -62,7 +62,7 @@ def test_further_text_of_words(
     more = ("--language-model-text", "more", "--lm-order", "8", "--no-reordering")
     done = phrasescore(*command, *more)
     assert done.returncode == 0, done.stderr
-    assert b"n-grams of order 1 to 8 by own" in done.stderr
+    assert b"n-grams of order 1 to 8" in done.stderr
     arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes())
     assert b"\tnew" in arpa
     assert b"ngram 8=" in arpa
