@@ -178,7 +178,7 @@ def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
 
 
 def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, where: str) -> None:
-    """Check the options of each command, and that input files which no step makes exist.
+    """Check the options of each command, and the existence of inputs that no step makes.
 
     Args:
         steps: The steps, in any order.
@@ -235,7 +235,7 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
 def _given_twice(
     command: click.Command, context: click.Context, arguments: list[str]
 ) -> str | None:
-    """Return an option that is given twice though only its last value would count, if any."""
+    """Return the first option that is repeated but takes one value; ``None`` if there is none."""
     *_, order = command.make_parser(context).parse_args(arguments)
     seen: set[click.Parameter] = set()
     for parameter in order:

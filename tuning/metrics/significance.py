@@ -71,9 +71,9 @@ class Bootstrap:
 
 
 def share_at_least(found: Floats, observed: float) -> float:
-    """Return the share of T + 1 absolute differences that reach ``observed``: ``found`` and itself.
+    """Return a p-value: the share of absolute differences that are at least the observed one.
 
-    The observed difference counts as a trial, so that p is never 0.
+    The observed difference counts as one more trial beside the T in ``found``, so p is never 0.
 
     >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
     0.75
@@ -82,7 +82,7 @@ def share_at_least(found: Floats, observed: float) -> float:
 
 
 def _pieces(trials: int, columns: int) -> Iterator[int]:
-    """Yield numbers of trials that add up to ``trials``, each small enough for (piece, columns)."""
+    """Divide trials into pieces, so that a matrix of shape (piece, columns) has a bounded size."""
     max_piece = max(1, _MAX_ELEMENTS // max(columns, 1))
     for begin in range(0, trials, max_piece):
         yield min(max_piece, trials - begin)
