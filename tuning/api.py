@@ -1,6 +1,6 @@
 """Scores, comparisons and tuning from Python; the package ``tuning`` exports these functions.
 
-They do what the commands ``evaluate``, ``compare`` and ``tune`` do, by the same code, and print
+The functions run the same code as the commands ``evaluate``, ``compare`` and ``tune``, but print
 nothing. A text is a list of lines or, as a ``pathlib.Path``, a file (UTF-8, plain or gzip). Scores
 are fractions: BLEU, chrF and accuracy from 0 to 1, error rates from 0 (lower is better).
 """
@@ -60,11 +60,11 @@ def evaluate(
         translation: N lines, words separated by spaces.
         references: One text of N lines, or a list of several.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
-        tokenize: Of BLEU: ``none``, or ``13a``, ``intl``, ``char`` or ``zh`` as in sacrebleu.
+        tokenize: BLEU's tokenisation: ``none``, or sacrebleu's ``13a``, ``intl``, ``char``, ``zh``.
         lowercase: Whether to compare without case.
 
     Returns:
-        The scores by metric (``scores``), and what BLEU is made of: ``precisions``,
+        The scores by metric (``scores``), and the parts of BLEU: ``precisions``,
         ``brevity_penalty``, ``words``, ``reference_words``.
 
     Raises:
@@ -91,16 +91,16 @@ def compare(
     trials: int = TRIALS,
     seed: int = TEST_SEED,
 ) -> SystemComparison:
-    """Compare systems with a baseline: is a difference more than chance (Clark et al. 2011)?
+    """Test whether systems differ from a baseline by more than chance (Clark et al. 2011).
 
     Args:
-        baseline: Its translation, or a list of translations, one for each tuning run.
-        systems: The same for each other system, by name.
+        baseline: The baseline's translation, or a list of translations, one for each tuning run.
+        systems: By name, the translation or translations of each other system.
         references: One text, or a list of several. ``None``: the systems have no translations but
             the scores that another metric gave each segment, larger is better: lists of numbers,
             or files with one number a line.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
-        tokenize: Of BLEU, as for :func:`evaluate`.
+        tokenize: BLEU's tokenisation, as for :func:`evaluate`.
         lowercase: Whether to compare without case.
         trials: The trials of each test.
         seed: The seed of each test.
@@ -151,17 +151,17 @@ def tune(
     Args:
         ini: The moses.ini; its paths resolve against the current directory.
         source: The dev set, prepared like the training text.
-        references: Its translation, or a list of several.
-        output: The folder for everything; the same call continues a run that was stopped.
+        references: The reference translation of the dev set, or a list of several.
+        output: The folder for all files; the same call continues a run that was stopped.
         optimizer: ``mert``, ``pro`` or ``mira``.
         objective: Shares of the metrics; ``None`` for BLEU.
-        nbest_size: Different translations of each sentence in a round.
+        nbest_size: The maximum number of distinct translations of a sentence in a round.
         rounds: The maximum number of optimisations.
         runs: The number of runs, with seeds from ``seed`` on.
         seed: The seed of all that is random.
         threads: The number of threads; ``None`` for all cores.
         decoder: ``embedded``, or ``moses`` for real Moses, which runs as a child process.
-        say: Takes lines about the progress; ``None`` for silence.
+        say: Called with each line about the progress; ``None`` for silence.
 
     Returns:
         The runs, the best of them with its ``weights`` (``best_run``), and the tuned ini.

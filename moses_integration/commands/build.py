@@ -17,7 +17,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import WORDS, Whole
+from phrasescore.commands.numbers import WORDS, BoundedInt
 from phrasescore.commands.options import CORES
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
@@ -44,7 +44,7 @@ def _memory(text: str) -> int:
 
 
 def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Any:
-    """Declare an option whose default depends on what a word is."""
+    """Declare an option whose default differs if every character is a word."""
     usual, characters = getattr(BuildSettings, name), CHARACTER_DEFAULTS[name]
     text = f"{text}  [default: {usual}; with --characters {characters}]"
     return option(kind, text, **attributes)
@@ -75,10 +75,10 @@ class BuildOptions(Options):
         "alignment; or monotone, for characters.",
     )
     max_phrase_length: int | None = _by_unit(
-        Whole(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
+        BoundedInt(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
     )
     lm_order: int | None = _by_unit(
-        Whole(1, HIGHEST_ORDER),
+        BoundedInt(1, HIGHEST_ORDER),
         "lm_order",
         "Order of the language models; real Moses reads up to 6 unless it is compiled for more.",
     )
@@ -90,7 +90,7 @@ class BuildOptions(Options):
         many=True,
     )
     distortion_limit: int = option(
-        Whole(-1, 10_000),
+        BoundedInt(-1, 10_000),
         "The distortion limit in moses.ini; -1 is without limit.",
         default=BuildSettings.distortion_limit,
         metavar="WORDS",

@@ -13,7 +13,7 @@ from moses_integration.decoder.settings import (
     SearchSettings,
 )
 from phrasescore.commands.declarations import Options, command, flag, option
-from phrasescore.commands.numbers import THREADS, Real, Whole
+from phrasescore.commands.numbers import THREADS, BoundedFloat, BoundedInt
 from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 def _search_option(name: str, text: str) -> Any:
-    """Declare a number of the search, by default that of the ini, or else Moses's."""
-    return option(Whole(*BOUNDS[name]), f"{text}  [{getattr(SearchSettings, name)}]")
+    """Declare a numeric search option; the default is the ini's value, or else Moses's."""
+    return option(BoundedInt(*BOUNDS[name]), f"{text}  [{getattr(SearchSettings, name)}]")
 
 
 class SearchOptions(Options):
     """Limits of the search, by default those of the ini, or else Moses's."""
 
-    search_algorithm: int | None = option(Whole(0, 1), "0 stack decoding, 1 cube pruning.")
+    search_algorithm: int | None = option(BoundedInt(0, 1), "0 stack decoding, 1 cube pruning.")
     stack: int | None = _search_option("stack", "Hypotheses of a stack; 0 for all.")
     beam_threshold: float | None = option(
-        Real(0, 1, below=True),
+        BoundedFloat(0, 1, below=True),
         f"Lowest probability ratio in a stack.  [{SearchSettings.beam_threshold}]",
     )
     distortion_limit: int | None = _search_option(
         "distortion_limit", "How far phrases may jump, in words; -1 without limit."
     )
     table_limit: int | None = option(
-        Whole(0, 10**6), f"Entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]"
+        BoundedInt(0, 10**6), f"Entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]"
     )
     cube_pruning_pop_limit: int | None = _search_option(
         "cube_pruning_pop_limit", "Hypotheses popped per stack."
@@ -66,7 +66,9 @@ class OutputOptions(Options):
         PathName(Use.WRITE, may_replace="--output"), "Also write an n-best list."
     )
     nbest_size: int = option(
-        Whole(1, 100_000), "Derivations of a sentence in the list.", default=NBestSettings().size
+        BoundedInt(1, 100_000),
+        "Derivations of a sentence in the list.",
+        default=NBestSettings().size,
     )
     distinct: bool = flag(
         "Whether a list has one derivation of each translation, or all.",
@@ -74,7 +76,7 @@ class OutputOptions(Options):
         default=NBestSettings().distinct,
     )
     n_best_factor: int = option(
-        Whole(0, 10**4),
+        BoundedInt(0, 10**4),
         "Derivations to look at for each distinct one.",
         default=NBestSettings().factor,
     )

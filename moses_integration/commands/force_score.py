@@ -8,7 +8,7 @@ import click
 
 from moses_integration.commands.options import INI, LoadingOptions
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import Real
+from phrasescore.commands.numbers import BoundedFloat
 from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class ForceScoreOptions(LoadingOptions):
     nbest: str = option(INPUT, "The list, with a segmentation of each line.", required=True)
     output: str | None = option(OUTPUT, "The list with recomputed features.", "-o")
     tolerance: float | None = option(
-        Real(0.0, 1e300),
+        BoundedFloat(0.0, 1e300),
         "Compare with the list's own numbers; exit with 1 if one differs by more.",
         "--check",
         metavar="TOLERANCE",

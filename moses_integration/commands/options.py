@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
-from phrasescore.commands.numbers import WORDS, Real, Whole
+from phrasescore.commands.numbers import WORDS, BoundedFloat, BoundedInt
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import IniError, SettingsError
 
@@ -72,10 +72,10 @@ class RiskOptions(Options):
 
     minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
     mbr_size: int = option(
-        Whole(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
+        BoundedInt(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
     )
     mbr_scale: float = option(
-        Real(0, 1e6), "Factor of the model scores.", default=RiskSettings.scale
+        BoundedFloat(0, 1e6), "Factor of the model scores.", default=RiskSettings.scale
     )
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.numbers import COLUMN, ITEMS, Real
+from phrasescore.commands.numbers import COLUMN, ITEMS, BoundedFloat
 from phrasescore.commands.options import Reordering, Result, output_file, resumable
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
@@ -29,7 +29,7 @@ class PruneOptions(Reordering, Result):
         metavar="K",
     )
     threshold: float | None = option(
-        Real(-1e300, 1e300),
+        BoundedFloat(-1e300, 1e300),
         "Keep pairs of at least this: a score as in the table with --column, a weighted sum of "
         "natural logarithms with --weights.",
         metavar="P",

@@ -1,4 +1,4 @@
-"""Decode with a moses.ini: load once, then search as often as sentences or weights change."""
+"""Decodes with a moses.ini: loads models once, then searches for any sentences and weights."""
 
 from __future__ import annotations
 
@@ -402,9 +402,9 @@ def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
         raise InputError(f"sentences[{number}]: a surrogate code point") from None
 
 
-def _translations(decoded: DecodedSentence, most: int) -> Iterator[Translation]:
+def _translations(decoded: DecodedSentence, limit: int) -> Iterator[Translation]:
     values = decoded.nbest_features()
-    for number in range(min(most, len(decoded))):
+    for number in range(min(limit, len(decoded))):
         yield Translation(
             b" ".join(decoded.words(number)).decode("utf-8", "backslashreplace"),
             float(decoded.totals[number]),

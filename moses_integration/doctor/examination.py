@@ -45,7 +45,7 @@ def examine(
         references: Its reference translations.
         models: Folders of phrase models.
         work_dir: The working folder of mert-moses.pl.
-        moses: A real Moses that is to read the ini, too.
+        moses: The binary of real Moses, to read the ini as well; ``None`` to skip this check.
 
     Raises:
         InputError: The ini or a text of the development set does not exist or cannot be read.

@@ -1,4 +1,4 @@
-"""Checks of phrase tables and reordering tables, and of how they fit the ini.
+"""Checks of phrase tables and reordering tables, by themselves and against the ini.
 
 The number of scores of a table in one of Moses's binary forms is fixed when it is made. Moses
 compares it with num-features only for compact tables; with the other two forms it crashes, so these

@@ -219,7 +219,7 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
 
 
 def _spelt(word: bytes, name: str) -> bytes:
-    """Return a word in another spelling, or nothing if the spelling is the same."""
+    """Return a word in another spelling; empty if the spelling is the same."""
     spelt = _SPELLINGS[name][0](word.decode("utf-8", "surrogateescape"))
     other = spelt.encode("utf-8", "surrogateescape")
     return other if other != word else b""
@@ -230,7 +230,7 @@ class TextWords:
 
     Args:
         tokens: All tokens of the text.
-        where: What to call the text, its file.
+        where: The name of the text in findings, usually its file.
 
     Attributes:
         counts: How often each word occurs.

@@ -1,1 +1,1 @@
-"""A moses.ini: what Moses reads in it, which weight belongs to which feature, and edits."""
+"""Reading and editing a moses.ini: its settings, its features and their weights."""

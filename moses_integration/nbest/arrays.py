@@ -1,8 +1,8 @@
-"""Complete n-best lists as arrays, without a Python object for each line.
+"""Reads complete n-best lists into arrays, without a Python object for each line.
 
-The rules are those of ``moses_integration.nbest.format``. A compiled loop reads the plain lines:
-those with exactly the labels of the first line, and with numbers whose digits a double holds
-exactly. It marks every other line as doubtful, and ``format.parse_entry`` reads that line again.
+The rules are those of ``moses_integration.nbest.format``. A compiled loop reads plain lines: lines
+with exactly the labels of the first line, and with numbers whose digits a double holds exactly. The
+loop marks every other line as doubtful, and ``format.parse_entry`` reads it again.
 All lines of a list must have the dense features of its first line. Sparse features
 (``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: they enter as one sum.
 """
@@ -53,12 +53,12 @@ class NBestBlock(NamedTuple):
     """The arrays that the loop fills for the L lines of a block; F is the number of feature values.
 
     Attributes:
-        sentences: (L,) the number of the sentence that each candidate translates.
+        sentences: (L,) the sentence number of each candidate, from 0.
         features: (L, F) the feature values.
         totals: (L,) the model scores.
         words: (L, 2) begin and end of the words column in the block.
-        doubtful: (L,) whether a line must be read the slow way; only its words are set, if it has
-            enough columns.
+        doubtful: (L,) whether ``parse_entry`` must read the line again; of such a line only
+            ``words`` is set, if the line has enough columns.
     """
 
     sentences: NDArray[np.int32]
@@ -70,7 +70,7 @@ class NBestBlock(NamedTuple):
 
 @compiled
 def _number(data: Bytes, at: int, end: int) -> float:
-    """Return the value of a plain decimal number, correctly rounded, or NaN in doubt."""
+    """Return the correctly rounded value of a plain decimal number; NaN for any other text."""
     data = borrowed(data)
     value, stop, exact = parse_decimal(data, at, end)
     return value if exact and stop == end else np.nan
@@ -117,7 +117,7 @@ def _features(
 def _line(
     data: Bytes, begin: int, end: int, labels: Bytes, sizes: Offsets, block: NBestBlock, line: int
 ) -> bool:
-    """Read a line; return whether the line is plain."""
+    """Read a line into the arrays; return whether it is plain."""
     data, labels, sizes, block = borrowed((data, labels, sizes, block))
     first = find_bars(data, begin, end)
     second = find_bars(data, first + 3, end) if first >= 0 else -1
@@ -189,7 +189,7 @@ class Candidates:
 
     Args:
         sizes: The number of values of each dense feature, by name, in the list's order.
-        sentences: (N,) the number of the sentence that each translates, from 0.
+        sentences: (N,) the sentence number of each candidate, from 0.
         lines: (N,) the line number of each candidate, from 1.
         features: (N, F) unweighted values: float32 of a whole list, float64 of a sentence.
         sparse: (N,) weighted sum of the sparse features whose weights were given.

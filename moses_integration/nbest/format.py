@@ -2,12 +2,12 @@ r"""Moses n-best lists: one candidate translation a line, read and written byte 
 
 A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
 and `` ||| word alignment`` after it. Every word is followed by a space, so that two spaces stand
-before the second ``|||``. Numbers have six significant digits. Feature functions that are not
-tuneable, and components that are not, are missing; sparse features follow the dense values
-of their function as ``Name_sparse= v``.
+before the second ``|||``. Numbers have six significant digits. Feature functions and single
+components that are not tuneable are missing; sparse features follow the dense values of their
+function as ``Name_sparse= v``.
 
-Lines end at ``\n``, words at a space, nothing else separates. ``moses_integration.nbest.arrays``
-does the same to whole files without an object a line.
+Lines end at ``\n`` and words at a space; nothing else separates them.
+``moses_integration.nbest.arrays`` reads whole files by the same rules, without an object per line.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class NBestEntry:
     """One candidate translation.
 
     Args:
-        sentence: Which sentence it translates, from 0.
-        words: Its words with one space between them; empty for an empty translation.
+        sentence: The number of the translated sentence, from 0.
+        words: The words with one space between them; empty for an empty translation.
         features: The unweighted values of each feature function by name, in the list's order.
-        total: The model score, which includes what the features here do not show.
-        segmentation: Spans such as ``0-1=0-1 2=2`` (source=target); ``None`` where not printed.
-        alignment: Links such as ``0-0 1-1``; ``None`` where not printed.
+        total: The model score, which also includes features that the list does not show.
+        segmentation: Spans such as ``0-1=0-1 2=2`` (source=target); ``None`` if not printed.
+        alignment: Links such as ``0-0 1-1``; ``None`` if not printed.
     """
 
     sentence: int
@@ -91,7 +91,7 @@ def split_columns(line: bytes) -> list[bytes]:
 
 
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
-    """Tell segmentation from alignment: spans have ``=``; empty columns differ in a space."""
+    """Return segmentation and alignment: spans have ``=``; empty columns differ in a space."""
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
     if not columns:

@@ -1,7 +1,8 @@
-"""Minimum-Bayes-risk choice from n-best lists (Kumar and Byrne 2004), as Moses's -mbr.
+"""Minimum-Bayes-risk decoding of n-best lists (Kumar and Byrne 2004), like Moses's -mbr.
 
-The risk of a candidate is its expected loss 1 - BLEU, over the list with scaled and normalised
-model scores as probabilities. BLEU is that of a sentence, orders 2 to 4 smoothed by one.
+The risk of a candidate c is its expected loss, the sum over the list's candidates r of
+p(r) (1 - BLEU(c, r)). The probabilities p are the scaled and normalised model scores. BLEU is that
+of a sentence, with add-one smoothing of orders 2 to 4.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.statistics import References, bleu_of_sums
 
-_SMOOTHED_FROM = 2  # the order; Moses's mbr.cpp
+_SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp
 
 
 def expected_losses(

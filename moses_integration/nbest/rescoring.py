@@ -1,4 +1,4 @@
-"""New features of n-best lists: the scores that models give to the candidates.
+"""Adds features to n-best lists: the scores that models give to the candidates.
 
 All models score in one pass: ln p of whole translations, or of the phrases they consist of. A list
 is read in blocks of lines, and shared work in a block is done once: models of sentences compute
@@ -110,10 +110,10 @@ class NBestModel:
 
 @dataclass(frozen=True)
 class NBestScores:
-    """Numbers that another program gave the candidates, and the feature that they become.
+    """Scores of the candidates by another program, and the feature that they become.
 
     Args:
-        name: What the feature is called in the list.
+        name: The name of the feature in the list.
         path: A file with one number for each candidate, in the order of the list.
         values: The numbers, ``(candidates,)``.
     """
@@ -279,7 +279,7 @@ def rescore_nbest(
     lines_per_block: int = LINES_PER_BLOCK,
     numerics: Mapping[str, object] | None = None,
 ) -> NBestCounts:
-    """Write an n-best list with a feature for each model and file of scores; all else stays.
+    """Write an n-best list with a new feature for each model and each file of scores.
 
     Args:
         path: The list, plain or gzip; for models of phrases with the phrases of each candidate.

@@ -1,11 +1,11 @@
-"""The phrase pairs that the candidates of an n-best list consist of.
+"""Reads the segmentation of the candidates of an n-best list into phrase pairs.
 
-Moses prints them on request in one of two notations: as a column of spans such as ``0-1=0-1 2=2``
-(source=target, positions from 0, phrases in the order of the target), or behind each phrase of the
-translation itself, ``la maison |0-1| . |2-2|``. For an empty target phrase the first notation has
-only the begin, or, at the beginning of a sentence, a nonsensical end. Target ends are therefore not
+Moses prints the segmentation on request in one of two notations: as a column of spans such as
+``0-1=0-1 2=2`` (source=target, positions from 0, phrases in target order), or as a mark after each
+phrase of the translation itself, ``la maison |0-1| . |2-2|``. In the first notation an empty target
+phrase has only a beginning, or at the start of a sentence a nonsensical end. So target ends are not
 read: a phrase ends where the next one begins. The second notation omits empty target phrases, so a
-source word that no phrase covers counts as translated by nothing.
+source word that no phrase covers counts as translated by the empty phrase.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class PhraseSpan:
     """A phrase of a candidate, by positions in the source and in the target.
 
     Args:
-        first: Its first source word.
-        end: The source word after its last.
-        begin: Its first target word.
-        stop: The target word after its last.
+        first: The first source word of the phrase.
+        end: The source word after the phrase.
+        begin: The first target word of the phrase.
+        stop: The target word after the phrase.
     """
 
     first: int
@@ -55,7 +55,7 @@ def phrase_spans(
 
     Args:
         words: The words of the candidate, with the marks between them, if any.
-        column: The column of the segmentation, or ``None`` if only marks tell.
+        column: The column of the segmentation; ``None`` if the words have marks instead.
         length: The words of the source sentence.
 
     Raises:

@@ -130,7 +130,7 @@ class _Builder:
         return self._folder.tables if self._settings.reordering else self._folder.tables[:1]
 
     def _text_settings(self) -> list[dict[str, Any]]:
-        """Return what the language model of each further text depends on."""
+        """Return the settings that the language model of each further text depends on."""
         settings = self._settings
         prepared = {"lm_order": settings.lm_order} | dataclasses.asdict(settings.text.target)
         texts = self._inputs.language_model_texts
@@ -235,7 +235,7 @@ class _Builder:
         return self._estimate(self._folder.texts[1], 0)
 
     def _forget(self, *names: str) -> None:
-        """Free the memory of what no later step needs."""
+        """Free the memory of cached values that no later step needs."""
         for name in names:
             self.__dict__.pop(name, None)
 

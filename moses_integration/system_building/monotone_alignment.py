@@ -39,8 +39,8 @@ def align_monotonically(
     """Align all pairs of sequences.
 
     Returns:
-        (2, links) the source and target positions of all links; and (pairs + 1,) which of them
-        belong to each pair.
+        (2, links) the source and target positions of all links; and (pairs + 1,) offsets: pair i
+        has the links offsets[i] to offsets[i + 1].
 
     Raises:
         CorpusError: There are too many distinct symbols for a table of all pairs of them.

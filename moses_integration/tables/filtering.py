@@ -1,4 +1,4 @@
-"""A system filtered to one text: its tables keep the lines whose source phrase occurs in the text.
+"""Filters a system to one text: its tables keep the lines whose source phrase is in the text.
 
 Phrase tables and reordering tables in text form are filtered; everything else is used as it is.
 Kept lines are copied byte for byte, in order.

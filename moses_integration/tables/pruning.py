@@ -232,14 +232,14 @@ class PruningCounts:
     Args:
         lines: Pairs read.
         kept: Pairs kept.
-        sources: Sources read.
-        sources_kept: Sources with a pair kept.
-        listed: Pairs dropped because they are listed.
+        sources: Distinct sources read.
+        sources_kept: Distinct sources that keep at least one pair.
+        listed: Pairs dropped because they are in the list of pairs to drop.
         insignificant: Pairs dropped by the significance test.
         below: Pairs dropped below the threshold.
         beyond: Pairs dropped because they are not among the best of their source.
         listed_found: Pairs of the list that the table has.
-        cramped: Pairs for which the number of sentences was too small for the test.
+        cramped: Pairs whose counts were too large for the given number of sentences.
     """
 
     lines: int = 0

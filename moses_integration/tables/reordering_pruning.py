@@ -1,8 +1,8 @@
-"""A lexicalised reordering table cut to the pairs that a pruned phrase table still has.
+"""Cuts a lexicalised reordering table to the pairs that a pruned phrase table still has.
 
-Both are sorted by ``source |||``, so one walk over both is enough, and memory stays flat. A line
-is kept if its pair, byte for byte, is in the phrase table; Moses would never look up the others.
-Pairs that the reordering table lacks get Moses's default, as before.
+Both tables are sorted by ``source |||``, so one parallel walk is enough, and memory stays constant.
+A line is kept if its pair, byte for byte, is in the phrase table; Moses would never look up other
+lines. Pairs that the reordering table lacks get Moses's default, as before.
 """
 
 from __future__ import annotations

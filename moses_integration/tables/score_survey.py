@@ -1,4 +1,4 @@
-"""A survey of the scores of a phrase table after Moses's logarithm.
+"""Surveys the scores of a phrase table after Moses's logarithm.
 
 Moses reads a score as float32, takes the natural logarithm and floors it at -100; that affects
 zero and everything below 3.715e-44. A few such scores are normal. A column full of them does not
@@ -28,12 +28,13 @@ class ScoreSurvey:
 
     Attributes:
         lines: The number of phrase pairs.
-        zeros: (scores,) int64, the lines in which each score is zero.
-        floored: The lines in which its logarithm is floored, zeros included.
-        infinite: The lines in which it exceeds the largest float32 and is infinite for Moses.
-        above_one: The lines in which it is above 1.
+        zeros: (scores,) int64, the number of lines in which each score is zero.
+        floored: (scores,) the number of lines in which its logarithm is floored, zeros included.
+        infinite: (scores,) the number of lines in which it exceeds the largest float32, so that it
+            is infinite for Moses.
+        above_one: (scores,) the number of lines in which it is above 1.
         lowest: (scores,) float64, the lowest value of each score.
-        highest: The highest one.
+        highest: (scores,) float64, the highest value of each score.
     """
 
     scores: int

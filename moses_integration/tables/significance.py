@@ -1,9 +1,9 @@
-"""Fisher's exact test on the counts of a phrase table: is a phrase pair there by chance?
+"""Fisher's exact test on the counts of a phrase table, to find pairs that may be due to chance.
 
-Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that hold the source phrase, the
-target phrase, and both, and ask how likely it is that two unrelated phrases would meet that often:
-the upper tail of the hypergeometric distribution, p. They keep a pair if -ln p is above a level.
-A pair that was seen once, of phrases that were seen once (1-1-1), has p = 1/N for N sentences.
+Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that contain the source phrase, the
+target phrase, and both. The upper tail p of the hypergeometric distribution is the probability that
+two unrelated phrases would meet at least as often. They keep a pair if -ln p is above a level. A
+pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
 
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
@@ -168,12 +168,12 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
     """Return -ln p, where p is the probability of at least this many meetings by chance.
 
     Args:
-        pair: How often the phrases met.
-        source: How often the source phrase occurred, at least ``pair``.
-        target: How often the target phrase occurred, at least ``pair``.
+        pair: The number of sentence pairs with both phrases.
+        source: The number of sentence pairs with the source phrase, at least ``pair``.
+        target: The number of sentence pairs with the target phrase, at least ``pair``.
         total: The number of sentence pairs, at least ``source + target - pair``.
     """
-    # the four cells of the table: both, the one, the other, neither
+    # the four cells of the contingency table: both phrases, only one, only the other, neither
     both, one, other = pair, source - pair, target - pair
     neither = total - source - target + pair
     mode = math.floor((source + 1) * (target + 1) / (total + 2))

@@ -1,1 +1,1 @@
-"""What a model learned, looked at: the analyses of section 4 of Cho et al. (2014), and pictures."""
+"""Analyses of a trained model, as in section 4 of Cho et al. (2014), and their pictures."""

@@ -161,8 +161,8 @@ def _batches(
         with torch.inference_mode():
             found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
 
-    order, most = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
-    cuts = cut_by_area(phrases.lengths[order], most, most * _LONG)
+    order, max_rows = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
+    cuts = cut_by_area(phrases.lengths[order], max_rows, max_rows * _LONG)
     return encode, [order[cut] for cut in cuts]
 
 

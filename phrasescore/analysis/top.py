@@ -25,7 +25,7 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_run
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
-# why a source was chosen; "long" where the table has no counts
+# the reason for choosing a source; "long" if the table has no counts
 Group: TypeAlias = Literal["frequent", "rare", "long"]
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
@@ -40,7 +40,7 @@ _SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "&<>|[]*_`\\
 
 @dataclass(frozen=True)
 class TopSettings:
-    """Which sources to draw, and how many targets of each to show.
+    """Settings of the draw of sources, and of the targets to show for each.
 
     Args:
         phrases: Number of sources to draw for each group.
@@ -87,7 +87,7 @@ class ChosenSource:
     """A source phrase with all its targets in the table.
 
     Args:
-        group: Why the source was chosen.
+        group: The reason for choosing the source.
         source: Tokens, separated by single blanks.
         words: The words that a model sees.
         count: Extraction count, ``nan`` if the table has no counts.
@@ -114,7 +114,7 @@ def draw_sources(
     Args:
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
         factor: The factor of factored tokens that a model reads.
-        settings: Which sources to draw.
+        settings: Settings of the draw.
         lines_per_block: Number of lines to hold in memory at a time.
 
     Returns:

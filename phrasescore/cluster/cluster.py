@@ -1,8 +1,8 @@
-"""A Dask cluster that runs tasks: each task gives one result, or an error that says why not.
+"""Runs tasks on a Dask cluster; each task returns one result or raises an error.
 
-Dask finds the workers, sends a task to one of them, and to another one if that worker dies or gives
-no sign of life (``distributed.scheduler.worker-ttl``). A worker whose software would write other
-bytes than this process refuses its tasks, which ends the work.
+Dask finds the workers and sends each task to one of them. If that worker dies or gives no sign of
+life (``distributed.scheduler.worker-ttl``), the task goes to another one. A worker whose software
+could produce other output bytes than this process refuses its tasks, and the work ends.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class Task(Generic[Made]):
         Raises:
             CancelledError: The task was cancelled.
             LostWorkerError: The only worker that may do the task is gone.
-            ClusterError: The scheduler has gone, workers died of the task, or a worker has other
-                software.
+            ClusterError: The scheduler has gone, the task killed too many workers, or a worker has
+                other software.
             BaseException: The error of the function.
         """
         from distributed.scheduler import KilledWorker
@@ -189,7 +189,7 @@ class Task(Generic[Made]):
         return result
 
     def _wait(self) -> None:
-        """Wait until the task is done; say so if there is no worker for long."""
+        """Wait until the task is done; remind the user if there is no worker for long."""
         told = time.monotonic()
         while not self.done():
             with contextlib.suppress(asyncio.TimeoutError, *_CANCELLED):
@@ -211,9 +211,9 @@ def in_order(
     """Yield the result for each item, in the order of the items.
 
     Args:
-        items: The items; they are read no sooner than they are needed.
+        items: The items, read only as they are needed.
         start: Starts the work on an item.
-        max_begun: Returns how many items may be begun whose results have not been yielded.
+        max_begun: Returns the maximum number of started items whose results were not yet yielded.
     """
     begun: deque[Task[Made]] = deque()
     try:
@@ -286,10 +286,10 @@ def versions() -> dict[str, str]:
 def run_on_worker(
     wanted: dict[str, str], function: Callable[..., Made], arguments: tuple[Any, ...]
 ) -> Made:
-    """Call a function if this worker has the versions of the process that wants the result.
+    """Call a function if this worker has the same software versions as the requesting process.
 
     Raises:
-        ClusterError: It has others.
+        ClusterError: The versions differ.
     """
     own = versions()
     if own != wanted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, WORDS, Whole
+from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, WORDS, BoundedInt
 from phrasescore.commands.options import MODEL, Computing, Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError, counted
@@ -34,7 +34,7 @@ class TopOptions(Computing, Result):
     output: str = option(
         OUTPUT, "Where to write Markdown.  [default: standard output]", "-o", default="-"
     )
-    phrases: int = option(Whole(1, 100_000), "Sources to draw of each group.", default=10)
+    phrases: int = option(BoundedInt(1, 100_000), "Sources to draw of each group.", default=10)
     min_words: int = option(WORDS, "Minimum number of words of a drawn source.", default=4)
     min_targets: int = option(
         ITEMS, "Minimum number of targets of a drawn source in the table.", default=2
@@ -44,7 +44,7 @@ class TopOptions(Computing, Result):
     column: int = option(COLUMN, "The score that is p(target|source), counted from 1.", default=3)
     best: int = option(BEAM, "Targets of each list.", default=3)
     samples: int = option(
-        Whole(1, 100_000),
+        BoundedInt(1, 100_000),
         "Targets to sample from the model for each source; the five best distinct ones are shown.",
         default=50,
     )
@@ -119,7 +119,7 @@ class ScatterOptions(Computing, Result):
         "The score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
         "Moses; 1, p(source|target), for a model of that direction]",
     )
-    pairs: int = option(Whole(1, 10_000_000), "Pairs to draw at random.", default=100_000)
+    pairs: int = option(BoundedInt(1, 10_000_000), "Pairs to draw at random.", default=100_000)
     seed: int = option(SEED, "For the draw.", default=1)
     format: Literal["svg", "pdf", "png"] = option(
         ["svg", "pdf", "png"], "Of the picture.", default="svg"
@@ -227,7 +227,7 @@ class MapOptions(Words, Computing):
         required=True,
     )
     phrases: int = option(
-        Whole(10, 1_000_000),
+        BoundedInt(10, 1_000_000),
         "Number of phrases to draw at random; with --words: number of words, the most frequent.",
         default=5000,
     )

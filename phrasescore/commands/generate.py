@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import BATCH, BEAM, SEED, WORDS, Real, Whole
+from phrasescore.commands.numbers import BATCH, BEAM, SEED, WORDS, BoundedFloat, BoundedInt
 from phrasescore.commands.options import (
     MODEL,
     Computing,
@@ -44,11 +44,11 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         BEAM, "Targets of a source to write.  [default: the beam; all distinct samples]"
     )
     samples: int | None = option(
-        Whole(1, 100_000), "Draw N targets of each source at random instead of searching."
+        BoundedInt(1, 100_000), "Draw N targets of each source at random instead of searching."
     )
     seed: int | None = option(SEED, "For the samples.  [default: 1]")
     temperature: float | None = option(
-        Real(1e-3, 1e3), "Draw words from softmax(ln p / T).  [default: 1]", metavar="T"
+        BoundedFloat(1e-3, 1e3), "Draw words from softmax(ln p / T).  [default: 1]", metavar="T"
     )
     max_length: int | None = option(
         WORDS, "Words at which a target must end.  [default: three times its source's, at least 10]"

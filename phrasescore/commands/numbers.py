@@ -1,7 +1,7 @@
 """Numbers on the command line: in ASCII digits, finite, and bounded.
 
-Without an upper bound, an option could ask for more memory or time than there is, or for a number
-that does not fit into a machine word. So each has one, well above what anybody needs.
+Without a maximum, an option could request more memory or time than there is, or a number that does
+not fit into a machine word. So each option has a maximum, well above any useful value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import click
 _SHOWN = 30  # characters of a wrong value
 
 
-class Whole(click.IntRange):
+class BoundedInt(click.IntRange):
     """A whole number within bounds, both included."""
 
     metavar = "N"
@@ -30,7 +30,7 @@ class Whole(click.IntRange):
         return int(super().convert(value, param, ctx))
 
 
-class Real(click.FloatRange):
+class BoundedFloat(click.FloatRange):
     """A finite number within bounds.
 
     Args:
@@ -67,18 +67,18 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
-THREADS = Whole(1, 256)
+THREADS = BoundedInt(1, 256)
 # exact also for readers of JSON that use floating point
-SEED = Whole(0, 1 << 53)
-FACTOR = Whole(0, 99)
+SEED = BoundedInt(0, 1 << 53)
+FACTOR = BoundedInt(0, 99)
 # words of a sentence or phrase
-WORDS = Whole(1, 10_000)
+WORDS = BoundedInt(1, 10_000)
 # pairs, sentences, words of a list: up to the size of a corpus
-ITEMS = Whole(1, 10**12)
+ITEMS = BoundedInt(1, 10**12)
 # items computed at a time
-BATCH = Whole(1, 10**6)
+BATCH = BoundedInt(1, 10**6)
 # hypotheses of a neural model for each source
-BEAM = Whole(1, 1000)
+BEAM = BoundedInt(1, 1000)
 # scores of a table
-COLUMN = Whole(1, 10_000)
-WEIGHT = Real(-1e6, 1e6)
+COLUMN = BoundedInt(1, 10_000)
+WEIGHT = BoundedFloat(-1e6, 1e6)

@@ -141,7 +141,7 @@ class Result(JsonFile):
         result = {"kind": kind, "version": VERSION, **result}
         if self.as_json:
             sys.stdout.buffer.write(json_bytes(result))
-        # no file may claim success if the standard output could not be written
+        # standard output first: if it fails, no file must claim success
         sys.stdout.flush()
         if self.json_file is not None:
             write_json(self.json_file, result)

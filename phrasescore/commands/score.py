@@ -108,7 +108,7 @@ def score(options: ScoreOptions) -> None:
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Join the cluster, which the stack leaves at its end; without one, set the threads here."""
+    """Join the cluster until the stack closes; without ``--cluster``, set the threads instead."""
     if options.cluster is None:
         if options.same_hardware:
             raise SettingsError(

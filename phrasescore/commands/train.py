@@ -14,7 +14,7 @@ import click
 
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import Real, Whole
+from phrasescore.commands.numbers import BoundedFloat, BoundedInt
 from phrasescore.commands.options import Device, Duration
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
@@ -25,7 +25,7 @@ _HELD_OUT_TEXT = "--held-out-text"
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
-    "self_normalise": Real(0, 1e6, above=True),
+    "self_normalise": BoundedFloat(0, 1e6, above=True),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
 }
@@ -57,8 +57,8 @@ def _type_of(hint: Any) -> Any:
         return click.STRING
     numbers = [each for each in typing.get_args(hint) if each is not NoneType] or [hint]
     if int in (numbers[0], *typing.get_args(numbers[0])):
-        return Whole(int(bounds.low), int(bounds.high))
-    return Real(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
+        return BoundedInt(int(bounds.low), int(bounds.high))
+    return BoundedFloat(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
 
 
 TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())

@@ -1,12 +1,12 @@
 """Beam search: the most probable targets of many sources at once.
 
-Each source has ``size`` places. A step fills them with the best continuations of its prefixes. A
-hypothesis that ends with </s> keeps its place, so that the beam of unfinished ones narrows, as in
-the program of Bahdanau et al. (2014). At its maximum length a target must end. With as many places
-as there are targets the search is exhaustive.
+The beam of each source has ``size`` places. A step fills them with the best continuations of the
+source's prefixes. A hypothesis that ends with </s> keeps its place, so the beam of unfinished
+hypotheses narrows, as in the program of Bahdanau et al. (2014). A target must end at its maximum
+length. With as many places as there are targets, the search is exhaustive.
 
-Rows are prefixes; those of a source are neighbours. Ties go to the earlier row and the lower id, so
-that a search gives the same targets however the sources are grouped.
+Each row is a prefix, and the rows of a source are contiguous. Ties go to the earlier row and the
+lower id, so the targets do not depend on the grouping of sources.
 """
 
 from __future__ import annotations
@@ -134,11 +134,11 @@ def best_words(
     """Find the most probable words of each row.
 
     Args:
-        ln_p: ``(rows, V)`` float32.
-        counts: ``(rows,)`` how many to find.
-        ending: ``(rows,)`` bool, where only </s> is allowed.
-        words: ``(rows, K)`` their ids on return, the best first; -1 where there are fewer.
-        gains: ``(rows, K)`` float32, their ln p.
+        ln_p: ``(rows, V)`` float32, ln p of each word.
+        counts: ``(rows,)`` the number of words to find.
+        ending: ``(rows,)`` bool, true where only </s> is allowed.
+        words: ``(rows, K)`` on return the ids, best first; -1 if there are fewer.
+        gains: ``(rows, K)`` float32, on return their ln p.
     """
     rows, V = ln_p.shape
     for b in range(rows):
@@ -151,7 +151,7 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # a vectorised maximum rules out nearly every block once the list is full
+            # once the list is full, the vectorised maximum of a block rules out nearly every block
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest
@@ -188,15 +188,15 @@ def best_rows(
     Args:
         begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1].
         totals: ``(rows,)`` float64 ln p of each prefix.
-        words: ``(rows, K)`` continuations of each, the best first, -1 for none.
-        gains: ``(rows, K)`` float32, their ln p.
-        room: ``(N,)`` how many continuations to choose.
+        words: ``(rows, K)`` continuations of each prefix, best first, -1 for none.
+        gains: ``(rows, K)`` float32, ln p of each continuation.
+        room: ``(N,)`` the number of continuations to choose for each source.
         heads: ``(rows,)`` int64 scratch: the first word of each row that is not chosen yet.
-        chosen: ``(any, 2)`` on return row and word of each.
-        sums: ``(any,)`` float64, their ln p.
+        chosen: ``(any, 2)`` on return the row and the word of each chosen continuation.
+        sums: ``(any,)`` float64, on return ln p of each extended prefix.
 
     Returns:
-        How many were chosen.
+        The number of chosen continuations.
     """
     K, count = words.shape[1], 0
     heads[:] = 0

@@ -1,4 +1,4 @@
-"""The targets that a model writes for a file of phrases: source, target and ln p a line."""
+"""Writes a model's targets for a file of phrases, one line each: source, target and ln p."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREAM_SETTINGS: dict[str, Any] = {
     "what": "generating",
     "unit": "lines",
 }
-# some seconds of work, which is what a kill can lose
+# a kill loses at most one block, some seconds of work
 PHRASES_PER_BLOCK = 2048
 
 
@@ -35,8 +35,8 @@ class PhraseCounts:
 
     Args:
         lines: Phrases read.
-        words: Their words.
-        unknown: Those outside the model's shortlist.
+        words: Words of the phrases.
+        unknown: Words outside the model's shortlist.
         targets: Targets written.
         ln_p: The sum of ln p of the first target of each phrase.
     """

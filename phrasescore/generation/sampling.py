@@ -23,10 +23,10 @@ _MIN_KEY = np.int32(-0x80000000)
 
 @dataclass(frozen=True)
 class Sampling:
-    """Drawing of distinct targets, a `Method`; ln p is the model's own at any temperature.
+    """Draws distinct targets; a `Method`. At any temperature, the ln p returned is the model's own.
 
     Args:
-        settings: How to draw.
+        settings: Settings of the draws.
         allowed: The targets that are allowed; without ``<unk>`` the other words share its p.
     """
 

@@ -1,12 +1,12 @@
-"""Phrase tables with targets that a model writes, in place of a table's own or beside them.
+"""Writes phrase tables with a model's targets, instead of the table's own pairs or beside them.
 
-A decoder needs every score of every pair, and the model knows one of them. So each old score of a
-new pair is the geometric mean over its source's own pairs, which neither favours nor punishes it.
-Two more scores follow: p(target | source) by the model, and e for a new pair or 1 for one of the
-table, whose weight tuning finds.
+A decoder needs every score of every pair, and the model knows only one of them. So each old score
+of a new pair is the geometric mean over the table's pairs of the same source, which neither favours
+nor punishes the pair. Two more scores follow: p(target | source) by the model, and a flag, e for a
+new pair and 1 for a pair of the table, so that tuning can find a weight for new pairs.
 
-A decoder gives a pair without a line in the lexicalised reordering table the score 0, the best of
-all. So a new pair gets the mean over its source's lines there, which is again a distribution over
+A decoder gives the score 0, the best of all, to a pair without a line in the lexicalised reordering
+table. So a new pair gets the mean over its source's lines there, which is again a distribution over
 orientations.
 """
 
@@ -37,7 +37,7 @@ from phrasescore.words.vocabulary import UNK_ID
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
-# some seconds of work, which is what a kill can lose
+# a kill loses at most one block, some seconds of work
 TABLE_LINES_PER_BLOCK = 4096
 
 

@@ -1,4 +1,4 @@
-"""Targets that a model writes: search settings, results, and the search over many sources."""
+"""Generates targets with a model: search settings, results, and the search over many sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-# without --max-length a target may have so many times the words of its source, and at least so many
+# the limit without --max-length: _TIMES_SOURCE times the words of the source, at least _MIN_LIMIT
 _TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
@@ -29,7 +29,7 @@ _CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """The targets that are allowed.
+    """The constraints on targets.
 
     Args:
         max_length: The number of words, </s> not counted, at which a target must end; ``None`` for
@@ -64,9 +64,9 @@ class BeamSettings:
     """Settings of a beam search.
 
     Args:
-        size: Unfinished and finished hypotheses of a source at a time.
-        best: Targets to return for each source, at most ``size``.
-        length_normalisation: Rank by ln p divided by the number of words, </s> counted.
+        size: The maximum number of unfinished and finished hypotheses of a source at a time.
+        best: The number of targets to return for each source, at most ``size``.
+        length_normalisation: Whether to rank by ln p divided by the number of words, </s> counted.
     """
 
     size: int = 10
@@ -86,8 +86,8 @@ class SampleSettings:
     """Settings of drawing targets at random.
 
     Args:
-        count: Targets to draw for each source.
-        seed: Of the random numbers, which depend on it and on the number of the source.
+        count: The number of targets to draw for each source.
+        seed: The seed of the random numbers, which depend only on the seed and the source's number.
         temperature: Words are drawn from softmax(ln p / temperature); 1 is the model itself.
         best: Distinct targets to return for each source; ``None`` for all that were drawn.
     """
@@ -152,9 +152,9 @@ class Prefixes(ABC):
     """The prefixes of a search, one row each; at first the empty prefix of each source.
 
     Args:
-        allowed: Which targets are allowed.
-        lengths: (N,) the words of each source.
-        best: Targets of a source to keep; ``None`` for all.
+        allowed: The constraints on targets.
+        lengths: (N,) the number of words of each source.
+        best: The number of targets to keep for each source; ``None`` for all.
         length_normalisation: Whether to rank by ln p divided by the words, </s> counted.
 
     Attributes:
@@ -273,7 +273,7 @@ def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk:
 
 
 class TargetGenerator:
-    """Lets one model write targets.
+    """Generates targets with one model.
 
     Args:
         model: Of any kind, on any device.

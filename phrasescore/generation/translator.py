@@ -47,7 +47,7 @@ _FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "le
 _GROUP = {"cpu": 64, "cuda": 1024}
 _CHUNK = {"cpu": 256, "cuda": 1024}
 _DECIMALS = 4  # of alpha
-# some seconds of work, which is what a kill can lose
+# a kill loses at most one block, some seconds of work
 SENTENCES_PER_BLOCK = 512
 
 
@@ -114,12 +114,12 @@ def without_unknown(
     alignment: Alignment,
     lexicon: Mapping[bytes, bytes],
 ) -> list[bytes]:
-    """Return a target's words with each unknown one replaced by way of its source word.
+    """Return a target's words, with each unknown word replaced by means of its source word.
 
     Args:
         words: T words, of which ``<unk>`` are replaced.
         source: S words, at least one.
-        alignment: (T + 1, S + 1) alpha; the source's </s> is no word to copy.
+        alignment: (T + 1, S + 1) alpha; the column of the source's </s> is ignored.
         lexicon: The translation of each source word; a word without one is copied.
     """
     attended = np.argmax(alignment[:-1, :-1], axis=1).tolist()
@@ -134,8 +134,8 @@ class Translation:
     """One translation of a sentence.
 
     Attributes:
-        words: Its words, unknown ones replaced if that is wanted.
-        unknown: How many of them are ``<unk>`` to the model.
+        words: The words, with unknown ones replaced if requested.
+        unknown: The number of words that are ``<unk>`` to the model.
         ln_p: ln p of the model's words and </s>, given the sentence.
         total: The ranking score: ln p, or ln p divided by the words, </s> counted.
     """
@@ -152,10 +152,10 @@ class Translated:
 
     Attributes:
         number: The number of the line, from 1.
-        source: Its words as the models read them.
-        unknown: How many of them the models do not know.
-        translations: Distinct translations, the best first; none for an empty line.
-        alignment: alpha of the first translation, ``(T + 1, S + 1)``, if it is wanted.
+        source: The words as the models read them.
+        unknown: The number of words that the models do not know.
+        translations: Distinct translations, best first; none for an empty line.
+        alignment: alpha of the first translation, ``(T + 1, S + 1)``, if requested.
     """
 
     number: int
@@ -178,7 +178,7 @@ class Translator:
         allowed: The translations that are allowed.
         lexicon: Translations of source words that replace ``<unk>``, see `without_unknown`;
             ``None`` leaves ``<unk>``.
-        aligns: Whether alignments of the first translations are wanted.
+        aligns: Whether to compute alignments of the first translations.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         batch_size: Sentences at a time; ``None`` for the default of the device.
 
@@ -289,10 +289,11 @@ class TranslationCounts:
     Args:
         lines: Sentences read.
         empty: Sentences without words.
-        words: The words of all.
-        unknown: Words that the models do not know.
+        words: Words of the sentences.
+        unknown: Words of the sentences that the models do not know.
         written: Words of the first translations.
-        written_unknown: Words of these that are ``<unk>`` to the models, replaced or not.
+        written_unknown: Words of the first translations that are ``<unk>`` to the models, replaced
+            or not.
         ln_p: The sum of ln p of the first translations.
     """
 

@@ -26,7 +26,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     Args:
         before: JSON values by name.
-        now: Those of today; a missing value equals ``None``.
+        now: The current values; a missing value equals ``None``.
 
     >>> differences({"seed": 1, "sha256 of the table": "0" * 64}, {"seed": 2})
     ['seed was 1 and is now 2', 'sha256 of the table is another']
@@ -49,10 +49,10 @@ def _text(values: Mapping[str, Any], name: str) -> str:
 def refuse_differences(
     before: Mapping[str, Any], now: Mapping[str, Any], path: str | Path, remedy: str
 ) -> None:
-    """Check that the work at ``path`` was begun with the settings asked for now.
+    """Check that the work at ``path`` was begun with the current settings.
 
     Raises:
-        ResumeError: It was not; the error names each difference.
+        ResumeError: Settings differ; the error names each difference.
     """
     found = differences(before, now)
     if found:
@@ -139,7 +139,7 @@ def provenance(
 
 
 def machine() -> dict[str, Any]:
-    """Describe what decides times: the processor, and how many cores this process may use."""
+    """Describe the hardware that running times depend on: the processor and the usable cores."""
     return {"processor": _processor(), "cores": usable_cores()}
 
 

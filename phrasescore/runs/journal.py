@@ -1,10 +1,10 @@
 """Outputs that are written block by block, survive kill -9, and can be continued.
 
-Beside each output ``OUT`` stands ``.OUT.part``, its blocks so far, and beside the last output also
-``.OUT.journal``, which is replaced after each block: what is being written, how many blocks are
-whole in all outputs, and the sizes of the parts with them. The parts get their final names when
-they are complete and on the disk. Standard output, pipes and devices are written directly; work
-with such an output cannot be continued.
+The blocks written so far are in ``.OUT.part`` beside each output ``OUT``. Beside the last output
+there is also ``.OUT.journal``, which is replaced after each block. It records the signature of the
+work, the number of blocks that are complete in all outputs, and the sizes of the parts with these
+blocks. The parts get their final names when they are complete and on the disk. Standard output,
+pipes and devices are written directly; work with such an output cannot be continued.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ State = TypeVar("State")
 
 
 def keeps_work(path: str | Path) -> bool:
-    """Tell whether work on an output can be continued: if it is a file and not a stream."""
+    """Return whether work on an output can be continued: only if it is a file, not a stream."""
     return str(path) != STANDARD_STREAM and not is_stream(path)
 
 
@@ -43,7 +43,7 @@ class _Journal:
 
     Args:
         signature: Everything that decides the bytes of the outputs.
-        blocks: How many blocks are whole in all parts.
+        blocks: The number of blocks that are complete in all parts.
         sizes: The sizes of the parts with these blocks, in bytes.
         state: The caller's state after the last block.
     """
@@ -78,8 +78,9 @@ def earlier_signature(path: str | Path) -> dict[str, Any] | None:
 class JournaledOutputs:
     """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
 
-    In the block, ``blocks`` is the number of blocks that an earlier run has left and ``state`` its
-    record of the last one; ``discarded`` tells whether another run's work was thrown away instead.
+    Inside the ``with`` block, ``blocks`` is the number of blocks that an earlier run left, and
+    ``state`` is the state it recorded with the last of them. ``discarded`` tells whether the work
+    of a run with another signature was thrown away instead.
     If the ``with`` block raises, the written blocks stay for the next run. A gzip output has one
     member for each block, so its bytes do not depend on interruptions.
 
@@ -152,7 +153,8 @@ class JournaledOutputs:
         """Return the state that an earlier run recorded with its last block, or ``nothing``.
 
         Args:
-            nothing: A dataclass that ``from_mapping`` can make, of the type of the record.
+            nothing: The state of a new run, a dataclass that ``from_mapping`` can make; the record
+                must have the same type.
 
         Raises:
             ResumeError: The record does not have this type.
@@ -172,8 +174,8 @@ class JournaledOutputs:
         """Say on standard error whether an interrupted run is continued or thrown away.
 
         Args:
-            lines: The number of input lines that it had done.
-            unlike: What differs if its work is thrown away.
+            lines: The number of input lines that the run had done.
+            unlike: The possible differences of a discarded run, for the message.
         """
         text = ""
         if lines:
@@ -223,7 +225,7 @@ class JournaledOutputs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # an input that has to be repaired will be another input: nothing can be continued
+        # the user must repair the input, and then its signature differs: nothing to continue
         is_over = isinstance(error, InputError) or not (self._signature and self.blocks)
         if error is not None and is_over:
             for file in self._files:

@@ -27,7 +27,7 @@ class _LogLines:
 
 
 class Progress:
-    """Show on standard error how far the work is, how fast it goes and when it will end.
+    """Shows on standard error the progress of the work, its speed and its expected end.
 
     Only a command shows anything; a library is silent.
 

@@ -19,7 +19,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # raised when today's readers could no longer read the record
+VERSION = 1  # to be raised if a change makes older readers fail
 # figures have room for numbers within these bounds, which no honest result reaches
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
@@ -79,19 +79,19 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
 
 @dataclass(frozen=True)
 class ComparedSystem:
-    """One system in one metric; fractions. The first system of a comparison has no gain.
+    """The scores of one system in one metric, as fractions; the first system has no gain.
 
     Args:
-        system: Its name.
+        system: The name of the system.
         runs: The score of each run.
-        mean: Over runs.
-        deviation: Over runs; ``None`` for a single one.
+        mean: The mean over runs.
+        deviation: The standard deviation over runs; ``None`` for a single run.
         gain: The mean minus the mean of the first system.
         low: The lower end of the gain's 95 % interval.
-        high: The upper end.
-        p_randomization: Of approximate randomisation of sentences.
-        p_replicas: Of randomisation of replicas.
-        p_bootstrap: Of the two-level bootstrap.
+        high: The upper end of the interval.
+        p_randomization: The p-value of approximate randomisation of sentences.
+        p_replicas: The p-value of randomisation of replicas.
+        p_bootstrap: The p-value of the two-level bootstrap.
     """
 
     system: str
@@ -111,17 +111,17 @@ class ComparisonRecord(Record):
     """The record of ``compare``.
 
     Args:
-        references: Files.
-        sentences: How many sentences count.
-        known_words: The model whose words the sentences keep to, if only such were compared.
-        signatures: By metric, sacrebleu's name of it.
-        trials: Of each test.
-        seed: Of each test.
+        references: The reference files.
+        sentences: The number of compared sentences.
+        known_words: The model whose vocabularies selected the sentences, if they were selected.
+        signatures: By metric, its settings as a signature of sacrebleu.
+        trials: The number of trials of each test.
+        seed: The seed of each test.
         files: The translations by system.
-        metrics: By metric, the systems.
-        notes: Sentences on faults of the texts.
-        by_length: The same for groups of sentences.
-        source: The file that was translated, if it is known.
+        metrics: By metric, the scores of the systems.
+        notes: Sentences about faults of the texts.
+        by_length: The comparison of each length group of sentences.
+        source: The file of the source text; empty if it is not known.
     """
 
     kind: ClassVar[str] = "compare"
@@ -140,14 +140,16 @@ class ComparisonRecord(Record):
 
 @dataclass(frozen=True)
 class SharedWork:
-    """Steps of a model: those that pairs scored one by one would take, and those that were taken.
+    """The steps that a model took, and the steps that it would take to score each pair alone.
 
     Args:
-        source_asked: Words of the sources, each source with its ``</s>``.
-        source_done: Encoder steps.
-        target_asked: Words of the targets, each target with its ``</s>``.
-        target_done: Normalisers: one for each distinct (source, target prefix) or, for a model
-            that sees the last words only, for each distinct history.
+        source_asked: The encoder steps for single pairs: words of the sources, each with its
+            ``</s>``.
+        source_done: The encoder steps that were taken.
+        target_asked: The normalisers for single pairs: words of the targets, each with its
+            ``</s>``.
+        target_done: The normalisers that were computed: one for each distinct (source, target
+            prefix) or, for a model that sees the last words only, for each distinct history.
     """
 
     source_asked: Count = 0
@@ -157,7 +159,7 @@ class SharedWork:
 
     @property
     def savings(self) -> dict[str, float]:
-        """How many times fewer steps sharing took, by side."""
+        """By side, the factor by which sharing reduced the number of steps."""
         return {
             "source": self.source_asked / max(self.source_done, 1),
             "target": self.target_asked / max(self.target_done, 1),
@@ -180,7 +182,7 @@ class ScoringModel:
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of new scores, and how many of them are at Moses's floor."""
+    """A column of new scores, and the number of its scores at Moses's floor."""
 
     name: str
     floor_hits: Count
@@ -191,23 +193,23 @@ class ScoringRecord(Record):
     """The record of ``score``.
 
     Args:
-        pairs: Phrase pairs of the table.
-        resumed_pairs: Pairs that an earlier, interrupted run had scored.
-        seconds: Of this run.
-        pairs_per_second: Of this run.
-        work: Steps of the models.
-        savings: How many times fewer steps sharing took, by side.
+        pairs: The number of phrase pairs in the table.
+        resumed_pairs: The number of pairs that an earlier, interrupted run had scored.
+        seconds: The running time of this run.
+        pairs_per_second: The speed of this run.
+        work: The steps of the models.
+        savings: By side, the factor by which sharing reduced the number of steps.
         source_unknown_rate: The share of source words outside the shortlist.
-        target_unknown_rate: The same of target words.
-        unknown: What words outside the shortlist were given.
-        models: In the order of their columns.
+        target_unknown_rate: The share of target words outside the shortlist.
+        unknown: The treatment of words outside the shortlist: ``whole`` or ``share``.
+        models: The models, in the order of their columns.
         columns: The new columns.
-        processors: Those that scored.
-        table_sha256: Of the table's file; ``None`` for a pipe.
+        processors: The kinds of processors that computed the scores.
+        table_sha256: The SHA-256 of the table's file; ``None`` for a pipe.
         output: The table that was written.
-        replace_column: The first column that was replaced, from 1, if columns were.
-        unknown_column: Whether a column of unknown words stands behind the new ones.
-        provenance: Of the scores.
+        replace_column: The first replaced column, from 1; ``None`` if columns were appended.
+        unknown_column: Whether a column that counts unknown words follows the new columns.
+        provenance: The provenance of the scores.
     """
 
     kind: ClassVar[str] = "score"
@@ -236,7 +238,7 @@ class TrainingRecord(Record):
 
     Args:
         config: The settings of the model; empty until it is finished.
-        provenance: Of the model; empty until it is finished.
+        provenance: The provenance of the model; empty until it is finished.
     """
 
     kind: ClassVar[str] = "train"
@@ -254,9 +256,9 @@ class CurvePoint:
         seconds: Wall-clock seconds of training so far.
         words_per_second: Target words trained on per second.
         learning_rate: Learning rate of the last update.
-        training_nll: Mean over the updates since the last evaluation.
-        held_out_sources_nll: On pairs of held-out sources, or on held-out sentences.
-        held_out_pairs_nll: On pairs held out at random.
+        training_nll: Mean loss of the updates since the last evaluation.
+        held_out_sources_nll: Loss on pairs of held-out sources, or on held-out sentences.
+        held_out_pairs_nll: Loss on pairs held out at random.
     """
 
     updates: Count
@@ -271,7 +273,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The weights that a round of tuning led to: their score over all candidates so far."""
+    """The optimisation after a round: the score over all candidates so far, and its time."""
 
     score: Number | None = None
     start_score: Number | None = None
@@ -283,14 +285,14 @@ class TunedRound:
     """One round of a tuning.
 
     Args:
-        number: From 1.
-        weights: By component, those it was decoded with.
-        score: The objective of what was decoded.
-        bleu: Its BLEU.
-        length_ratio: Its words per reference word.
-        new: Candidates that no round before had.
-        candidates: All so far.
-        optimized: What optimising after the round gave.
+        number: The number of the round, from 1.
+        weights: The weights that the round decoded with, by component.
+        score: The objective of the decoded translations.
+        bleu: The BLEU of the decoded translations.
+        length_ratio: The words of the decoded translations per reference word.
+        new: The number of candidates that no earlier round had.
+        candidates: The number of candidates of all rounds so far.
+        optimized: The result of the optimisation after the round.
     """
 
     number: Positive
@@ -308,20 +310,20 @@ class TuningRecord(Record):
     """The record of ``tune``: of one run, or of the best of several.
 
     Args:
-        objective: What is maximised.
-        curve: The rounds that are done; of several runs, each run's folder has its own.
-        weights: By feature: the best ones, or the last ones of a run that goes on.
-        tables: The phrase tables that the ini names, by feature.
-        bleu: Of the best round.
-        score: Its objective.
-        why: The reason why the run ended; empty while it goes on, and for several runs.
-        round: The best round.
-        rounds: How many there were.
-        seed: The best seed of several.
-        mean: Of the objective over seeds.
-        deviation: Of the objective over seeds.
-        seeds: A summary of each run that is done, if there are several.
-        provenance: Of the weights.
+        objective: The score that is maximised.
+        curve: The finished rounds; empty for several runs, whose folders have a curve each.
+        weights: The best weights by feature, or the latest ones of a run that is not finished.
+        tables: The phrase tables in the moses.ini, by feature.
+        bleu: The BLEU of the best round.
+        score: The objective of the best round.
+        why: The reason for the end of the run; empty for an unfinished run and for several runs.
+        round: The number of the best round.
+        rounds: The number of rounds.
+        seed: The best of several seeds.
+        mean: The mean of the objective over seeds.
+        deviation: The standard deviation of the objective over seeds.
+        seeds: A summary of each finished run, if there are several runs.
+        provenance: The provenance of the weights.
     """
 
     kind: ClassVar[str] = "tune"
@@ -343,7 +345,7 @@ class TuningRecord(Record):
 
 @dataclass(frozen=True)
 class BuildRecord(Record):
-    """The record of ``build``: seconds and counts of each step, and the provenance."""
+    """The record of ``build``: the seconds and counts of each step, and the provenance."""
 
     kind: ClassVar[str] = "build"
     steps: dict[str, dict[str, Any]]
@@ -373,13 +375,13 @@ class ExperimentRow:
     """One system of an experiment.
 
     Args:
-        name: Of the system.
-        not_run: The reason why it has no runs, if so.
-        runs: How many runs it is to have.
-        seeds: The seeds of the tunings that are done.
-        tuning_seconds: Of each tuning that was not interrupted.
-        tuning_cpu_seconds: The same of the processor.
-        resumed: Whether there were interrupted tunings.
+        name: The name of the system.
+        not_run: The reason for a row without runs; empty for other rows.
+        runs: The number of runs that the row will have.
+        seeds: The seeds of the finished runs.
+        tuning_seconds: The wall-clock time of each tuning that was not interrupted.
+        tuning_cpu_seconds: The CPU time of each tuning that was not interrupted.
+        resumed: Whether a tuning was interrupted.
     """
 
     name: str
@@ -413,12 +415,12 @@ class ExperimentRecord(Record):
     """The record of ``experiment``.
 
     Args:
-        name: Of the experiment.
-        settings: The experiment file.
+        name: The name of the experiment.
+        settings: The content of the experiment file.
         systems: The rows of the table.
-        texts: By name of the text, the systems compared with the first one.
-        provenance: Of the table.
-        parts: In the order of the file.
+        texts: By name of the text, the comparison of all systems with the first one.
+        provenance: The provenance of the table.
+        parts: The comparisons of rows with and without a part, in the order of the file.
     """
 
     kind: ClassVar[str] = "experiment"

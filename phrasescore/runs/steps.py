@@ -1,4 +1,4 @@
-"""Steps of long work, each done once: a stamp records that a step is done, and from what.
+"""Runs the steps of long work once each; a stamp records that a step is done, and its inputs.
 
 A step is done if its stamp has the same settings and digests of inputs as the step has now, and its
 outputs exist with the recorded digests. So a second run continues where the first one stopped, and
@@ -37,12 +37,12 @@ class Step(Generic[Work]):
 
     Args:
         name: The unique name of the step and its stamp.
-        work: The function or command that does it.
-        settings: Everything that its outputs depend on besides its inputs, as JSON values.
-        inputs: The files and folders that it reads.
-        outputs: The files and folders that it makes.
-        intermediate: Whether its outputs may be deleted once the steps that read them are done.
-        state: The folder in which it keeps unfinished work, if any.
+        work: The function or command that does the step.
+        settings: Everything that the outputs depend on besides the inputs, as JSON values.
+        inputs: The files and folders that the step reads.
+        outputs: The files and folders that the step makes.
+        intermediate: Whether the outputs may be deleted once the steps that read them are done.
+        state: The folder in which the step keeps unfinished work, if any.
     """
 
     name: str
@@ -64,13 +64,13 @@ class Stamp:
 
     Args:
         settings: The settings of the step.
-        inputs: Digests of its inputs, in their order.
-        outputs: Digests of its outputs, once it is finished.
-        finished: Whether it succeeded.
-        counts: Its counts, for reports.
-        seconds: The wall-clock time of its last run.
-        cpu_seconds: The CPU time of it and its children, if known.
-        attempts: How often it was started.
+        inputs: Digests of the step's inputs, in their order.
+        outputs: Digests of the step's outputs, once it is finished.
+        finished: Whether the step succeeded.
+        counts: The step's counts, for reports.
+        seconds: The wall-clock time of the last run.
+        cpu_seconds: The CPU time of the last run with its child processes, if known.
+        attempts: The number of times that the step was started.
     """
 
     settings: dict[str, Any]
@@ -87,8 +87,8 @@ class Steps:
     """The steps that share a folder of stamps, one JSON file each; threads may share it.
 
     Args:
-        folder: The folder of the stamps; it is made. Outputs belong into its parent folder: nothing
-            outside of that is ever made or deleted.
+        folder: The folder of the stamps; created if missing. Outputs belong into its parent folder:
+            nothing outside of the parent is ever created or deleted.
         steps: Steps whose intermediate outputs may be missing.
     """
 
@@ -116,19 +116,19 @@ class Steps:
         *,
         outputs_are_whole: bool = False,
     ) -> bool:
-        """Do a step unless it is done with the same inputs and settings; tell whether it ran.
+        """Do a step unless it is done with the same inputs and settings; return whether it ran.
 
         Args:
-            step: The step. Outputs of other inputs or settings are deleted first.
+            step: The step. Outputs made from other inputs or settings are deleted first.
             work: Does the step; returns values for its stamp: ``counts``, ``seconds`` or
                 ``cpu_seconds``.
-            say: Gets a line that says why a step runs again.
+            say: Prints the reason if the step runs again.
             outputs_are_whole: Whether outputs get their names only when they are complete. Then a
                 step that was killed before its stamp was finished counts as done.
 
         Raises:
             InputError: An input does not exist.
-            ResumeError: A stamp is damaged, or an output was changed since.
+            ResumeError: A stamp is damaged, or an output was changed after the step.
             SettingsError: An output, or a folder above it, is a link.
         """
         stamp = self.read(step.name)
@@ -205,10 +205,10 @@ class Steps:
         return found + differences(before, dict(zip(names, self.digests(step.inputs), strict=True)))
 
     def is_whole(self, step: Step[Any], stamp: Stamp) -> bool:
-        """Tell whether the outputs exist as they were when the step was finished.
+        """Return whether the outputs exist and are unchanged since the step was finished.
 
         Raises:
-            ResumeError: An output was changed since: it may hold somebody's work.
+            ResumeError: An output was changed; it may contain somebody's own work.
         """
         if not all(path.exists() for path in step.outputs):
             return False

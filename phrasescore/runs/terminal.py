@@ -11,13 +11,13 @@ from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
 
-# Whether a command runs, whose user should see how work goes on. Who imports the packages sees
-# nothing: a library does not print.
+# Whether a command runs, whose user should see the progress of the work. A program that imports the
+# packages sees nothing, because a library must not print.
 serves_a_command = False
 
 
 class EscapingStream:
-    """A text stream that escapes what is not printable, and is otherwise the stream it wraps."""
+    """A text stream that escapes unprintable characters before it passes text to another stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unescaped = stream
@@ -32,7 +32,7 @@ class EscapingStream:
 
 
 def escape_standard_streams() -> None:
-    """Let standard output and standard error escape what is not printable."""
+    """Make standard output and standard error escape unprintable characters."""
     for name in ("stdout", "stderr"):
         setattr(sys, name, EscapingStream(getattr(sys, name)))
 

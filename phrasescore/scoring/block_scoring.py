@@ -1,4 +1,4 @@
-"""One block of phrase-table lines scored with one or more models, and counts of what happened."""
+"""Scores one block of phrase-table lines with one or more models, and counts the work."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords,
 
 
 class PairScorer(Protocol):
-    """Anything that gives ln p of pairs of id sequences, grouped as it likes."""
+    """An object that computes ln p of pairs of id sequences, in any grouping."""
 
     @property
     def work(self) -> SharedWork:
-        """The steps it has taken since it was made."""
+        """The steps taken since the scorer was created."""
         ...
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
@@ -41,12 +41,12 @@ class ScoringModel:
 
     Args:
         name: The folder as given, for messages.
-        source_vocabulary: Ids of the side it reads.
-        target_vocabulary: Ids of the side it predicts.
-        direction: ``target-source`` if it reads the table's target side.
-        digest: Identifies its parameters and vocabularies.
-        scorer: Computes its scores.
-        outside: The words outside the vocabulary of the side it predicts.
+        source_vocabulary: The vocabulary of the side that the model reads.
+        target_vocabulary: The vocabulary of the side that the model predicts.
+        direction: ``target-source`` if the model reads the table's target side.
+        digest: The digest of the parameters and vocabularies.
+        scorer: The scorer that computes with the model.
+        outside: The words outside the vocabulary of the side that the model predicts.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ScoringModel:
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
-        """The side of the table that it reads and the one that it predicts, with vocabularies."""
+        """The side of the table that the model reads, and the predicted side; with vocabularies."""
         if self.direction == "source-target":
             return ("source", self.source_vocabulary), ("target", self.target_vocabulary)
         return ("target", self.source_vocabulary), ("source", self.target_vocabulary)
@@ -98,11 +98,11 @@ class ScoringCounts:
     Args:
         lines: Scored lines.
         source_tokens: Tokens of the source phrases.
-        source_unknown: Those outside the first model's shortlist.
+        source_unknown: Source tokens outside the first model's shortlist.
         target_tokens: Tokens of the target phrases.
-        target_unknown: Those outside the first model's shortlist.
+        target_unknown: Target tokens outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
-        floor_hits: How many probabilities were at the floor, for each column of probabilities.
+        floor_hits: The number of probabilities at the floor, for each column of probabilities.
         work: Steps of all models.
         processors: The kinds of processors that scored, sorted.
     """
@@ -161,7 +161,7 @@ class BlockScorer:
         return blocks
 
     def note(self) -> str:
-        """Return the state of the work for the progress, of which there is nothing to say."""
+        """Return the note for the progress bar; this scorer has none."""
         return ""
 
     def score(self, block: TableBlock) -> Scored:

@@ -1,4 +1,4 @@
-"""Blocks of a table scored by the workers of a cluster.
+"""Scores blocks of a table on the workers of a cluster.
 
 The first half of this file runs in the process that reads and writes the table, the second half on
 the workers. A worker reads models from a file system that it shares with the others, and keeps them
@@ -34,10 +34,11 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# blocks begun per worker and not written yet: one is scored, one is read or written, one is on its
-# way, and as many again are finished while an early one is late
+# maximum number of blocks per worker that are read but not yet written: one being scored, one being
+# read or written and one in transit, and as many again that are finished while an earlier one is
+# late
 BLOCKS = 6
-_MAX_JOBS = 2  # whose models a worker keeps
+_MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
 # its lines as a gzip member, the number of its first line, how many lines, the table's file, and
 # the table's format: scores, and whether it is hierarchical
 PackedBlock: TypeAlias = tuple[bytes, int, int, str, int, bool]
@@ -47,11 +48,11 @@ WorkerResult: TypeAlias = tuple[bytes, ScoringCounts, str]
 
 @dataclass(frozen=True)
 class ScoringJob:
-    """The models that a worker loads, and how it scores with them.
+    """The models that a worker loads, and the settings of scoring with them.
 
     Args:
         folders: Absolute paths of the models, one column each.
-        compute: How to compute.
+        compute: Settings of the computation.
         factor: The factor to read; ``None`` for the models' own.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
         digests: The digests that the models must have; unknown before they are described.
@@ -74,7 +75,7 @@ def describe_on_worker(
     sample: TableBlock | None = None,
     precisions: Sequence[Precision] | None = None,
 ) -> ReadyModels:
-    """Let a worker load models and choose how all workers compute; waits for the first worker.
+    """Let the first worker load the models and choose the device and precision for all workers.
 
     Args:
         cluster: The workers.
@@ -175,7 +176,7 @@ class ClusterScorer:
         return block
 
     def note(self) -> str:
-        """Say how many workers there are."""
+        """Return the number of workers, as a note for the progress bar."""
         return counted(len(self._cluster.workers), "worker")
 
     def _max_blocks(self) -> int:
@@ -208,7 +209,7 @@ class ClusterScorer:
 
 
 def packed_block(block: TableBlock) -> PackedBlock:
-    """Return a block in the form in which it travels to a worker."""
+    """Return a block in the form that is sent to a worker."""
     lines, form = bytes(compress_member(block.text)), block.format
     return lines, block.first_line, len(block), str(block.path), form.scores, form.hierarchical
 

@@ -1,4 +1,4 @@
-"""Models loaded from folders to score a table, in a precision that the table itself confirms."""
+"""Loads models to score a table, and chooses a precision after a trial on lines of the table."""
 
 from __future__ import annotations
 

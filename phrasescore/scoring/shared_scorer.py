@@ -75,7 +75,7 @@ class SharedScorer:
     Attributes:
         device: The device that it computes on.
         precision: ``fp32`` or ``bf16``.
-        work: The steps it has taken since it was made.
+        work: The steps taken since the scorer was created.
         cores: The threads that compute.
     """
 
@@ -159,7 +159,7 @@ class SharedScorer:
             return in_fitting_parts(work, rows)
 
         for parts in self.cores.each(fit, self._groups(sources, targets)):
-            if len(parts) > 1:  # the next groups need not fail before they are halved
+            if len(parts) > 1:  # halve the next groups at once, before they fail as well
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
             self.work += sum((done for _, done in parts), SharedWork())
 
@@ -214,7 +214,7 @@ def _steps_factory(
 
 
 class TrieSteps(Protocol):
-    """Reading sources, then finding ln p along the distinct prefixes of their targets."""
+    """Reads sources, then computes ln p along the distinct prefixes of their targets."""
 
     def encode(self, sources: TokenSequences) -> int:
         """Read sorted, distinct sources; return the number of encoder steps."""

@@ -1,4 +1,4 @@
-"""The work of ``score``: models made ready, here or on a cluster, and a table streamed past them.
+"""The work of ``score``: loads the models, here or on a cluster, and streams a table through them.
 
 Each block is read, scored, written and recorded. If the command was killed, the same command
 continues after the last whole block, and the output has the same bytes as without the kill. Memory

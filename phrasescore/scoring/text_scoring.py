@@ -1,6 +1,6 @@
-"""The work of ``score-text``: ln p of texts by one or more models, and the best of the lines kept.
+"""The work of ``score-text``: ln p of texts by one or more models, and the filtering of lines.
 
-As with a phrase table, a command that was killed continues after the last whole block and writes
+As with a phrase table, a command that was killed continues after the last complete block and writes
 the same bytes, and memory does not depend on the length of the texts.
 
 The dual conditional cross-entropy is that of Junczys-Dowmunt (2018), "Dual Conditional
@@ -39,7 +39,7 @@ from phrasescore.words.vocabulary import UNK_ID
 
 @dataclass(frozen=True)
 class TextSettings:
-    """What is written for each line, and which lines.
+    """Settings of the output: the columns to write, and the lines to keep.
 
     Args:
         words: Whether to write ln p of each word, too.
@@ -114,8 +114,8 @@ class ModelCounts:
 
     Args:
         tokens: Tokens of the predicted texts, each ``</s>`` counted.
-        unknown: Those outside the model's shortlist.
-        ln_p: Their sum.
+        unknown: Tokens outside the model's shortlist.
+        ln_p: The sum of ln p over the tokens.
     """
 
     tokens: int = 0
@@ -128,9 +128,9 @@ class TextCounts:
     """Counts over the lines so far.
 
     Args:
-        lines: All of them.
-        skipped: Those that could not be scored.
-        kept: Those that are written.
+        lines: The number of lines read.
+        skipped: The number of lines that could not be scored.
+        kept: The number of lines written.
         models: The counts of each model.
     """
 
@@ -257,7 +257,7 @@ class TextScorer:
     def _words(
         self, number: int, block: TextBlock, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-        """Return what one model says of some lines.
+        """Return one model's scores of some lines.
 
         Returns:
             ln p of each predicted token, ``</s>`` counted, of one line after the other; ``(rows,)``
@@ -340,8 +340,8 @@ def score_texts(
     )
     if share is None:
         return stream.write(output)
-    # All lines are scored into a hidden file first. The best are written before that file gets its
-    # name: a run that is killed meanwhile still has its journal, and scores nothing again.
+    # All lines are scored into a hidden file first. The best lines are selected before that file
+    # gets its name: a run that is killed meanwhile still has its journal and scores nothing again.
     for path in texts.paths:
         refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")

@@ -260,7 +260,7 @@ class Trainer:
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        # only the leading process's signal counts, so that all processes stop together
+        # only a signal to the leading process counts, so that all processes stop together
         stop = bool(self._processes.agree(float(self._stop.made)))
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
         if (due or stop) and self._processes.leads:

@@ -62,11 +62,11 @@ _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
 
 
 class _Earlier(IntEnum):
-    """What an earlier run has left under the model's name."""
+    """The kind of model that an earlier run has left under the model's name."""
 
     NOTHING = 0
     EXTENDABLE = 1  # a model to be trained further
-    TRAINED = 2  # exactly the model that is asked for
+    TRAINED = 2  # exactly the requested model
 
 
 def train_model(settings: TrainingSettings) -> None:

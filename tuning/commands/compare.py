@@ -1,4 +1,4 @@
-"""``phrasescore compare``: are systems better than a baseline, or is it chance?"""
+"""``phrasescore compare``: tests whether systems differ from a baseline by more than chance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import SEED, Whole
+from phrasescore.commands.numbers import SEED, BoundedInt
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
@@ -41,7 +41,7 @@ class CompareOptions(ScoringOptions, Result):
     segment_scores: bool = flag(
         "The files have scores of another metric: one number for each segment, larger is better."
     )
-    trials: int = option(Whole(100, 10**7), "The trials of each test.", default=TRIALS)
+    trials: int = option(BoundedInt(100, 10**7), "The trials of each test.", default=TRIALS)
     seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
     markdown: bool = flag("Print a table of Markdown.")
     latex: bool = flag("Print a table of LaTeX (booktabs).")
@@ -94,7 +94,7 @@ def compare(options: CompareOptions) -> None:
 
 
 def _check_references(options: CompareOptions) -> None:
-    """Raise unless there are either references or segment scores."""
+    """Check that there are either references or segment scores, but not both."""
     if options.segment_scores == bool(options.references):
         raise SettingsError(
             "translations need a reference, and --segment-scores excludes one",
@@ -110,7 +110,7 @@ def _check_references(options: CompareOptions) -> None:
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:
-    """Return files by system; one without a name belongs to ``default``.
+    """Group files by system; a file without ``NAME=`` belongs to ``default``.
 
     >>> grouped(("rnn=a.s1", "csrnn=b.s1", "rnn=a.s2"), "system")
     {'rnn': ['a.s1', 'a.s2'], 'csrnn': ['b.s1']}
@@ -118,7 +118,7 @@ def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in texts:
         name, equals, path = text.partition("=")
-        # a file whose own name has a = is still a file
+        # an existing file whose name contains = needs no NAME= in front
         if not equals or "/" in name or Path(text).exists():
             name, path = default, text
         if not name or not path:

@@ -94,7 +94,7 @@ def experiment(options: ExperimentOptions) -> None:
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
-    """Yield the files of the experiment that no option names, each with what reads it."""
+    """Yield the input files that no option names, each with a description of its use."""
     from moses_integration.ini.model_files import path_keys
     from moses_integration.ini.moses_ini import MosesIni
 
@@ -110,7 +110,7 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
 
 
 def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> ExperimentSettings:
-    """Return the settings of the file, with those that the command line replaces."""
+    """Return the settings of the file after applying the options that override them."""
     data, decoder, systems = settings.data, settings.decoder, settings.systems
     if options.data is not None:
         data = dataclasses.replace(data, folder=str(Path(options.data).absolute()))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import Whole
+from phrasescore.commands.numbers import BoundedInt
 from phrasescore.commands.options import CORES, Result
 from phrasescore.commands.paths import INPUT, OUTPUT, PathName, Use
 from tuning.commands.options import show_notes
@@ -41,7 +41,9 @@ class ApplyOptions(Options):
     words: str = argument(INPUT)
     output: str = option(OUTPUT, "The normal forms; - is standard output.", "-o", default="-")
     nbest_size: int = option(
-        Whole(1, 1000), "Forms of each word, with tabs between them, the best first.", default=1
+        BoundedInt(1, 1000),
+        "Forms of each word, with tabs between them, the best first.",
+        default=1,
     )
     threads: int | None = CORES
 

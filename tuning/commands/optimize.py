@@ -1,4 +1,4 @@
-"""``phrasescore optimize``: one optimisation of weights over given n-best lists."""
+"""``phrasescore optimize``: optimises weights once, over existing n-best lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that the commands of tuning share. Imports nothing heavy: help must be instant."""
+"""Options shared by the commands of tuning; imports nothing heavy, because help must be instant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasescore.commands.declarations import Options, flag, option
-from phrasescore.commands.numbers import SEED, THREADS, Whole
+from phrasescore.commands.numbers import SEED, THREADS, BoundedInt
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
 from tuning.metrics.metric_settings import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def references(text: str, *, required: bool = True) -> Any:
-    """Declare ``--reference FILE``, of which one is needed."""
+    """Declare ``--reference FILE``, which may be repeated; by default one is required."""
     return option(INPUT, text, "--reference", many=True, required=required)
 
 
@@ -46,7 +46,7 @@ def _length_bins(text: str) -> tuple[int, ...]:
 
 
 class ScoringOptions(Options):
-    """How texts are scored, which of their sentences, and in which groups."""
+    """Options for the metrics, the choice of sentences, and groups of sentences."""
 
     references: tuple[str, ...] = references(
         "A reference translation, plain or gzip; may be repeated."
@@ -88,16 +88,16 @@ class ScoringOptions(Options):
 
     @property
     def scoring(self) -> TextScoring:
-        """How to score, the metrics in their usual order."""
+        """The settings of scoring, with the metrics in their usual order."""
         chosen = tuple(name for name in METRICS if name in self.metrics)
         return self.settings(TextScoring, metrics=chosen or USUAL_METRICS)
 
     @property
     def selection(self) -> SentenceSelection:
-        """Which sentences to score.
+        """The sentences to score.
 
         Raises:
-            SettingsError: The options make no sense together.
+            SettingsError: The options contradict each other.
         """
         if self.picture is not None and not self.by_length:
             raise SettingsError(
@@ -107,21 +107,21 @@ class ScoringOptions(Options):
         return self.settings(SentenceSelection, length_bins=self.length_bins or ())
 
     def check_picture(self) -> None:
-        """Refuse a picture that could not be drawn, before the work."""
+        """Check that the picture can be drawn, before the work."""
         if self.picture is not None:
             from phrasescore.pictures.figure_files import check_figure
 
             check_figure(self.picture)
 
     def draw(self, found: Evaluation | SystemComparison) -> None:
-        """Print the notes on what was found, and draw its picture if one is asked for."""
+        """Print the notes of a result, and draw its picture if one is requested."""
         show_notes(found.notes)
         if self.picture is not None:
             found.draw_by_length(self.picture)
 
 
 class OptimizationOptions(Options):
-    """How weights are optimised."""
+    """Options for the optimisation of weights."""
 
     optimizer: str = option(
         OPTIMIZERS,
@@ -129,7 +129,7 @@ class OptimizationOptions(Options):
         default=OptimizationSettings.optimizer,
     )
     restarts: int = option(
-        Whole(0, 100_000),
+        BoundedInt(0, 100_000),
         "The number of MERT's climbs from other points than the start.",
         default=OptimizationSettings.restarts,
     )
@@ -164,12 +164,12 @@ class OptimizationOptions(Options):
 
     @property
     def objective(self) -> Objective:
-        """What is maximised."""
+        """The score to maximise."""
         return Objective.from_shares(parse_shares(self.shares))
 
 
 def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:
-    """Parse ``metric=share``; a metric alone has the share 1.
+    """Parse texts of the form ``metric=share``; a metric alone has the share 1.
 
     Raises:
         SettingsError: A share is not a number, or a metric is named twice.
@@ -192,6 +192,6 @@ def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:
 
 
 def show_notes(notes: Iterable[str]) -> None:
-    """Print what the user should know, to standard error."""
+    """Print notes for the user to standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)

@@ -1,4 +1,4 @@
-"""``phrasescore report``: one page of what a results folder holds."""
+"""``phrasescore report``: shows the content of a results folder on one page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReportOptions(Options):
 
     folder: Path = argument(PathName(Use.READ_FOLDER, Path), _FOLDER)
     output: Path = option(
-        # a page may lie among the results
+        # the page itself may lie in the results folder
         PathName(Use.WRITE, Path, may_replace=_FOLDER),
         "The page.",
         "-o",
@@ -82,6 +82,6 @@ def report(options: ReportOptions) -> None:
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
     click.echo(f"{output}: {results.holds}", err=to_stream)
-    # a page is not written if nobody can be told
+    # if the message cannot be printed, no page is written
     sys.stdout.flush()
     write_report(output, results)

@@ -1,4 +1,4 @@
-"""``phrasescore rerank``: translations chosen from an n-best list by weights or by risk."""
+"""``phrasescore rerank``: chooses translations from an n-best list by weights or by risk."""
 
 from __future__ import annotations
 

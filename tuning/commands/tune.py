@@ -9,7 +9,7 @@ import click
 
 from moses_integration.commands.options import INI, sections
 from phrasescore.commands.declarations import command, option
-from phrasescore.commands.numbers import Whole
+from phrasescore.commands.numbers import BoundedInt
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.interruption import interruptible
@@ -43,20 +43,20 @@ class TuneOptions(OptimizationOptions, Result):
         "repeated. The tuned moses.ini keeps its own setting."
     )
     nbest_size: int = option(
-        Whole(2, 10_000),
+        BoundedInt(2, 10_000),
         "The maximum number of different translations of a sentence in a round.",
         default=TuningSettings.nbest_size,
     )
     rounds: int = option(
-        Whole(1, 10_000), "The maximum number of optimisations.", default=TuningSettings.rounds
+        BoundedInt(1, 10_000), "The maximum number of optimisations.", default=TuningSettings.rounds
     )
     patience: int = option(
-        Whole(0, 10_000),
+        BoundedInt(0, 10_000),
         "End after this many rounds without a better score on the dev set; 0: never.",
         default=TuningSettings.patience,
     )
     runs: int = option(
-        Whole(1, 10_000),
+        BoundedInt(1, 10_000),
         "The number of runs, with seeds from --seed on, each in FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,

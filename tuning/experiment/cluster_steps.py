@@ -1,7 +1,7 @@
-"""Commands of steps on the workers of a cluster, one at a time on each.
+"""Runs the commands of steps on the workers of a cluster, one command at a time on each worker.
 
-Workers and this process see the same files under the same names. A command ends with its task: when
-its worker dies, when this process ends or is killed, when all is stopped.
+Workers and this process must see the same files under the same names. A command ends with its task:
+when its worker dies, when this process exits or is killed, or when the experiment is stopped.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tuning.experiment.plan import CommandStep
 from tuning.experiment.runner import Ended, Job, run_command
 
 _LOOK = 0.5  # seconds between two looks at free workers, and at new files
-# a killed command may still hold its lock: its process ends late, or its machine died and the file
-# server has not noticed
+# seconds to wait for a lock, and between attempts: a network file system may keep the lock of a
+# command that was killed on another machine for ten minutes
 _LOCKED, _BETWEEN = 660.0, 15.0
-_SEEN = 60.0  # seconds until a file shows that another machine has made
+_SEEN = 60.0  # seconds until a file made on another machine must be visible here
 
 
 class ClusterSteps:
@@ -38,7 +38,7 @@ class ClusterSteps:
     Args:
         cluster: The workers.
         jobs: The maximum number of commands at a time; ``None`` for one on each worker.
-        say: Gets a line for each retry.
+        say: Prints a line for each retry.
     """
 
     def __init__(self, cluster: Cluster, jobs: int | None, say: Callable[[str], None]) -> None:
@@ -54,12 +54,12 @@ class ClusterSteps:
         return workers if self._jobs is None else min(self._jobs, workers)
 
     def run(self, job: Job, step: CommandStep) -> Ended:
-        """Run a command to its end, on another worker if one is lost.
+        """Run a command to its end; if its worker is lost, retry on another one.
 
         Raises:
-            InterruptedWorkError: All was stopped.
+            InterruptedWorkError: The experiment was stopped.
             ClusterError: A worker does not see the folders.
-            PhrasescoreError: It could not be started.
+            PhrasescoreError: The command could not be started.
         """
         refused_until = 0.0
         while True:
@@ -70,7 +70,7 @@ class ClusterSteps:
                 continue
             if ended.status != ResumeError.exit_code:
                 break
-            # the first time in any case: an earlier try may end between refusal and look
+            # retry once in any case: the earlier try may have ended since it refused this one
             if refused_until and (time.monotonic() > refused_until or not _is_locked(step)):
                 break
             refused_until = refused_until or time.monotonic() + _LOCKED
@@ -98,7 +98,7 @@ class ClusterSteps:
                 self._busy.discard(worker)
 
     def _free_worker(self) -> str:
-        """Return a worker that has nothing to do, once there is one."""
+        """Wait for an idle worker and return its address."""
         while True:
             with self._choosing:
                 for worker in sorted(self._cluster.workers):
@@ -108,10 +108,10 @@ class ClusterSteps:
             self._wait(lambda: False, _LOOK)
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:
-        """Wait until something is over, or for some seconds.
+        """Wait until ``is_over`` returns true, at most for ``seconds``.
 
         Raises:
-            InterruptedWorkError: All was stopped.
+            InterruptedWorkError: The experiment was stopped.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not is_over():
@@ -120,7 +120,7 @@ class ClusterSteps:
             time.sleep(min(_LOOK, seconds))
 
     def stop(self) -> None:
-        """End the running commands: workers send them Ctrl-C."""
+        """End the running commands; their workers interrupt them like Ctrl-C."""
         with self._choosing:
             self._stopped = True
             for task in self._running:
@@ -128,7 +128,7 @@ class ClusterSteps:
 
 
 def _is_locked(step: CommandStep) -> bool:
-    """Tell whether a process holds the lock of something that a command makes or works in."""
+    """Return whether a process holds the lock of an output or a work folder of a command."""
     states = (step.state,) if step.state else ()
     return any(
         is_held(lock)
@@ -138,11 +138,11 @@ def _is_locked(step: CommandStep) -> bool:
 
 
 def run_on_worker(job: Job) -> Ended:
-    """Run a command on the worker that this is called on, until its task is cancelled.
+    """Run a command on this worker; end the command if its task is cancelled.
 
     Raises:
-        ClusterError: A folder is not here.
-        PhrasescoreError: It could not be started.
+        ClusterError: This machine does not see a folder.
+        PhrasescoreError: The command could not be started.
     """
     for place in (Path(job.folder), Path(job.log).parent):
         if not place.is_dir():

@@ -1,4 +1,4 @@
-"""An experiment file: one closed record, read from TOML, and the rules for its parts."""
+"""Reads an experiment file in TOML, and checks that its parts fit together."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# names become parts of names of files
+# names become parts of file names, so they must not be too long
 _LONGEST_NAME = 100
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# the steps of a system are called after its texts, and one after what it does
+# a system's steps have the names of its texts, or "tune"; a text with these names would collide
 _TAKEN_NAMES = (DEV, "tune")
-# the kinds of model that the lists of a row may name; n-best lists are scored by any
+# the kinds of model that each list of a row may name; ``rerank`` may name any
 _KINDS = {
     "models": [kind for kind in KINDS if not kind.of_sentences],
     "language_models": [kind for kind in KINDS if kind.settings is FeedForwardLmSettings],
@@ -50,13 +50,14 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     """Read an experiment file.
 
     Raises:
-        InputError: It cannot be read, or is not TOML.
-        SettingsError: A key is unknown, missing or of another type, or parts contradict.
+        InputError: The file cannot be read, or is not TOML.
+        SettingsError: A key is unknown, missing or of the wrong type, or parts contradict each
+            other.
     """
     try:
         with open_input(path) as stream:
             content = stream.read().decode("utf-8")
-        # the parser's time is the square of a key's parts
+        # the parser takes quadratic time in the parts of a dotted key
         if any(line.partition("=")[0].count(".") > MAX_LEVELS for line in content.split("\n")):
             raise RecursionError
         values = tomllib.loads(content)
@@ -76,14 +77,14 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
 
 
 def check(settings: ExperimentSettings, where: str) -> None:
-    """Check a whole file.
+    """Check the content of an experiment file.
 
     Args:
-        settings: Its content.
-        where: Its name in an error.
+        settings: The content.
+        where: The name of the file in errors.
 
     Raises:
-        SettingsError: Parts of it contradict each other, or name a model that is not there.
+        SettingsError: Parts contradict each other, or name a model that the file does not describe.
     """
     for problem in _problems(settings):
         raise SettingsError(f"{where}: {problem}")
@@ -203,7 +204,7 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
 
 
 def kind_problems(system: ExperimentSystem, name: str, kind: Kind) -> Iterator[str]:
-    """Yield what a model of some kind cannot do though a row has it for that."""
+    """Yield a problem for each use of a model in a row that its kind does not support."""
     for use, kinds in _KINDS.items():
         if name in getattr(system, use) and kind not in kinds:
             yield (

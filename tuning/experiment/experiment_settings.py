@@ -1,4 +1,4 @@
-"""The settings of an experiment: texts, decoder, models, and the systems that are compared."""
+"""The settings of an experiment: texts, decoder, models, and the systems to compare."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tuning.loop.tuning_settings import DecoderName
 from tuning.optimizers.optimizer_settings import OptimizerName
 
 DEV = "dev"
-# why a row is not run though the file asks for it; it has the runs of earlier calls
+# reasons shown for a row that this call does not run, though it may have runs of other calls
 LEFT_OUT, GIVEN = "left out by --only", "given by --rows"
-# where [data] has what kinds of model read
+# input of a kind of model -> the key of [data] that names its file
 TRAINING_DATA = {
     "PHRASE-TABLE": "phrase_table",
     "SOURCE-TEXT": "train_source",
@@ -24,11 +24,11 @@ TRAINING_DATA = {
     "TEXT": "train_target",
 }
 _NOT_IN_FOLDERS = re.compile(r"[^a-z0-9]+")
-SEED = "{seed}"  # in a model's folder: the seed of the tuning
+SEED = "{seed}"  # placeholder in a model's folder for the seed of tuning
 
 
 def slug(name: str) -> str:
-    """Return a system's name as a folder's.
+    """Turn a system's name into the name of a folder.
 
     >>> slug("RNN, short lists + WP")
     'rnn-short-lists-wp'
@@ -38,12 +38,12 @@ def slug(name: str) -> str:
 
 @dataclass(frozen=True)
 class ExperimentText:
-    """A text that systems translate; paths relative to the data's folder.
+    """A text to translate; paths are relative to the data folder.
 
     Args:
-        name: In the table and in the names of files.
-        source: The text.
-        reference: Its translation.
+        name: The name of the text in the table and in file names.
+        source: The file of the source text.
+        reference: The file of its reference translation.
     """
 
     name: str
@@ -53,20 +53,20 @@ class ExperimentText:
 
 @dataclass(frozen=True)
 class ExperimentData:
-    """The system that is improved, and the texts; relative to ``folder``.
+    """The system to improve, and the texts; all other paths are relative to ``folder``.
 
     Args:
-        folder: Where every command runs, so that relative paths of the ini mean what they mean
-            there; relative to the experiment file.
+        folder: The current directory of every command, so relative paths in the moses.ini resolve
+            against it; itself relative to the experiment file.
         system: The untuned moses.ini.
-        dev_source: The text that weights are tuned on.
-        dev_reference: Its translation.
-        test_source: The text that weights have not seen, where there is one.
-        test_reference: Its translation.
-        phrase_table: The whole table that models are trained on; empty if no model reads it.
-        test: The texts that weights have not seen, where there are several.
-        train_source: The text that models of sentences are trained on; empty if there is none.
-        train_target: Its translation, which language models are trained on.
+        dev_source: The source text that weights are tuned on.
+        dev_reference: The reference translation of the dev text.
+        test_source: The source of the only test set; empty if ``test`` lists the test sets.
+        test_reference: The reference of the only test set.
+        phrase_table: The whole phrase table that models are trained on; empty if no model needs it.
+        test: The test sets, if there are several.
+        train_source: The source text that sentence models are trained on; empty if none is trained.
+        train_target: Its translation; language models are trained on it, too.
     """
 
     folder: str
@@ -93,13 +93,14 @@ class ExperimentData:
 
 @dataclass(frozen=True)
 class ExperimentDecoder:
-    """What translates, and how hard it searches.
+    """The decoder and its search settings.
 
     Args:
-        kind: The decoder of this package, or real Moses.
-        program: The moses binary or its folder; empty: MOSES_BIN, or on PATH.
-        threads: Sentences at a time.
-        sections: Of the moses.ini, by name, e.g. ``search-algorithm``; both decoders obey them.
+        kind: The embedded decoder or real Moses.
+        program: The moses binary or its folder; empty for MOSES_BIN, then PATH.
+        threads: The number of sentences decoded at a time.
+        sections: Settings that replace sections of the moses.ini, by section name, e.g.
+            ``search-algorithm``; both decoders obey them.
     """
 
     kind: DecoderName = "embedded"
@@ -110,12 +111,12 @@ class ExperimentDecoder:
 
 @dataclass(frozen=True)
 class ExperimentTuning:
-    """How weights are found.
+    """Settings of tuning.
 
     Args:
-        optimizer: As in ``phrasescore tune``.
-        rounds: Most rounds of tuning.
-        nbest_size: Candidates of each sentence and round.
+        optimizer: The optimiser, as in ``phrasescore tune``.
+        rounds: The maximum number of rounds.
+        nbest_size: The number of candidates per sentence and round.
         options: More options of ``phrasescore tune``.
     """
 
@@ -127,11 +128,11 @@ class ExperimentTuning:
 
 @dataclass(frozen=True)
 class ExperimentReranking:
-    """How n-best lists of a tuned system are scored again and searched.
+    """Settings of rescoring a tuned system's n-best lists and reranking them.
 
     Args:
-        nbest_size: Different candidates of each sentence; as many as in tuning if it is missing.
-        optimizer: As in ``phrasescore optimize``.
+        nbest_size: The number of distinct candidates per sentence; by default the size in tuning.
+        optimizer: The optimiser, as in ``phrasescore optimize``.
         options: More options of ``phrasescore optimize``.
     """
 
@@ -142,7 +143,7 @@ class ExperimentReranking:
 
 @dataclass(frozen=True)
 class ExperimentTranslation:
-    """How models translate alone.
+    """Settings of models that translate without a Moses system.
 
     Args:
         options: Options of ``phrasescore translate``.
@@ -153,16 +154,17 @@ class ExperimentTranslation:
 
 @dataclass(frozen=True)
 class ExperimentModel:
-    """One model: made here, or there already.
+    """One model, which the experiment trains or finds in a folder.
 
     Args:
-        folder: A model folder that exists; relative to the experiment file. Empty: it is trained.
+        folder: An existing model folder, relative to the experiment file; empty to train the model.
         train: Options of ``phrasescore train``, without ``--kind``.
-        kind: What ``train --kind`` calls it; of a folder that exists, the folder itself says it.
-        per_seed: Whether there is one for each seed of tuning, trained with that seed; the folders
-            of models that exist have ``{seed}`` in their name then.
-        unnormalised: Whether the decoder takes its scores without ln Z; of a language model that
-            was trained with ``--self-normalise``.
+        kind: The kind of the model, as for ``train --kind``; ignored for an existing folder, which
+            states its own kind.
+        per_seed: Whether each seed of tuning has its own model, trained with that seed; the names
+            of existing folders then contain ``{seed}``.
+        unnormalised: Whether the decoder uses the model's scores without ln Z; for a language model
+            trained with ``--self-normalise``.
     """
 
     folder: str = ""
@@ -176,7 +178,7 @@ class ExperimentModel:
         """The kind of model to train.
 
         Raises:
-            SettingsError: There is none of this name.
+            SettingsError: No kind has this name.
         """
         return kind_named(self.kind)
 
@@ -186,19 +188,21 @@ class ExperimentSystem:
     """One row of the table.
 
     Args:
-        name: What the table calls it.
-        models: Whose scores it has, one column each; none is the system as it came.
-        unknown_column: Whether it counts words outside the first model's shortlists (the paper's
-            WP).
-        unknown: What its columns give a word outside the shortlist; as ``score --unknown``.
-        language_models: Neural language models that the decoder asks.
-        rerank: Models whose scores choose among the n-best lists of the tuned system.
-        translate: Models that translate together, without the system.
-        not_run: Why the row stays empty; empty for a row that is run.
-        paper_dev: BLEU of this row in the paper, for the reader; 0 where it has none.
-        paper_test: The same on its test set.
-        parts: What it consists of: the name of each part, and of the row that lacks this part
-            alone.
+        name: The name of the system in the table.
+        models: The models that add a column of scores each to the phrase table; empty for the
+            original system.
+        unknown_column: Whether to add a column that counts words outside the first model's
+            shortlists (the paper's WP).
+        unknown: The treatment of words outside the shortlist, as for ``score --unknown``.
+        language_models: Neural language models that the decoder uses in its search.
+        rerank: Models that rescore the n-best lists of the tuned system, to rerank them.
+        translate: Models that translate as an ensemble, without the system.
+        not_run: The reason for leaving the row empty; empty for a row to run.
+        paper_dev: The BLEU of this row in the paper on its dev set, shown for comparison; 0 for
+            none.
+        paper_test: The BLEU of this row in the paper on its test set; 0 for none.
+        parts: The parts of the system: the name of each part -> the name of the row that has all
+            other parts but not this one.
     """
 
     name: str
@@ -215,7 +219,7 @@ class ExperimentSystem:
 
     @property
     def all_models(self) -> tuple[str, ...]:
-        """Every model that it needs, each once."""
+        """The distinct names of all models of the row."""
         names = (*self.models, *self.language_models, *self.rerank, *self.translate)
         return tuple(dict.fromkeys(names))
 
@@ -226,35 +230,35 @@ class ExperimentSystem:
 
     @property
     def may_be_tuned(self) -> bool:
-        """Whether weights are found for it, in this call or another."""
+        """Whether the row needs tuned weights, from this call or another."""
         return not self.translate and self.may_be_run
 
     @property
     def columns(self) -> tuple[tuple[str, ...], bool, Unknown]:
-        """What distinguishes its phrase table from others."""
+        """The settings that decide the row's phrase table; rows with equal ones share it."""
         return self.models, self.unknown_column, self.unknown
 
     @property
     def features(self) -> tuple[object, ...]:
-        """What distinguishes its tuning from others."""
+        """The settings that decide the row's tuning; rows with equal ones share it."""
         return self.columns, self.language_models
 
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """The whole file.
+    """The content of an experiment file.
 
     Args:
         name: The heading of the table.
-        seeds: Of tuning; each row is the mean over them.
-        data: System and texts.
-        decoder: What translates.
-        tuning: How weights are found.
-        models: The models that systems name, by name.
-        systems: The rows; the first is what the others are compared with.
-        rerank: How rows with ``rerank`` are made.
-        translate: How rows with ``translate`` are made.
-        file: The experiment file.
+        seeds: The seeds of tuning; each row shows the mean over them.
+        data: The system and the texts.
+        decoder: The decoder and its search settings.
+        tuning: Settings of tuning.
+        models: The models of the systems, by name.
+        systems: The rows of the table; the others are compared with the first.
+        rerank: Settings for rows with ``rerank``.
+        translate: Settings for rows with ``translate``.
+        file: The path of the experiment file.
     """
 
     name: str
@@ -269,17 +273,17 @@ class ExperimentSettings:
     file: Path = field(default_factory=Path)
 
     def has_per_seed(self, names: Iterable[str]) -> bool:
-        """Tell whether one of some models is another for each seed."""
+        """Return whether any of these models has a version for each seed."""
         return any(self.models[name].per_seed for name in names)
 
     def runs(self, system: ExperimentSystem) -> tuple[int | None, ...]:
-        """Return the seed of each run; ``None`` for the only run of models that translate alone."""
+        """Return the seed of each run; a single ``None`` if no seed changes the translations."""
         has_seeds = not system.translate or self.has_per_seed(system.translate)
         return self.seeds if has_seeds else (None,)
 
     @property
     def rerank_size(self) -> int:
-        """Different candidates of each sentence in lists that are scored again."""
+        """The number of distinct candidates per sentence in n-best lists for reranking."""
         size = self.rerank.nbest_size
         return self.tuning.nbest_size if size is None else size
 
@@ -289,5 +293,5 @@ class ExperimentSettings:
         return self.resolve(self.data.folder)
 
     def resolve(self, path: str) -> Path:
-        """Return a path of the file as an absolute one."""
+        """Make a path in the experiment file absolute."""
         return (self.file.absolute().parent / path).resolve()

@@ -1,20 +1,25 @@
-"""The steps of an experiment: command lines, with the files that they read and make, in order.
+"""Plans the steps of an experiment: ordered command lines with their inputs and outputs.
 
-Everything that is made is in the folder of results:
+All outputs are in the results folder:
 
 * ``system/``: the untuned system, its tables filtered to all texts;
 * ``models/NAME/``: a trained model, or ``models/NAME/seedN/``, a model for each seed;
-* ``systems/NAME/``: ``phrase-table.gz`` and ``moses.ini`` with the columns of the system,
-  ``moses.MODEL.ini`` with one more language model, each with ``seedN.`` before its name where it
-  depends on a model of each seed; ``seedN/`` from tuning; ``seedN.TEXT.txt``, the translations
-  (``TEXT.txt`` of models alone, if they are the same for all seeds); ``seedN.TEXT.nbest`` or
-  ``.nbest.gz``, lists that are rescored; ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json`` of
-  the row that rescores them;
+* ``systems/NAME/``: all files of one system:
+
+  * ``phrase-table.gz`` and ``moses.ini`` with the columns of the system, and ``moses.MODEL.ini``
+    with one more language model; all with the prefix ``seedN.`` if they depend on a model that is
+    trained for each seed;
+  * ``seedN/``: the work folder of tuning;
+  * ``seedN.TEXT.txt``: the translations; ``TEXT.txt`` if models translate alone and no seed changes
+    them;
+  * ``seedN.TEXT.nbest`` or ``.nbest.gz``: n-best lists to rescore;
+  * ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json``: of a row that rescores lists;
+
 * ``steps/``: a stamp and a log for each step.
 
-N-best lists that other models score again are those of the tuned system with the same columns, made
-once for all rows that rescore them. Each row adds the scores of its models, finds weights for all
-features on the dev set, and takes the candidates that score highest.
+Rows with ``rerank`` rescore the n-best lists of the tuned system with the same columns; the lists
+are made once for all such rows. Each row adds the scores of its models to the lists, optimises the
+weights of all features on the dev set, and chooses the candidates that score highest.
 """
 
 from __future__ import annotations
@@ -44,23 +49,23 @@ from tuning.experiment.experiment_settings import (
 )
 
 PROGRAM = "phrasescore"
-Words = list[object]  # of a command line, not yet as text
+Words = list[object]  # the words of a command line; paths and numbers are not yet text
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, all paths absolute; the same line again continues where it was stopped.
+    """A command line with absolute paths; repeating the command continues a stopped one.
 
     Args:
-        words: The first is ``phrasescore`` or the path of another program.
-        standard_output: The file that gets what it prints, if one does.
+        words: The program and its arguments; the program is ``phrasescore`` or an absolute path.
+        standard_output: The file for the command's standard output; ``None`` for the log.
     """
 
     words: tuple[str, ...]
     standard_output: Path | None = None
 
     def __str__(self) -> str:
-        """The line that a user would type."""
+        """Return the line that a user would type."""
         line = shlex.join(self.words)
         if self.standard_output is not None:
             line += f" > {shlex.quote(str(self.standard_output))}"
@@ -79,7 +84,7 @@ def command_step(
     state: Path | None = None,
     standard_output: Path | None = None,
 ) -> CommandStep:
-    """Return the step that a command line does; see ``Command`` and ``Step``."""
+    """Return a step that runs a command line; see ``Command`` and ``Step``."""
     command = Command(tuple(map(str, words)), standard_output)
     settings = {"the command": str(command)}
     return Step(name, command, settings, tuple(inputs), tuple(outputs), state=state)
@@ -91,12 +96,12 @@ def _repeated(option: str, values: Iterable[object]) -> list[str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment in a folder of results.
+    """The steps and file names of an experiment.
 
     Args:
         settings: The experiment.
-        results: An absolute folder.
-        moses: The binary, where real Moses decodes.
+        results: The results folder, as an absolute path.
+        moses: The binary of real Moses; ``None`` for the embedded decoder.
     """
 
     settings: ExperimentSettings
@@ -104,7 +109,7 @@ class Plan:
     moses: Path | None = None
 
     def steps(self) -> tuple[CommandStep, ...]:
-        """Return all steps in the order in which one at a time would run, shared ones once."""
+        """Return all distinct steps, each after the steps whose outputs it reads."""
         steps: dict[str, CommandStep] = {}
         for system in self.settings.systems:
             for run in () if system.not_run else self.runs(system):
@@ -117,7 +122,7 @@ class Plan:
         return [Run(self, system, seed) for seed in self.settings.runs(system)]
 
     def data(self, path: str) -> Path:
-        """Return a file that ``[data]`` names."""
+        """Return the absolute path of a file in ``[data]``."""
         return self.settings.folder / path
 
     @property
@@ -126,30 +131,30 @@ class Plan:
         return self.settings.data.texts
 
     def folder(self, system: ExperimentSystem) -> Path:
-        """Return the folder of a system's files."""
+        """Return the folder for a system's files."""
         return self.results / "systems" / slug(system.name)
 
     @property
     def system_folder(self) -> Path:
-        """The filtered system."""
+        """The folder of the filtered system."""
         return self.results / "system"
 
     @property
     def base(self) -> Path:
-        """The ini of the filtered system."""
+        """The moses.ini of the filtered system."""
         return self.system_folder / "moses.ini"
 
     @cached_property
     def ini(self) -> MosesIni:
-        """The ini of the untuned system."""
+        """The moses.ini of the untuned system."""
         return MosesIni.read(self.data(self.settings.data.system))
 
     @cached_property
     def filtered_table(self) -> Path:
-        """The phrase table of the filtered system, with the name that ``filter`` gives it.
+        """The path of the filtered phrase table, as ``phrasescore filter`` names it.
 
         Raises:
-            SettingsError: The system has not exactly one phrase table in text form.
+            SettingsError: The system does not have exactly one phrase table in text form.
         """
         tables = [feature for feature in self.ini.features if feature.kind in TEXT_TABLE_KINDS]
         if len(tables) != 1:
@@ -162,7 +167,7 @@ class Plan:
 
     @cached_property
     def named_by_system(self) -> tuple[Path, ...]:
-        """The files that the untuned ini names, with the data's folder as current directory."""
+        """The files named in the untuned moses.ini; its paths resolve against the data folder."""
         found = []
         for feature in self.ini.features:
             for key in path_keys(feature):
@@ -172,7 +177,7 @@ class Plan:
         return tuple(found)
 
     def model_folder(self, name: str, seed: int | None) -> Path:
-        """Return the folder of a model, made here or given; the seed counts if it is per seed."""
+        """Return the folder of a model; ``seed`` matters only if each seed has its own model."""
         model = self.settings.models[name]
         if model.folder:
             return self.settings.resolve(model.folder.replace(SEED, str(seed)))
@@ -180,10 +185,10 @@ class Plan:
         return folder / f"seed{seed}" if model.per_seed else folder
 
     def kind(self, name: str) -> Kind:
-        """Return the kind of a model: of one that is given, the kind that its folder says.
+        """Return the kind of a model, which an existing model's folder states.
 
         Raises:
-            SettingsError: The folder says what this version does not know.
+            SettingsError: The folder states a kind that this version does not know.
         """
         model = self.settings.models[name]
         if not model.folder:
@@ -192,28 +197,28 @@ class Plan:
         try:
             said = read_object(folder / "config.json")["kind"]
         except (OSError, ValueError, LookupError):
-            return model.described_kind  # the step that reads the folder names its fault
+            return model.described_kind  # the step that reads the folder will report its fault
         try:
             return kind_named(str(said))
         except SettingsError as error:
             raise error.at(folder) from None
 
     def scores_phrases(self, system: ExperimentSystem) -> bool:
-        """Tell whether a row rescores with a model of phrases, so that lists must name them."""
+        """Return whether a row rescores with a phrase model, so lists need the segmentation."""
         return any(not self.kind(name).of_sentences for name in system.rerank)
 
     def tuned_system(self, system: ExperimentSystem) -> ExperimentSystem:
-        """Return the row whose tuning a row uses: with ``rerank``, one with the same features."""
+        """Return the row whose tuning a row uses; rows with ``rerank`` may share another's."""
         if not system.rerank:
             return system
         return self._first(lambda other: other.features == system.features)
 
     def scored_system(self, system: ExperimentSystem) -> ExperimentSystem:
-        """Return the row whose table a row uses: one with the same columns."""
+        """Return the row whose phrase table a row uses: the first with the same columns."""
         return self._first(lambda other: other.columns == system.columns)
 
     def _first(self, is_like: Callable[[ExperimentSystem], bool]) -> ExperimentSystem:
-        """Return the first of the tuned rows; one that rescores lists if there is no other."""
+        """Return the first tuned row that ``is_like`` accepts, if possible one without rerank."""
         rows = [row for row in self.settings.systems if row.may_be_tuned and is_like(row)]
         return min(rows, key=lambda row: bool(row.rerank))
 
@@ -223,9 +228,9 @@ class Run:
     """One run of a system: a tuning with one seed, or models that translate alone.
 
     Args:
-        plan: The experiment.
+        plan: The plan of the experiment.
         system: The row.
-        seed: Of tuning, or of models; ``None`` for models alone that are the same for all seeds.
+        seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
     """
 
     plan: Plan
@@ -234,7 +239,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The beginning of the names of its own steps."""
+        """The prefix of the names of the run's own steps."""
         return slug(self.system.name) + ("" if self.seed is None else f".seed{self.seed}")
 
     def _own(self, ending: str) -> Path:
@@ -243,12 +248,12 @@ class Run:
         return self.plan.folder(self.system) / f"{begin}{ending}"
 
     def translation(self, text: str) -> Path:
-        """Return the file of the translation of a text."""
+        """Return the file for the translation of a text."""
         return self._own(f"{text}.txt")
 
     @property
     def tuned(self) -> Run:
-        """The run whose tuning it uses: its own, or that of the row whose lists it rescores."""
+        """The run whose tuning this run uses: itself, or the run whose lists it rescores."""
         return Run(self.plan, self.plan.tuned_system(self.system), self.seed)
 
     @property
@@ -258,7 +263,7 @@ class Run:
 
     @property
     def weights(self) -> Path:
-        """The weights that the system translates with."""
+        """The file of the weights that the run translates with."""
         if self.system.rerank:
             return self._own("weights.json")
         return self.tuning_folder / "weights.json"
@@ -278,7 +283,7 @@ class Run:
         return (f"{tuned}.tune", f"{tuned}.{dev}.nbest", *own)
 
     def steps(self) -> Iterator[CommandStep]:
-        """Yield all steps that the run needs, also those that it shares with other runs."""
+        """Yield all steps of the run, including steps that it shares with other runs."""
         if not self.system.translate:
             yield self._filter()
         for name in self.system.all_models:
@@ -319,7 +324,7 @@ class Run:
         return command_step("filter", [*words, "-o", output], inputs, [output])
 
     def _train(self, name: str) -> CommandStep:
-        """Train a model on the data of its kind; with a seed if there is a model for each."""
+        """Return the step that trains a model, with the run's seed if each seed has a model."""
         data, model = self.plan.settings.data, self.plan.settings.models[name]
         kind = model.described_kind
         inputs = [self.plan.data(getattr(data, TRAINING_DATA[read])) for read in kind.inputs]
@@ -338,17 +343,17 @@ class Run:
         return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:
-        """Tell whether the table, or the ini with some language models, depends on the seed."""
+        """Return whether a seed changes the table, or the ini with its first language models."""
         names = (*self.system.models, *self.system.language_models[:language_models])
         return self.plan.settings.has_per_seed(names)
 
     def _scored(self, name: str) -> Path:
-        """Return a file in the folder of the row whose table this one uses."""
+        """Return a file in the folder of the row whose phrase table this run uses."""
         begin = f"seed{self.seed}." if self._is_of_seed() else ""
         return self.plan.folder(self.plan.scored_system(self.system)) / f"{begin}{name}"
 
     def _ini(self, language_models: int) -> Path:
-        """Return the untuned ini with the first few of the language models."""
+        """Return the untuned moses.ini that has the first ``language_models`` of the models."""
         if language_models:
             begin = f"seed{self.seed}." if self._is_of_seed(language_models) else ""
             model = self.system.language_models[language_models - 1]
@@ -356,7 +361,7 @@ class Run:
         return self._scored("moses.ini") if self.system.models else self.plan.base
 
     def _add_columns(self) -> Iterator[CommandStep]:
-        """Add the scores of the models to the table, and their columns to the ini."""
+        """Yield the steps that add the models' columns to the phrase table and the moses.ini."""
         plan, system, table = self.plan, self.system, self._scored("phrase-table.gz")
         models = [plan.model_folder(name, self.seed) for name in system.models]
         name = slug(plan.scored_system(system).name)
@@ -374,7 +379,7 @@ class Run:
         yield command_step(f"{name}.ini{ending}", words, [plan.base, table], [ini])
 
     def _add_language_model(self, count: int) -> CommandStep:
-        """Add a language model to the ini with ``count`` of them."""
+        """Return the step that adds a language model to the moses.ini with ``count`` of them."""
         name = self.system.language_models[count]
         before, after = self._ini(count), self._ini(count + 1)
         model = self.plan.model_folder(name, self.seed)
@@ -387,7 +392,7 @@ class Run:
         return command_step(step, words, [before, model], [after])
 
     def _tune(self) -> CommandStep:
-        """Find the weights."""
+        """Return the step that tunes the weights."""
         settings, dev, folder = self.plan.settings, self.plan.texts[0], self.tuning_folder
         ini = self._ini(len(self.system.language_models))
         source, reference = self.plan.data(dev.source), self.plan.data(dev.reference)
@@ -412,24 +417,25 @@ class Run:
         return command_step(f"{self.name}.tune", words, inputs, outputs, state=folder)
 
     def _models(self) -> tuple[Path, ...]:
-        """Return the files and folders that the ini names."""
+        """Return the files and folders that the moses.ini names."""
         made = (self._scored("phrase-table.gz"),) if self.system.models else ()
         asked = (self.plan.model_folder(name, self.seed) for name in self.system.language_models)
         return (self.plan.system_folder, *made, *asked, *self.plan.named_by_system)
 
     def _decode(self, text: ExperimentText) -> CommandStep:
-        """Translate a text with the tuned weights."""
+        """Return the step that translates a text with the tuned weights."""
         output = self.translation(text.name)
         return self._decoding("", text, output, output, [])
 
     def _nbest(self, text: ExperimentText) -> Path:
-        """Return the n-best list of a text; real Moses prints it as it is."""
+        """Return the file of a text's n-best list; real Moses cannot compress it."""
         return self._own(f"{text.name}.nbest" + ("" if self.plan.moses else ".gz"))
 
     def _list(self, text: ExperimentText) -> CommandStep:
-        """Make the n-best list of a text with the tuned weights, once for all rows that rescore it.
+        """Return the step that writes a text's n-best list, shared by all rows that rescore it.
 
-        So the list must not depend on which of these rows are run.
+        The list must not depend on which of these rows are run, or a change of the selection would
+        repeat the step.
         """
         plan, output, size = self.plan, self._nbest(text), str(self.plan.settings.rerank_size)
         dashes = "-" if plan.moses else "--"
@@ -441,7 +447,7 @@ class Run:
             if uses_it and plan.scores_phrases(row):
                 options.append(f"{dashes}include-segmentation-in-n-best")
                 break
-        # the translations themselves are the first candidates
+        # the step must write translations, too, but they are only the lists' first candidates
         return self._decoding(".nbest", text, Path("/dev/null"), output, options)
 
     def _decoding(
@@ -470,13 +476,13 @@ class Run:
         return self._own(f"{text.name}.rescored.gz")
 
     def _rescore(self, text: ExperimentText) -> CommandStep:
-        """Add the scores of the row's own models to an n-best list."""
+        """Return the step that adds the scores of the row's own models to an n-best list."""
         plan, names, output = self.plan, self.system.rerank, self._rescored(text)
         listed, models = (
             self.tuned._nbest(text),
             [plan.model_folder(name, self.seed) for name in names],
         )
-        # a language model reads the candidates alone
+        # a language model needs only the candidates, not the source
         reads_source = any(plan.kind(name).reads_source for name in names)
         sources = [plan.data(text.source)] if reads_source else []
         tables = [plan.filtered_table] if plan.scores_phrases(self.system) else []
@@ -487,7 +493,7 @@ class Run:
         return command_step(f"{self.name}.{text.name}.rescore", words, inputs, [output])
 
     def _feature_names(self) -> list[str]:
-        """Return the names of the new features, if a list has one of the usual name already."""
+        """Return names for the new features; empty if the default names are still free."""
         taken = {feature.name for feature in self.plan.ini.features}
         for _ in self.system.language_models:
             taken.add(next_name(taken))
@@ -500,7 +506,7 @@ class Run:
         return [] if names == usual else names
 
     def _optimize(self, dev: ExperimentText) -> CommandStep:
-        """Find weights for all features of the rescored list."""
+        """Return the step that optimises the weights of all features of the rescored list."""
         settings, threads = self.plan.settings.rerank, self.plan.settings.decoder.threads
         rescored, reference = self._rescored(dev), self.plan.data(dev.reference)
         start = self.tuning_folder / "weights.json"
@@ -511,7 +517,7 @@ class Run:
         return command_step(f"{self.name}.{dev.name}.optimize", words, inputs, [self.weights])
 
     def _rerank(self, text: ExperimentText) -> CommandStep:
-        """Choose the translations of a text from its rescored list."""
+        """Return the step that chooses the translations of a text from its rescored list."""
         rescored, source = self._rescored(text), self.plan.data(text.source)
         output = self.translation(text.name)
         words: Words = [
@@ -523,7 +529,7 @@ class Run:
             "--source",
             source,
         ]
-        # equally good candidates are rare, and the list's order is the decoder's
+        # ties are rare, and the first candidate of a tie is the one that the decoder prefers
         words += ["--ties", "first", "-o", output]
         return command_step(
             f"{self.name}.{text.name}", words, [rescored, self.weights, source], [output]

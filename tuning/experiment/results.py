@@ -1,13 +1,13 @@
-"""The runs of an experiment: statistics of their translations, kept runs of earlier calls, scores.
+"""Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
 
-``results.json`` keeps the statistics of all runs, without a word of the texts: a table can be made
-from them without the translations. Statistics of a text are numbers in the order of its sentences,
-with spaces between them: ``length`` of the translation in words, and ``matches``, four such lines
-for n-grams of one to four words; ``reference_lengths`` is the same for all translations of a text.
+``results.json`` has the statistics of all runs but none of the texts, so a table can be made
+without the translations. The statistics of a text are lines of numbers separated by spaces, one
+number for each sentence: ``length`` of the translation in words, and ``matches``, four lines for
+n-grams of one to four words. All translations of a text share its ``reference_lengths``.
 
-A row of an earlier call counts if the experiment file describes it as then, and if system, texts
-and its other inputs have the same content. So a table can grow row by row, and be carried on in
-another folder, or have rows from the files of other folders: see ``with_given``. Any two kept rows
+A row of an earlier call is still valid if its description in the experiment file and the content of
+the system, the texts and its other inputs are unchanged. So a table can grow row by row, move to
+another folder, or take rows from the files of other folders: see ``with_given``. Any two kept rows
 can be compared: see ``compare_runs``.
 """
 
@@ -58,18 +58,18 @@ from tuning.metrics.significance import SystemScores, compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
-# settings of a row that its translations do not depend on
+# settings of a row that do not influence its translations
 _NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts")
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """The time that a step took.
+    """The running time of a step.
 
     Args:
-        seconds: By the clock, the last time it ran.
-        cpu_seconds: Of the processor.
-        attempts: How often it was started; of several, the times miss a part.
+        seconds: The wall-clock time of its last run.
+        cpu_seconds: The CPU time of its last run.
+        attempts: How often the step was started; if more than once, the times miss earlier parts.
     """
 
     seconds: float
@@ -82,9 +82,9 @@ class TextStatistics:
     """The statistics of one translation, as text.
 
     Args:
-        bleu: Their BLEU.
-        length: Words of each sentence.
-        matches: For n-grams of one to four words, the matches of each sentence.
+        bleu: The corpus BLEU of the translation.
+        length: The number of words of each sentence.
+        matches: For n-grams of one to four words, the number of matches in each sentence.
     """
 
     bleu: float
@@ -93,17 +93,17 @@ class TextStatistics:
 
     @classmethod
     def from_rows(cls, rows: NDArray[np.int32]) -> TextStatistics:
-        """Return (S, 9) rows of statistics as text."""
+        """Convert (S, 9) statistics to text."""
         matches = tuple(_written(column) for column in rows[:, 0:-1:2].T)
         bleu = float(bleu_of_sums(rows.sum(0, dtype=np.int64)))
         return cls(bleu, _written(rows[:, 1]), matches)
 
     def matrix(self, reference_lengths: str) -> Statistics:
-        """Return (S, 9) statistics, given the words of each reference.
+        """Convert the text back to (S, 9) statistics, given the length of each reference.
 
         Raises:
-            ValueError: These are not the statistics of that text.
-            OverflowError: A number is one that no text has.
+            ValueError: The numbers are malformed, or belong to another text.
+            OverflowError: A number is too large.
         """
         length, expected = _numbers(self.length), _numbers(reference_lengths)
         matches = np.array([_numbers(line) for line in self.matches]).T
@@ -128,11 +128,11 @@ class SystemRun:
     """One run of a system: a tuning with one seed, or models that translated alone.
 
     Args:
-        seed: Of tuning, or of models; ``None`` for models alone that are the same for all seeds.
-        texts: Statistics by text.
-        weights: By feature; none of models alone.
-        steps: The times of its steps, by name.
-        provenance: Of the translations.
+        seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
+        texts: The statistics of each text's translation, by the name of the text.
+        weights: The weights by feature; empty if models translate alone.
+        steps: The running times of the steps, by name.
+        provenance: The provenance of the translations.
     """
 
     seed: int | None
@@ -144,7 +144,7 @@ class SystemRun:
 
 @dataclass(frozen=True)
 class KeptText:
-    """A text that systems translated: digests of both sides, and the words of each reference."""
+    """A translated text: digests of source and reference, and the length of each reference."""
 
     source: str
     reference: str
@@ -156,9 +156,9 @@ class KeptRow:
     """The runs of one system.
 
     Args:
-        described: All settings of the experiment file that its translations depend on.
-        inputs: Digests of the files that it was made from, by their names in the experiment file.
-        runs: In the order of the seeds.
+        described: All settings in the experiment file that influence the translations.
+        inputs: Digests of all input files, by their names in the experiment file.
+        runs: The runs, in the order of their seeds.
     """
 
     described: dict[str, Any]
@@ -166,11 +166,12 @@ class KeptRow:
     runs: tuple[SystemRun, ...] = ()
 
     def differences(self, old: KeptRow, seeds: Set[int | None]) -> Iterator[str]:
-        """Yield why the runs of an older row are no runs of this one.
+        """Yield the reasons why the runs of an older row are not valid for this one.
 
         Args:
             old: The older row.
-            seeds: Of all runs of this row; of those that the older one lacks, it has no models.
+            seeds: The seeds of all runs of this row. Where the older row has no run of a seed, the
+                inputs of that seed's models are not compared, because the older row has none.
         """
         endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
         before, now = (dict(_flat(row.described)) for row in (old, self))
@@ -196,9 +197,9 @@ class KeptResults(Record):
     """The content of ``results.json``.
 
     Args:
-        name: Of the experiment.
-        texts: By name.
-        rows: By the name of the system.
+        name: The name of the experiment.
+        texts: The texts by name.
+        rows: The rows by the name of the system.
     """
 
     kind: ClassVar[str] = "experiment-runs"
@@ -207,16 +208,16 @@ class KeptResults(Record):
     rows: dict[str, KeptRow] = field(default_factory=dict)
 
     def statistics(self, run: SystemRun, text: str) -> Statistics:
-        """Return (S, 9) of a run's translation of a text."""
+        """Return the (S, 9) statistics of a run's translation of a text."""
         return run.texts[text].matrix(self.texts[text].reference_lengths)
 
     @classmethod
     def read(cls, path: Path) -> KeptResults:
-        """Read a file.
+        """Read the results of earlier calls.
 
         Raises:
             InputError: There is no such file.
-            ResumeError: No experiment has written the file.
+            ResumeError: The file does not have the form that an experiment writes.
         """
         try:
             found = parse_record(read_object(path))
@@ -238,9 +239,9 @@ class KeptResults(Record):
         return found
 
     def without_changed(self, texts: dict[str, KeptText]) -> KeptResults:
-        """Return the results without runs of texts whose content is another today.
+        """Return the results without the statistics of texts whose content has changed.
 
-        All rows were tuned on the dev set: with another one they are gone.
+        All rows were tuned on the dev set, so a changed dev set removes all rows.
         """
         changed = {name for name in texts if self.texts.get(name, texts[name]) != texts[name]}
         rows = {
@@ -257,12 +258,12 @@ def _without(run: SystemRun, texts: Collection[str]) -> SystemRun:
 
 
 class ResultsKeeper:
-    """The runs of an experiment.
+    """Collects the runs of this call and of earlier calls.
 
     Args:
-        plan: The experiment.
-        stamps: Of its steps.
-        given: Files of results of other folders, whose rows count here.
+        plan: The plan of the experiment.
+        stamps: The stamps of its steps.
+        given: Files of results from other folders, whose rows are used here.
 
     Raises:
         ResumeError: The file of an earlier call is damaged.
@@ -290,12 +291,12 @@ class ResultsKeeper:
         self._provenance = {**made, **machine()}
 
     def collect(self, done: Collection[str]) -> KeptResults:
-        """Return the runs of this call, and of earlier ones that would be the same today.
+        """Return the runs of this call, and the runs of earlier calls that are still valid.
 
-        Rows of earlier calls that this experiment does not have are kept, too.
+        Rows of earlier calls that the experiment file no longer has are kept, too.
 
         Args:
-            done: The names of the steps that are done in this call.
+            done: The names of the steps that are done.
 
         Raises:
             CorpusError: A translation has another number of lines than its references.
@@ -365,7 +366,7 @@ class ResultsKeeper:
         return KeptText(source, reference, _written(self._references[text.name].lengths[:, 0]))
 
     def _run(self, run: Run, before: SystemRun | None) -> SystemRun:
-        """Return a run that is done; one that an earlier call made keeps that call's provenance."""
+        """Return the results of a finished run; unchanged runs keep their earlier provenance."""
         texts = {
             text: _statistics(references, run.translation(text))
             for text, references in self._references.items()
@@ -394,7 +395,7 @@ def _statistics(references: References, file: Path) -> TextStatistics:
 
 
 def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
-    """Return all settings that the translations of a row depend on, as JSON values."""
+    """Return all settings that influence the translations of a row, as JSON values."""
     settings = plan.settings
     row = dataclasses.asdict(system)
     said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _NO_INFLUENCE}}
@@ -414,7 +415,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
 
 
 def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, str]:
-    """Return the digests of the files that a row is made from, besides the texts."""
+    """Return the digests of a row's input files, except for the texts."""
     models = {
         plan.model_folder(name, seed): f"the model {name}{_of_seed(seed) if model.per_seed else ''}"
         for name, model in plan.settings.models.items()
@@ -437,11 +438,11 @@ def _of_seed(seed: int | None) -> str:
 def experiment_record(
     plan: Plan, runs: dict[str, tuple[SystemRun, ...]], texts: dict[str, KeptText]
 ) -> ExperimentRecord:
-    """Return every number of the table: each system compared with the first one on each text.
+    """Compute all numbers of the table: each system is compared with the first one on each text.
 
     Args:
-        plan: The experiment.
-        runs: Of each system that has any, by its name.
+        plan: The plan of the experiment.
+        runs: The runs of each system that has runs, by its name.
         texts: The texts by name.
     """
     settings = plan.settings
@@ -514,7 +515,7 @@ def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> Exp
         if run.seed in found:
             steps = found[run.seed].steps
             times.append([steps[name] for name in run.tuning_steps() if name in steps])
-    # a step that was started twice knows the seconds of its last part alone
+    # if a step was interrupted, its stamp has only the time of its last part
     whole = [steps for steps in times if steps and all(step.attempts == 1 for step in steps)]
     return ExperimentRow(
         name=system.name,
@@ -530,14 +531,14 @@ def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> Exp
 def compare_runs(
     name: str, first: Iterable[SystemRun], runs: Iterable[SystemRun], text: str, lengths: str
 ) -> ComparedSystem:
-    """Return the BLEU of a system's runs on a text, and the gain over the runs of another one.
+    """Return the BLEU of a system's runs on a text, and the gain over another system's runs.
 
     Args:
-        name: Of the system.
-        first: The runs of the other system; none if there is nothing to compare with.
+        name: The name of the system.
+        first: The runs of the other system; empty for no comparison.
         runs: The runs of the system.
         text: The name of the text.
-        lengths: Its ``reference_lengths``.
+        lengths: The ``reference_lengths`` of the text.
     """
     found = _compared(
         tuple(run.texts[text] for run in first), tuple(run.texts[text] for run in runs), lengths
@@ -546,7 +547,7 @@ def compare_runs(
     return ComparedSystem(name, found.runs, found.mean, found.deviation, **gain)
 
 
-# the table is made after each run, and most of it is unchanged
+# cached, because the table is made anew after each run, and most of it is unchanged
 @cache
 def _compared(
     first: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str

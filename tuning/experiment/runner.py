@@ -1,4 +1,4 @@
-"""Runs the steps that are not done yet, several at a time; may be stopped at any moment."""
+"""Runs all steps that are not done yet, several at a time; it can be stopped at any moment."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _MAX_STEPS = 1000  # at a time, wherever they run
 _LOOK = 5.0  # seconds
 _LOOK_AT_COMMAND = 0.05
 Say = Callable[[str], None]
-# Ctrl-C lets a command save its state; a command that goes on is ended after these seconds
+# SIGINT lets a command save its state; if it does not end within so many seconds, the next signal
+# follows
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
 
 class Ended(NamedTuple):
-    """The end of a command: its exit status, seconds by the clock and of the processor."""
+    """The end of a command: its exit status, wall-clock seconds and CPU seconds."""
 
     status: int
     seconds: float
@@ -38,10 +39,10 @@ class Ended(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A command to run: plain values, which a worker of a cluster can receive.
+    """A command to run, as plain values that can be sent to a worker of a cluster.
 
     Args:
-        name: The name of its step.
+        name: The name of the step.
         words: The program and its arguments.
         folder: The current directory.
         log: The file for standard error, and for standard output if ``printed`` is ``None``.
@@ -56,7 +57,7 @@ class Job(NamedTuple):
 
 
 class StepPlace(Protocol):
-    """Where commands run: this machine or others; threads share it."""
+    """An executor of commands, on this machine or on a cluster; threads share it."""
 
     def room(self) -> int:
         """Return how many commands may run at a time."""
@@ -81,10 +82,11 @@ def run_command(job: Job, stops: Callable[[], int]) -> Ended:
 
     Args:
         job: The command.
-        stops: Says how often the command was told to stop; each time takes a stronger signal.
+        stops: Returns how often the command was asked to stop; each request sends a stronger
+            signal.
 
     Raises:
-        PhrasescoreError: It could not be started.
+        PhrasescoreError: The command could not be started.
     """
     with contextlib.ExitStack() as stack:
         said = printed = stack.enter_context(own_file(Path(job.log), os.O_APPEND))
@@ -125,7 +127,7 @@ class LocalSteps:
     """Runs commands on this machine; threads may share it.
 
     Args:
-        jobs: How many at a time.
+        jobs: The maximum number of commands at a time.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -141,8 +143,8 @@ class LocalSteps:
         """Run a command to its end.
 
         Raises:
-            InterruptedWorkError: All was stopped before it began.
-            PhrasescoreError: It could not be started.
+            InterruptedWorkError: The experiment was stopped before the command began.
+            PhrasescoreError: The command could not be started.
         """
         self._running.add(job.name)
         try:
@@ -153,7 +155,7 @@ class LocalSteps:
             self._running.discard(job.name)
 
     def stop(self) -> None:
-        """End the running commands; each further Ctrl-C ends the patience with them."""
+        """End the running commands; each further Ctrl-C sends them the next stronger signal."""
         self._stops += 1
         while self._running:
             try:
@@ -166,14 +168,14 @@ class Runner:
     """Runs steps in a folder.
 
     Args:
-        results: The folder of all outputs; nothing outside is ever deleted.
+        results: The folder of all outputs; nothing outside of it is ever deleted.
         folder: The current directory of the commands.
-        place: Where commands run, and how many at a time.
-        say: Gets a line for each step.
-        after: Called with each step that ran to its end.
+        place: The place that runs the commands.
+        say: Prints a line for each step.
+        after: Called with each step that has run successfully.
 
     Attributes:
-        done: The names of the steps that are done, from earlier or now.
+        done: The names of the steps done in this call or earlier.
         stamps: The stamps of the steps.
     """
 
@@ -192,16 +194,16 @@ class Runner:
         self._stopped = False
 
     def run(self, steps: Sequence[CommandStep]) -> int:
-        """Run the steps that are not done; return how many that were.
+        """Run the steps that are not done, and return their number.
 
         Raises:
-            PhrasescoreError: A step failed; steps beside it were allowed to end.
+            PhrasescoreError: A step failed; the other running steps were allowed to end.
             InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
         """
         makers = {path: step.name for step in steps for path in step.outputs}
         waiting = list(steps)
         ran = 0
-        # the outer one for the time in which the pool waits for steps beside one that failed
+        # the outer one covers the time when the pool waits for the other steps after a failure
         with (
             interruptible(self._results),
             self._stopping_children(),
@@ -214,7 +216,7 @@ class Runner:
                 for step in ready[: max(0, self._place.room() - len(running))]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
-                # workers may join at any time
+                # asked anew each time, because workers of a cluster may join
                 for future in wait(running, _LOOK, return_when=FIRST_COMPLETED).done:
                     step = running.pop(future)
                     is_new = future.result()
@@ -225,8 +227,8 @@ class Runner:
         return ran
 
     def _do(self, step: CommandStep) -> bool:
-        """Run a step unless it is done; tell whether it ran."""
-        # commands give outputs their names when they are whole
+        """Run a step unless it is done; return whether it ran."""
+        # commands give their outputs the final names only when they are complete
         return self.stamps.do(step, lambda: self._timed(step), self._say, outputs_are_whole=True)
 
     def _timed(self, step: CommandStep) -> dict[str, float]:
@@ -271,7 +273,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _stopping_children(self) -> Iterator[None]:
-        """If a signal ends the block, end the children first."""
+        """If a signal interrupts the block, end the running commands first."""
         try:
             yield
         except KeyboardInterrupt:
@@ -281,7 +283,7 @@ class Runner:
 
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
-    """Tell whether all is there that steps before it make, or make as part of a folder."""
+    """Return whether all steps are done that make a step's inputs or folders around them."""
     needed = {
         makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
     }

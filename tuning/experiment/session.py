@@ -1,7 +1,7 @@
-"""An experiment from start to end: plan, checks, run, and the files of the results' folder.
+"""Runs an experiment from start to end: plan, checks, steps, and the files of the results folder.
 
-An experiment file has options of other commands in it. A wrong one in the last step would cost the
-hours of all steps before it, so every command line is parsed before the first step runs.
+An experiment file contains options of other commands. A wrong option of the last step would waste
+hours of earlier steps, so every command line is parsed before the first step runs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _NOT_IN_MOSES = (
 
 
 def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
-    """Plan an experiment, and check that what it needs from outside is there.
+    """Plan an experiment, and check that its inputs exist and its options are valid.
 
     Raises:
-        InputError: The data's folder, a text, the system or a model does not exist.
-        IniError: Real Moses is asked for and cannot read the system.
-        SettingsError: A model cannot do what a row has it for.
-        SettingsError: An option in the file is none of the command that it is for.
-        MissingDependencyError: Real Moses is asked for and not installed.
+        InputError: The data folder, a text, the system or a model does not exist.
+        IniError: Real Moses is selected and cannot read the system.
+        SettingsError: A row uses a model in a way that its kind does not support, or an option in
+            the file does not exist.
+        MissingDependencyError: Real Moses is selected and not installed.
     """
     if not settings.folder.is_dir():
         raise InputError(
@@ -86,10 +86,10 @@ def _missing(problem: str, path: Path, file: str | Path) -> InputError:
 
 
 def _without_language_models(settings: ExperimentSettings) -> ExperimentSettings:
-    """Return the settings without running the rows that real Moses cannot run.
+    """Return the settings with rows marked as not run if real Moses cannot run them.
 
     Raises:
-        SettingsError: The first row is one of them.
+        SettingsError: Real Moses cannot run the first row.
     """
     if settings.systems[0].language_models:
         raise SettingsError(
@@ -106,10 +106,10 @@ def _without_language_models(settings: ExperimentSettings) -> ExperimentSettings
 
 
 def _check_sections(settings: ExperimentSettings) -> None:
-    """Try the search that the file asks for on the system.
+    """Check the search settings of the file by applying them to the system.
 
     Raises:
-        SettingsError: A section of a moses.ini is unknown, or its value makes no sense.
+        SettingsError: The name of a moses.ini section is unknown, or its value is invalid.
     """
     ini = MosesIni.read(settings.folder / settings.data.system)
     try:
@@ -129,14 +129,14 @@ def run_experiment(
     say: Say,
     rows: Iterable[str] = (),
 ) -> tuple[str, ExperimentRecord]:
-    """Run what is missing and write the table, which is kept up to date on the way.
+    """Run the steps that are not done, and write the table after each run.
 
     Args:
         settings: The experiment.
-        output: The folder of results.
-        place: Where commands run, and how many at a time.
-        say: Gets a line for each step.
-        rows: Files of results of other folders, whose rows count here.
+        output: The results folder.
+        place: The place that runs the commands.
+        say: Prints a line for each step.
+        rows: Files of results from other folders, whose rows are used here.
 
     Returns:
         The table as Markdown, and its numbers.
@@ -183,18 +183,18 @@ def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
 
 
 def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, where: str) -> None:
-    """See whether each command knows its options, and files are there that no step makes.
+    """Check the options of each command, and the existence of inputs that no step makes.
 
     Args:
-        steps: In any order.
-        folder: Where commands run.
-        results: The folder of what steps make.
-        where: What to call the experiment file in an error.
+        steps: The steps, in any order.
+        folder: The current directory of the commands.
+        results: The results folder.
+        where: The name of the experiment file in errors.
 
     Raises:
-        SettingsError: An option is unknown, or none that can be meant, or it stands where the
-            experiment gives it, or names an output elsewhere than in the results.
-        InputError: A file that an option names does not exist.
+        SettingsError: An option is unknown, makes no sense here, repeats an option that the
+            experiment sets itself, or names an output outside the results folder.
+        InputError: A file named by an option does not exist.
     """
     for step in steps:
         if step.work.words[0] != PROGRAM:
@@ -209,19 +209,19 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
 
 
 def _is_within(path: Path, folder: Path) -> bool:
-    """Tell whether a path leads into a folder, ``..`` resolved."""
+    """Return whether a path leads into a folder after ``..`` is resolved."""
     return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
 
 
 def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
-    """Parse a step's command line; return the paths in it."""
+    """Parse a step's command line, and return the paths in it with their uses."""
     _, name, *arguments = step.work.words
     planned: list[tuple[str, Use]] = []
     with click.Context(cli, info_name=PROGRAM) as parent:
         parent.meta[PLANNED] = planned
         command = cli.get_command(parent, name)
         if command is None or isinstance(command, click.Group):
-            return []  # no option of theirs comes from the file
+            return []  # none of their options come from the experiment file
         try:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
@@ -240,13 +240,13 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
 def _given_twice(
     command: click.Command, context: click.Context, arguments: list[str]
 ) -> str | None:
-    """Return an option that stands twice and may stand once: the second one would overrule."""
+    """Return the first option that is repeated but takes one value; ``None`` if there is none."""
     *_, order = command.make_parser(context).parse_args(arguments)
     seen: set[click.Parameter] = set()
     for parameter in order:
         if parameter in seen and isinstance(parameter, click.Option) and not parameter.multiple:
             name = max(parameter.opts, key=len)
-            # how many cores work decides no result
+            # the number of threads changes no result, so the file may override it
             if name != "--threads":
                 return name
         seen.add(parameter)
@@ -254,7 +254,7 @@ def _given_twice(
 
 
 def _check_training(context: click.Context) -> None:
-    """See whether a kind of model has the options that are given to it."""
+    """Check that a kind of model has all options given for it."""
     from phrasescore.commands.train import settings_of
 
     settings_of(**context.params)

@@ -1,4 +1,4 @@
-"""The table of an experiment as Markdown and as LaTeX, with the notes to read it."""
+"""Formats the table of an experiment, with explanatory notes, as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tuning.experiment.experiment_settings import DEV, ExperimentSettings, Exper
 from tuning.metrics.score_tables import ScoreTable, points
 
 _NOTHING = "–"
-# of a test set: BLEU, gain, interval, p
+# the cells of a test set are BLEU, gain, interval and p; the interval has index 2
 _TEST_CELLS, _INTERVAL = 4, 2
-# settings of a row that notes show where they are not empty
+# settings of a row that the notes list if they are not empty
 _SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
 
 
 def markdown(
     settings: ExperimentSettings, record: ExperimentRecord, commands: Sequence[str]
 ) -> str:
-    """Return the table with what one must know to read it, and every command."""
+    """Return the table as Markdown, with explanatory notes and every command."""
     header = ["system", "dev BLEU"]
     for text in settings.data.tests:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
@@ -42,7 +42,7 @@ def markdown(
 
 
 def latex(settings: ExperimentSettings, record: ExperimentRecord) -> str:
-    """Return the table for a paper: package booktabs."""
+    """Return the table as LaTeX that needs the package booktabs."""
     header = ["System", "dev"]
     for text in settings.data.tests:
         header += [text.name, "gain", "p"]

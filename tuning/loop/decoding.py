@@ -1,8 +1,9 @@
-"""Decoders for tuning: real Moses or the embedded one, on a system cut down to the dev set.
+"""The decoders that tuning can use, real Moses or the embedded one, and the check of the dev set.
 
-The tables are filtered once, into the work folder, all columns kept; settings of the search may
-differ from those of the system that is tuned. Both decoders write the same lists. Before the first
-decoding the dev set is compared with the tables: it may be of another language or preparation.
+The tables are filtered once for the dev set, into the work folder, with all their columns. The
+search may use other settings than the tuned system has. Both decoders write lists in one format.
+Before the first round the words of the dev set are compared with the tables, because a dev set in
+another language, or tokenised differently, would waste the whole run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class NBestDecoder(Protocol):
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Write the n-best list, whole or not at all, and a log; return the number of lines."""
+        """Write the n-best list atomically, and a log; return the number of lines in the list."""
         ...
 
 
@@ -75,15 +76,15 @@ def prepare(
     """Make a decoder for one system and one text.
 
     Args:
-        settings: Which decoder, what it translates, and how it searches.
+        settings: The decoder, the text to translate, and the search settings.
         ini: The system; its paths resolve against the current directory.
-        folder: Receives the text and the filtered system, unless they are there already.
+        folder: Receives the text and the filtered system, unless it already has them.
 
     Returns:
-        The decoder, and the tables that were filtered; none if that was done before.
+        The decoder, and the tables filtered by this call; no tables if an earlier call did it.
 
     Raises:
-        PhrasescoreError: Moses is not there, or the system or the text cannot be used.
+        PhrasescoreError: Moses was not found, or the system or the text cannot be used.
     """
     lines = read_source(settings.source)
     binary = None
@@ -94,23 +95,23 @@ def prepare(
     sentences = [] if binary else _sentences(settings.source)
     for section, value in settings.sections.items():
         ini = with_section(ini, section, value)
-    place = folder / "filtered"
+    filtered_folder = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
         # before paths become absolute, so that an error shows the path as it was written
         find_model_file(feature.options["path"], ini=ini.path)
-    filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
+    filtered, tables = filter_system(with_absolute_paths(ini), lines, filtered_folder)
     threads = settings.threads or usable_cores()
     if binary is None:
         return EmbeddedDecoder(filtered, sentences, threads), tables
     text = folder / "source.txt"
     if not text.exists():
-        check_features(binary, filtered, place / INI_NAME)
+        check_features(binary, filtered, filtered_folder / INI_NAME)
         copy_text(lines, text)
-    return ExternalMoses(binary, place / INI_NAME, text, threads), tables
+    return ExternalMoses(binary, filtered_folder / INI_NAME, text, threads), tables
 
 
 def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
-    # imported here because real Moses needs nothing of the embedded decoder
+    # imported here because runs with real Moses do not need the embedded decoder
     from moses_integration.decoder.loading.source_phrases import read_sentences
 
     return read_sentences(source)
@@ -118,12 +119,12 @@ def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
 
 @dataclass(frozen=True)
 class EmbeddedDecoder:
-    """The embedded decoder with one system and one text, loaded when it is first needed.
+    """The embedded decoder for one system and one text; loads both at the first decoding.
 
     Args:
         ini: The system.
         sentences: The words of each sentence.
-        threads: How many sentences at a time.
+        threads: The number of sentences decoded at a time.
     """
 
     ini: MosesIni
@@ -140,10 +141,10 @@ class EmbeddedDecoder:
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Translate, and write the n-best list, which gets its name only when it is whole.
+        """Translate the text and write the n-best list under its final name once it is complete.
 
         Raises:
-            DecoderError: Not one sentence has a translation.
+            DecoderError: No sentence has a translation.
         """
         from moses_integration.decoder.output import nbest_lines
         from moses_integration.decoder.settings import NBestSettings, OutputSettings
@@ -169,18 +170,19 @@ class EmbeddedDecoder:
                 raise DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
-            said = (
+            summary = (
                 f"{len(self.sentences)} sentences, {without} without a translation, "
                 f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
             )
-            write_atomically(log, said.encode())  # before the list gets its name
+            # a round counts as decoded when its list exists, so the log is written first
+            write_atomically(log, summary.encode())
         return lines
 
 
 def check_dev_set(
     ini: MosesIni, filtered: MosesIni, source: str | Path, references: Sequence[str], say: Say
 ) -> None:
-    """Compare a dev set with the phrase tables, and warn of what the doctor would find.
+    """Compare a dev set with the phrase tables, and give the warnings that the doctor would give.
 
     Args:
         ini: The system.
@@ -190,14 +192,13 @@ def check_dev_set(
         say: Takes warnings.
 
     Raises:
-        CorpusError: The tables know less than half of the tokens of a text, so that no weights
-            could be found.
+        CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
     tables, whole_tables = _text_tables(filtered), _text_tables(ini)
     if not (tables and whole_tables):
         return
     sources, targets = _words_of(tables)
-    # the filtered table has no other spelling of a word; the beginning of the whole table may
+    # filtering removes other spellings of a word; the first lines of the whole table may have them
     spellings = {side: _surfaces(words) for side, words in first_words(whole_tables[0]).items()}
     for number, path in enumerate((source, *references)):
         words = TextWords(Text.read(path).tokens(), str(path))
@@ -231,7 +232,7 @@ def _text_tables(ini: MosesIni) -> list[Path]:
 
 
 def _words_of(tables: Iterable[Path]) -> tuple[set[bytes], set[bytes]]:
-    """Return words that have a phrase pair of their own, and words of targets."""
+    """Return the source words that are a phrase by themselves, and all words of targets."""
     sources: set[bytes] = set()
     targets: set[bytes] = set()
     for path in tables:
@@ -245,5 +246,5 @@ def _words_of(tables: Iterable[Path]) -> tuple[set[bytes], set[bytes]]:
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:
-    """Return the first factor of each token, which is what is compared."""
+    """Return the first factor of each token; the other factors are not compared."""
     return {token.split(b"|", 1)[0] or token for token in tokens}

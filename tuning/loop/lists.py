@@ -1,4 +1,4 @@
-"""N-best lists on disk become a pool of candidates; one optimisation over such lists."""
+"""Reads n-best lists into a pool of scored candidates, and runs one optimisation over lists."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 
-# references one line off must reach BLEU of more than _FACTOR times what they reach as given, plus
-# _MARGIN, to be reported as out of step
-_FACTOR, _MARGIN = 2.0, 0.05
+# report misaligned references if shifting them by a line gives a BLEU above _SHIFT_FACTOR times
+# their BLEU as given, plus _SHIFT_MARGIN; the margin keeps noise near BLEU 0 from counting
+_SHIFT_FACTOR, _SHIFT_MARGIN = 2.0, 0.05
 
 
 @dataclass(frozen=True)
 class ScoredList:
-    """One n-best list with statistics.
+    """One n-best list with the statistics of its candidates.
 
     Args:
-        candidates: Its candidates.
+        candidates: The N candidates of the list.
         statistics: (N, K) their statistics against the references.
-        decoded: (K,) the sum of the statistics of the decoder's choices; a sentence without any
-            candidate counts as empty.
+        decoded: (K,) the summed statistics of the decoder's first choices; a sentence without a
+            candidate counts as an empty translation.
         notes: Warnings for the user.
     """
 
@@ -49,24 +49,24 @@ class ScoredList:
 
     @property
     def decoder_bleu(self) -> float:
-        """The BLEU of the decoder's choices."""
+        """The BLEU of the decoder's first choices."""
         return float(bleu_of_sums(self.decoded[:COLUMNS]))
 
     @property
     def length_ratio(self) -> float:
-        """The words of the decoder's choices per reference word."""
+        """The words of the decoder's first choices per reference word."""
         return float(self.decoded[1] / max(self.decoded[COLUMNS - 1], 1))
 
     def fixed_part(self, weights: Weights) -> NDArray[np.float64]:
-        """Return (N,) the part of model scores that the list does not show.
+        """Return (N,) model scores minus the weighted sum of the features shown in the list.
 
         Args:
-            weights: (F,) the weights of the dense features with which it was decoded.
+            weights: (F,) the weights of the dense features that the list was decoded with.
         """
         return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
 
     def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
-        """Add the candidates, with ``fixed`` (N,) as one more feature; return how many were new."""
+        """Add the candidates to the pool, ``fixed`` (N,) as an extra feature; count new ones."""
         features = self.candidates.features.astype(np.float32, copy=False)
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
@@ -83,13 +83,14 @@ def read_scored(
     """Read a list, check it against the references, and compute its statistics.
 
     Args:
-        path: Plain or gzip.
+        path: The list, plain or gzipped.
         statistics: The references and the objective.
-        expected: The features it must have, in order, and the number of values of each.
+        expected: The features that the list must have, in order, with their numbers of values.
         sparse_weights: Weights of single sparse features.
 
     Raises:
-        NBestError: The list is damaged, has other features, or is out of step with the references.
+        NBestError: The list is damaged, has other features, or its lines do not match those of
+            the references.
     """
     reader = NBestReader(
         path,
@@ -118,10 +119,10 @@ def read_scored(
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
-    """Compare the features of a list, and how many values each has, with those to be tuned.
+    """Compare the features of a list, and their numbers of values, with the features to be tuned.
 
     Raises:
-        NBestError: They differ, or come in another order.
+        NBestError: The features differ or have another order.
     """
     if list(found.items()) != list(expected.items()):
         here, wanted = (
@@ -153,7 +154,7 @@ def _check_step(
         there = _corpus_bleu(
             statistics.references.score_tokens(sentences, found.tokens[places], offsets)
         )
-        if there > _FACTOR * here + _MARGIN:
+        if there > _SHIFT_FACTOR * here + _SHIFT_MARGIN:
             raise NBestError(
                 f"translations and references are out of step: BLEU is {here:.3f}, but "
                 f"{there:.3f} with references one line {'later' if shift > 0 else 'before'}",
@@ -177,9 +178,10 @@ def _notes(
 
 
 def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics) -> PoolArrays:
-    """Return the pool's arrays, with an empty translation for sentences without any candidate.
+    """Return the pool's arrays, with an empty translation for sentences without candidates.
 
-    A decoder that finds nothing prints an empty line, and the score of the text counts it.
+    A decoder prints an empty line for a sentence it cannot translate, and the corpus score counts
+    that line.
     """
     sentences = pool.empty_sentences.astype(np.int32)
     if not len(sentences):
@@ -193,19 +195,19 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
 
 @dataclass(frozen=True, kw_only=True)
 class ListOptimization(OptimizationSettings):
-    """Settings of one optimisation over given lists.
+    """Settings of one optimisation over existing n-best lists.
 
     Args:
         lists: N-best files, in the order of their rounds.
-        start: A moses.ini or weights file to begin with; ``None`` for equal influence. Features of
-            the lists that a weights file does not name begin with 0.
+        start: A moses.ini or weights file with the start weights; ``None`` to give each feature
+            equal influence. A feature missing from a weights file starts at 0.
     """
 
     lists: tuple[str, ...]
     start: str | None = None
 
     def provenance(self) -> dict[str, Any]:
-        """Return where the result comes from."""
+        """Return the digests of the inputs, the settings and the program version."""
         inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
         settings = dataclasses.asdict(self)
         for path in ("lists", "references", "start"):
@@ -215,18 +217,18 @@ class ListOptimization(OptimizationSettings):
 
 @dataclass(frozen=True)
 class OptimizationReport:
-    """The result of an optimisation over given lists.
+    """The result of an optimisation over existing n-best lists.
 
     Args:
         weights: The weights by feature.
-        score: The objective that they reach on the lists.
+        score: The objective that the weights reach on the lists.
         start_score: The objective of the start weights.
         bleu: Corpus BLEU of the candidates that the weights choose.
         sentences: The number of sentences.
-        candidates: The number of different candidates.
-        seconds: The time of the optimiser itself.
+        candidates: The number of distinct candidates.
+        seconds: The running time of the optimiser alone.
         notes: Warnings for the user.
-        provenance: Where the result comes from.
+        provenance: The inputs and settings behind the result.
     """
 
     weights: dict[str, tuple[float, ...]]
@@ -245,11 +247,11 @@ class OptimizationReport:
 
 
 def optimize_lists(task: ListOptimization) -> OptimizationReport:
-    """Optimise over lists.
+    """Find the best weights for existing n-best lists.
 
     Raises:
-        NBestError: A list is damaged, or out of step with the references or the start.
-        SettingsError: The settings make no sense together.
+        NBestError: A list is damaged or does not match the references or the start weights.
+        SettingsError: The settings contradict each other.
     """
     statistics = CandidateStatistics(task.references, task.objective, task.reference_length)
     plan, lists, notes = _read(task, statistics)
@@ -277,7 +279,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
 def _read(
     task: ListOptimization, statistics: CandidateStatistics
 ) -> tuple[WeightPlan, list[ScoredList], list[str]]:
-    """Read the start and the lists, which must agree; return notes, too."""
+    """Read the start weights and the lists, which must agree; return them with notes."""
     plan: WeightPlan | None = None
     given: dict[str, tuple[float, ...]] = {}
     if task.start is not None and task.start.endswith(".json"):

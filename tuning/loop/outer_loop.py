@@ -1,10 +1,11 @@
-"""The outer loop of tuning: decode, merge, optimise, repeat; the weights that decode best win.
+"""The outer loop of tuning: decode, merge, optimise, repeat; the best decoded weights win.
 
-Each round decodes the dev set with the weights in force, adds the candidates to those of all
-rounds before, and finds weights for all of them together. A run ends after ``rounds``
+Each round decodes the dev set with the current weights, adds the candidates to the pool of all
+earlier rounds, and optimises the weights over the whole pool. A run ends after ``rounds``
 optimisations, when a round finds no new candidate, when no weight changes, or when ``patience``
-runs out. The weights of the last optimisation are decoded too, and of all decoded weights those
-with the best score on the dev set are the result. ``tune`` does this once, or once for each seed.
+runs out. The weights of the last optimisation are decoded too. The result is the weights of the
+round that scored best when it was decoded, because a score over the pool is too optimistic.
+``tune`` does this once, or once for each seed.
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Weights, rounded
 
-# as in Moses: weights that all change by less are the same
+# as in Moses: if every weight changes by less than this, the weights have converged
 _SAME_WEIGHT = 1e-5
 _FIGURES = ("score", "start_score", "seconds")  # of an optimisation
 
 
 @dataclass(frozen=True)
 class TuningTask:
-    """What the runs of all seeds have in common.
+    """The parts that the runs of all seeds share.
 
     Args:
-        settings: What is tuned, and how.
-        ini: The system.
-        plan: Which weights are tuned.
-        statistics: References and objective.
-        decoder: Makes n-best lists.
-        provenance: Where the result comes from.
-        say: Takes lines for the user.
+        settings: The settings of tuning.
+        ini: The system to tune.
+        plan: The weights to tune, and their bounds.
+        statistics: The references and the objective.
+        decoder: The decoder that writes n-best lists.
+        provenance: The inputs and settings behind the result.
+        say: Prints a line for the user.
     """
 
     settings: TuningSettings
@@ -65,7 +66,7 @@ class TuningTask:
     say: Say
 
     def record(self, weights: Mapping[str, tuple[float, ...]], **more: Any) -> TuningRecord:
-        """Return a record of results."""
+        """Return a tuning record with these weights and the fields in ``more``."""
         return TuningRecord(
             objective=str(self.settings.objective),
             weights=dict(weights),
@@ -80,12 +81,12 @@ class TuningResult:
     """The result of one run.
 
     Args:
-        seed: Its seed.
-        folder: Its work folder.
-        best: The round that decoded best.
-        rounds: All of them.
-        why: The reason why it ended.
-        weights: Those of the best round, by feature.
+        seed: The seed of the run.
+        folder: The work folder of the run.
+        best: The round with the best score of its decoding.
+        rounds: All rounds.
+        why: The reason for the end of the run.
+        weights: The weights of the best round, by feature.
     """
 
     seed: int
@@ -108,11 +109,11 @@ class Tuning:
         self._pool = CandidatePool(len(task.statistics), features, task.statistics.columns)
 
     def run(self) -> TuningResult:
-        """Tune.
+        """Run rounds until a stop rule applies, and write the result.
 
         Raises:
-            PhrasescoreError: The decoder failed, or a list is damaged; finished steps stay, and
-                the same call continues from there.
+            PhrasescoreError: The decoder failed, or a list is damaged; the files of finished steps
+                stay, and the same call continues after them.
         """
         plan = self._plan
         problem = plan.problem(self._pool.arrays, self._objective)
@@ -137,7 +138,7 @@ class Tuning:
         self._task.record(complete, curve=tuple(self._rounds)).write(self._work.path / RESULT)
 
     def _decode(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Decode, unless that is done already; return the weights that were used."""
+        """Decode the round unless its list exists; return the weights that it was decoded with."""
         if folder.weights.exists():
             weights = self._plan.tuned({**self._plan.start, **read_weights_file(folder.weights)})
         complete = self._plan.complete(weights)
@@ -151,7 +152,7 @@ class Tuning:
         return weights
 
     def _score(self, folder: RoundFolder, weights: Weights) -> TunedRound:
-        """Add the candidates of a round to the pool, and score the decoder's choices."""
+        """Add the candidates of a round to the pool, and score the decoder's first choices."""
         scored = self._read(folder)
         for note in scored.notes:
             self._task.say(f"note: {note}")
@@ -189,7 +190,7 @@ class Tuning:
             raise
 
     def _optimize(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Find weights for all candidates so far, unless that is done already."""
+        """Return weights optimised over the pool, or those that an earlier process found."""
         if folder.optimized.exists():
             content = read_json(folder.optimized, numbers=_FIGURES)
         else:
@@ -241,18 +242,18 @@ class Tuning:
             why=why,
         )
         record.write(path / RESULT)
-        # without the rounds, whose seconds differ from run to run
+        # without the rounds: their times differ, and equal runs should write equal files
         dataclasses.replace(record, curve=()).write(path / WEIGHTS)
         return TuningResult(self._seed, path, best, rounds, why, complete)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
-    """Return the round with the best score, the first of equals."""
+    """Return the round with the best score; of equal rounds the first."""
     return max(rounds, key=lambda decoded: decoded.score)
 
 
 def phrase_tables(ini: MosesIni) -> dict[str, str]:
-    """Return the phrase tables in text form that an ini names, by feature."""
+    """Return the path of each text phrase table in a moses.ini, by feature name."""
     return {
         line.name: line.options["path"]
         for line in ini.features
@@ -265,7 +266,7 @@ class TuningReport:
     """The results of all runs.
 
     Args:
-        runs: In the order of their seeds.
+        runs: The results of the runs, in the order of their seeds.
         ini: The tuned system, with the weights of the best run.
     """
 
@@ -274,11 +275,11 @@ class TuningReport:
 
     @property
     def best_run(self) -> TuningResult:
-        """The run that decoded the dev set best, the first of equals."""
+        """The run with the best score on the dev set; of equal runs the first."""
         return max(self.runs, key=lambda run: run.best.score)
 
     def mean_and_deviation(self) -> tuple[float, float | None]:
-        """Return mean and deviation over runs of the objective that they reach on the dev set."""
+        """Return the mean and the deviation of the runs' scores on the dev set."""
         return mean_and_deviation([run.best.score for run in self.runs])
 
 
@@ -286,9 +287,9 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     """Tune a system; the same call continues a run that was stopped.
 
     Args:
-        settings: What is tuned, and how.
+        settings: The settings of tuning.
         output: The work folder.
-        say: Takes lines for the user.
+        say: Prints a line for the user.
 
     Raises:
         PhrasescoreError: The input cannot be used, the decoder failed, or the folder belongs to
@@ -319,7 +320,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
 
 
 def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
-    """Run once for each seed; the first round, which is the same for all, is decoded once."""
+    """Run once for each seed; decode the first round, which all seeds share, only once."""
     runs: list[TuningResult] = []
     begun = TuningRecord(objective=str(task.settings.objective), weights={}, seeds=[])
     begun.write(work.path / RESULT)
@@ -360,7 +361,7 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
 
 
 def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:
-    """Refuse texts of different lengths, and note empty lines, which teach nothing."""
+    """Raise if source and references differ in length; tell the user about empty lines."""
     lines = read_source(settings.source)
     if len(lines) != references:
         raise CorpusError(

@@ -1,9 +1,9 @@
-"""Translations chosen anew from an n-best list: by weighted sums of its features, or by risk.
+"""Chooses translations from an n-best list by weighted sums of its features, or by risk.
 
-A candidate's score is the sum of its dense features times their weights, in double precision, and
-of the sparse ones that have a weight; ``optimize`` maximises BLEU over the same scores. Lists are
-read sentence by sentence. Ties are not broken silently: which of two equally good candidates is
-taken must not depend on the order in which a decoder happened to print them.
+A candidate's score is the weighted sum, in double precision, of its dense features and of the
+sparse features that have a weight. ``optimize`` maximises BLEU over the same scores. Lists are read
+one sentence at a time. A tie is an error unless the user allows it, because the choice between two
+equally good candidates must not depend on the order in which a decoder happened to print them.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
 Ties = Literal["error", "first"]
-# sums that differ by less than this share of their terms differ by rounding alone
+# a difference below this fraction of the summed magnitudes is only rounding
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reranking:
-    """What to choose from, and how.
+    """The settings of one reranking.
 
     Args:
-        nbest: The list.
-        output: Where translations go, one a line; ``-`` is standard output.
-        weights: A weights file or a moses.ini; ``None`` for the list's own totals.
+        nbest: The n-best list.
+        output: The file for the translations, one a line; ``-`` is standard output.
+        weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
         risk: Settings of minimum-Bayes-risk decoding; ``None`` for the highest score.
-        source: The text that the list translates, to check that no sentence is missing.
-        ties: What to do where candidates with different words are equally good.
+        source: The source text of the list, to check that no sentence is missing.
+        ties: ``error`` to stop where different translations are equally good, ``first`` to take
+            the list's first.
 
     Raises:
-        SettingsError: There is nothing to choose by.
+        SettingsError: Neither weights nor risk are given.
     """
 
     nbest: str
@@ -76,10 +77,10 @@ class RerankingReport:
     """Counts of a reranking.
 
     Args:
-        sentences: The lines that were written.
-        candidates: The candidates that there were to choose from.
-        moved: The sentences whose translation is not the list's first.
-        ties: The sentences where the first of several equally good candidates was taken.
+        sentences: The number of lines written.
+        candidates: The number of candidates in the list.
+        moved: The number of sentences whose translation is not the list's first.
+        ties: The number of sentences decided by taking the first of equally good candidates.
         notes: Warnings for the user.
     """
 
@@ -99,8 +100,8 @@ def rerank(task: Reranking) -> RerankingReport:
     """Write the best candidate of every sentence, one a line.
 
     Raises:
-        NBestError: The list breaks its format, does not fit the source, has no candidate for a
-            sentence, or two that are equally good.
+        NBestError: The list is malformed, does not match the source, lacks candidates for a
+            sentence, or has equally good ones.
         IniError: The weights do not fit the features of the list.
         SettingsError: The output is an input.
     """
@@ -109,19 +110,19 @@ def rerank(task: Reranking) -> RerankingReport:
     report, given, sparse = RerankingReport(), None, None
     if task.weights is not None:
         given, report.notes = read_weights(task.weights)
-        # of these the reader takes those that are features of the list
+        # this may include dense features; the reader uses only names of sparse features in the list
         sparse = {name: each[0] for name, each in given.items() if "_" in name and len(each) == 1}
     reader = NBestReader(task.nbest, WordTable(), sparse_weights=sparse, with_words=True)
     weights: Weights | None = None
     with open_output(task.output) as output, Progress("reranking", unit="candidates") as progress:
-        for candidates in _in_step(reader.sentences(), task):
+        for candidates in _aligned_candidates(reader.sentences(), task):
             report.sentences += 1
             if candidates is None:
                 output.write(b"\n")
                 continue
             if given is not None and weights is None:
-                weights = _fitting(given, candidates.sizes, task)
-            output.write(_chosen(candidates, weights, task, report) + b"\n")
+                weights = _weights_in_order(given, candidates.sizes, task)
+            output.write(_choose(candidates, weights, task, report) + b"\n")
             progress.advance(len(candidates))
     if given is not None and reader.unweighted:
         note = f"sparse features without a weight count as 0, such as {reader.unweighted}"
@@ -129,11 +130,13 @@ def rerank(task: Reranking) -> RerankingReport:
     return report
 
 
-def _in_step(sentences: Iterator[Candidates], task: Reranking) -> Iterator[Candidates | None]:
-    """Yield the candidates of each sentence, and ``None`` for one whose source line is empty.
+def _aligned_candidates(
+    sentences: Iterator[Candidates], task: Reranking
+) -> Iterator[Candidates | None]:
+    """Yield the candidates of each sentence, or ``None`` if its source line is empty.
 
     Raises:
-        NBestError: A sentence has no candidate, or the source no such sentence.
+        NBestError: A sentence has no candidate, or is not in the source.
     """
     empty = None
     if task.source is not None:
@@ -173,13 +176,13 @@ def _refuse_gap(
     raise NBestError(problem, path=task.nbest, line=line, remedy=remedy)
 
 
-def _fitting(
+def _weights_in_order(
     given: Mapping[str, tuple[float, ...]], sizes: Mapping[str, int], task: Reranking
 ) -> Weights:
-    """Return (F,) the weights of the dense features of a list, in its order.
+    """Return (F,) the weights of the dense features of a list, in the list's order.
 
     Raises:
-        IniError: A feature has no weight, a weight no feature, or their numbers differ.
+        IniError: A feature has no weight or another number of weights, or a weight no feature.
     """
     dense = {
         name: values
@@ -193,16 +196,16 @@ def _fitting(
         raise error.at(str(task.weights)) from None
 
 
-def _chosen(
+def _choose(
     candidates: Candidates, weights: Weights | None, task: Reranking, report: RerankingReport
 ) -> bytes:
-    """Return the words of the best candidate of one sentence, and count it in the report."""
+    """Return the words of one sentence's best candidate, and update the counts of the report."""
     words = [without_marks(text) for text in candidates.words]
     scores, rounding = candidates.totals, 0.0
     if weights is not None:
         terms = candidates.features * weights
         scores = terms.sum(1) + candidates.sparse
-        # the difference that rounding alone may make between equal sums
+        # the largest difference that rounding can make between equal sums
         rounding = _ROUNDING * float((np.abs(terms).sum(1) + np.abs(candidates.sparse)).max())
         if not np.isfinite(scores).all():
             raise NBestError(
@@ -235,9 +238,9 @@ def _chosen(
 def _risks(
     words: Sequence[bytes], scores: Floats, risk: RiskSettings
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return which candidates are compared, in the list's order, and the risk of each.
+    """Return the rows of the compared candidates, in the list's order, and the risk of each.
 
-    As in Moses, translations are distinct: each has the score of its best candidate.
+    As in Moses, only distinct translations are compared, each with the score of its best candidate.
     """
     best: dict[bytes, int] = {}
     for place in np.argsort(-scores, kind="stable").tolist():

@@ -19,18 +19,18 @@ DecoderName = Literal["embedded", "moses"]
 
 @dataclass(frozen=True, kw_only=True)
 class TuningSettings(OptimizationSettings):
-    """What is tuned, and how; ``seed`` is that of the first run, the others have the next ones.
+    """Settings of tuning; the first run has seed ``seed``, further runs the seeds after it.
 
     Args:
         ini: The system; its paths resolve against the current directory.
         source: The dev set, tokenised.
         decoder: The embedded decoder or real Moses.
-        moses: The binary of real Moses or its folder; ``None`` to look for it.
-        sections: Settings of the search that replace those of the system, by section.
-        nbest_size: The maximum number of different translations of a sentence in a round.
+        moses: The binary of real Moses or its folder; ``None`` to search for the binary.
+        sections: Search settings that override the moses.ini, by section name.
+        nbest_size: The maximum number of distinct translations of a sentence in a round.
         rounds: The maximum number of optimisations.
-        patience: The maximum number of rounds without a better score on the dev set; 0 for no
-            such rule.
+        patience: Stop after this number of rounds without a better score on the dev set; 0 never
+            stops a run for this reason.
         runs: The number of runs.
     """
 
@@ -45,10 +45,10 @@ class TuningSettings(OptimizationSettings):
     runs: int = 1
 
     def identity(self, ini: MosesIni) -> dict[str, Any]:
-        """Return what distinguishes this run from others, as JSON values.
+        """Return the settings and input digests that identify a run, as JSON values.
 
-        Stop rules, the number of runs and the threads are left out: a later call may continue
-        the run in its folder for longer.
+        Stop rules, the number of runs and the number of threads are not part of the identity, so a
+        later call may continue the same run with other values of them.
         """
         from moses_integration.ini.model_files import path_keys
 
@@ -75,7 +75,7 @@ class TuningSettings(OptimizationSettings):
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return where the result comes from."""
+        """Return the digests of the inputs, the settings and the program version."""
         settings = dataclasses.asdict(self)
         for path in ("ini", "source", "references"):
             del settings[path]

@@ -1,4 +1,4 @@
-"""Weights: which of them are tuned, and within which bounds; weights in files."""
+"""The plan of which weights are tuned within which bounds, and the reading of weights files."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
 
-# the part of model scores that lists do not show enters as one more feature of weight 1
+# the part of model scores that n-best lists do not show becomes an extra feature of weight 1
 _FIXED_NAME = "what is not tuned"
 _BOUND = re.compile(r"(?P<name>[^=]+)=(?P<low>[^=]*?)\.\.(?P<high>[^=]*)")
 
 
 @dataclass(frozen=True)
 class WeightPlan:
-    """The weights of a system, and what tuning may do to them.
+    """The weights of a system, and the changes that tuning may make to them.
 
     Args:
-        layout: All features of the system, components that are not tuned included.
-        start: The weights of each feature to begin with.
-        sparse_weights: Weights of single sparse features, which stay.
-        frozen: (T,) bool, which of the T components in n-best lists must stay as well.
-        lower: (T,) the minimum of each.
-        upper: (T,) the maximum of each.
-        hidden: The features with weights other than 0 that n-best lists do not show, or not all.
+        layout: All features of the system, including components that are not tuned.
+        start: The start weights of each feature.
+        sparse_weights: Weights of single sparse features; tuning never changes these.
+        frozen: (T,) true for each of the T components in n-best lists whose weight must stay.
+        lower: (T,) the minimum of each component's weight.
+        upper: (T,) the maximum of each component's weight.
+        hidden: The features with a weight other than 0 that n-best lists show partly or not at all.
     """
 
     layout: FeatureLayout
@@ -77,7 +77,8 @@ class WeightPlan:
                 "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
             )
         weights = layout.read_weights(ini)
-        # the penalty of unknown words is nearly always the same for all translations of a sentence
+        # a hidden unknown-word penalty does no harm: it is nearly always the same for all
+        # translations of a sentence
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
         hidden = tuple(
             feature.name
@@ -92,7 +93,7 @@ class WeightPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A warning for work on given lists, if they do not show all features."""
+        """A warning if existing n-best lists do not show all features."""
         if not self.hidden:
             return ()
         return (
@@ -107,13 +108,13 @@ class WeightPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(T,) a name for every component in n-best lists, numbered as in the ini."""
+        """(T,) a name for every component in n-best lists, with its number in the moses.ini."""
         return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
 
     def restricted(self, freeze: Iterable[str], bounds: Iterable[str]) -> WeightPlan:
-        """Return a plan with more weights frozen, and with bounds ``NAME=LOW..HIGH``.
+        """Return this plan with more frozen weights and with bounds of the form ``NAME=LOW..HIGH``.
 
-        A name is a feature, or one component of it such as ``TranslationModel0_4``.
+        A name stands for a feature, or for one component such as ``TranslationModel0_4``.
 
         Raises:
             SettingsError: A name is unknown or a bound makes no sense.
@@ -127,7 +128,7 @@ class WeightPlan:
         return dataclasses.replace(self, frozen=frozen, lower=lower, upper=upper)
 
     def _components(self, name: str) -> list[int]:
-        """Return the numbers of the components that a name stands for."""
+        """Return the indices of the components that a name stands for."""
         feature_of = [feature for feature, size in self.expected.items() for _ in range(size)]
         owners = zip(self.names, feature_of, strict=True)
         found = [number for number, pair in enumerate(owners) if name in pair]
@@ -140,11 +141,11 @@ class WeightPlan:
         return found
 
     def tuned(self, weights: Mapping[str, Sequence[float]]) -> Weights:
-        """Return (T,) of all weights those that n-best lists show."""
+        """Return (T,) the weights that n-best lists show, given the weights of all features."""
         return self.layout.flatten(weights)[self.layout.tuneable]
 
     def complete(self, tuned: Weights) -> dict[str, tuple[float, ...]]:
-        """Return the weights of every feature that has a tuned one, given (T,)."""
+        """Return all weights of each feature in n-best lists, with (T,) tuned weights filled in."""
         vector = self.layout.flatten(self.start)
         vector[self.layout.tuneable] = tuned
         everything = self.layout.unflatten(vector)
@@ -153,12 +154,13 @@ class WeightPlan:
     def problem(
         self, pool: PoolArrays, objective: Objective, weights: Weights | None = None
     ) -> Problem:
-        """State the problem of tuning over a pool.
+        """Return the optimisation problem over a pool of candidates.
 
         Args:
-            pool: Its features are those of n-best lists, and possibly what they do not show.
-            objective: What is maximised.
-            weights: (T,) where to begin, instead of the plan's start.
+            pool: The candidates with the features of n-best lists, possibly followed by the extra
+                feature for the part of the score that lists do not show.
+            objective: The score to maximise.
+            weights: (T,) start weights that replace the plan's.
         """
         start = self.tuned(self.start) if weights is None else weights
         extra = len(pool.features) - len(start)
@@ -195,11 +197,11 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
     """Read the weights of a JSON file.
 
     Args:
-        path: ``{"weights": {"LM0": [0.5], ...}, ...}``, as tuning writes it, or the inner object
-            alone; the number of a feature with one weight may stand without brackets.
+        path: A file with ``{"weights": {"LM0": [0.5], ...}, ...}``, as tuning writes it, or with
+            the inner object alone; a single weight needs no brackets.
 
     Raises:
-        InputError: It is not such a file.
+        InputError: The file is not JSON of this form.
     """
     with open_input(path) as stream:
         try:
@@ -223,9 +225,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _not_weights(path: str | Path, why: str) -> InputError:
+def _not_weights(path: str | Path, reason: str) -> InputError:
     return InputError(
-        f"not a weights file: {why}",
+        f"not a weights file: {reason}",
         path=path,
         remedy='expected JSON such as {"weights": {"LM0": [0.5]}}',
     )
@@ -239,7 +241,7 @@ def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ..
         ``TranslationModel0_name``; and notes for the user.
 
     Raises:
-        InputError: It is neither, or names are unknown.
+        InputError: The file is neither of the two, or has unknown names.
     """
     if path.endswith(".json"):
         return read_weights_file(path), ()

@@ -1,12 +1,13 @@
-"""The folder of a tuning run: readable by people, whole after any kill, refused to another run.
+"""The work folder of a tuning run: readable by people, and consistent even after a kill.
 
-Every file gets its name only when it is whole, and every step of a round leaves one file, so that
-a run that was stopped continues after the last file it finished:
+Every file gets its final name only when it is complete, and every step of a round ends with one
+file. A stopped run therefore continues after the last finished file. The folder refuses any other
+run. Its files:
 
-* ``run.json``: the settings and input digests of the run, to which the folder belongs;
+* ``run.json``: the settings and input digests of the run that owns the folder;
 * ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
 * ``round01/nbest.gz``, ``decoder.log``: the n-best list of the decoder, and its log;
-* ``round01/optimized.json``: the weights that all rounds so far lead to;
+* ``round01/optimized.json``: the weights found for the candidates of all rounds so far;
 * ``result.json``: scores and weights of the rounds so far, and the result at the end;
 * ``weights.json``, ``moses.ini``: the result.
 """
@@ -34,8 +35,8 @@ class RoundFolder:
     """The files of one round.
 
     Attributes:
-        number: From 1.
-        weights: The weights it is decoded with.
+        number: The number of the round, from 1.
+        weights: The weights that the round decodes with.
         ini: The system with these weights.
         nbest: The n-best list of the decoder.
         log: The log of the decoder.
@@ -51,7 +52,7 @@ class RoundFolder:
         self.optimized = path / "optimized.json"
 
     def adopt(self, other: RoundFolder) -> None:
-        """Copy a round that another run decoded with the same weights, unless it is here."""
+        """Copy the files of a round that another run decoded with the same weights, if missing."""
         if self.nbest.exists():
             return
         for mine, theirs in (
@@ -60,8 +61,8 @@ class RoundFolder:
             (self.log, other.log),
             (self.nbest, other.nbest),
         ):
-            with theirs.open("rb") as whole, open_output(mine, packed=True) as copy:
-                shutil.copyfileobj(whole, copy)
+            with theirs.open("rb") as original, open_output(mine, packed=True) as copy:
+                shutil.copyfileobj(original, copy)
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,14 @@ class WorkFolder:
 
     @contextlib.contextmanager
     def opened(self, identity: Mapping[str, Any]) -> Iterator[WorkFolder]:
-        """Lock the folder while the block runs; make it if need be.
+        """Create the folder if it is missing, and lock it while the ``with`` block runs.
 
         Args:
             identity: Input digests and settings of the run, as JSON values.
 
         Raises:
-            ResumeError: It belongs to another run, or another process is at work in it.
-            SettingsError: It cannot be made.
+            ResumeError: The folder belongs to another run, or another process holds its lock.
+            SettingsError: The folder cannot be created.
         """
         with held(self.path, inside=True):
             self._check(identity)
@@ -88,7 +89,7 @@ class WorkFolder:
 
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
-        # a process that was killed at its beginning leaves a lock or a part of the record
+        # a process killed right after its start leaves a lock file or a partial record: both may go
         names = whole_names(self.path).values()
         others = [name for name in names if name != _RUN and not name.startswith(LOCK)]
         if not path.exists():
@@ -102,7 +103,7 @@ class WorkFolder:
             return
         known = read_json(path)
         if not others and known.keys() == identity.keys():
-            # the earlier run stopped at wrong input; the corrected run may begin here
+            # the earlier run stopped at wrong input before any work, so the corrected run may start
             write_json(path, dict(identity))
             return
         remedy = "name a new folder, or give what the run began with"
@@ -115,7 +116,7 @@ class WorkFolder:
                 part.unlink()
 
     def round(self, number: int) -> RoundFolder:
-        """Return a round's folder, which is made if need be."""
+        """Return a round's folder, created if it is missing."""
         return RoundFolder(own_folder(self.path / f"round{number:02d}"), number)
 
 
@@ -124,10 +125,10 @@ def read_json(path: Path, *, numbers: Sequence[str] = ()) -> dict[str, Any]:
 
     Args:
         path: The file.
-        numbers: Names that must be in it, with numbers as values.
+        numbers: The keys that must be present with numbers as values.
 
     Raises:
-        ResumeError: It is not such a file: something else wrote it.
+        ResumeError: A tuning run did not write this file.
     """
     try:
         content = read_object(path)

@@ -31,16 +31,16 @@ from tuning.metrics.text_scores import (
 
 @dataclass(frozen=True)
 class TextScores:
-    """The scores of one translation; fractions.
+    """The scores of one translation, as fractions.
 
     Args:
-        path: Of the translation.
-        scores: By metric.
-        precisions: Of n-grams of one to four words.
-        brevity_penalty: 1 where the translation is long enough.
-        words: The number of its words, as BLEU counts them.
-        reference_words: The number that it should have.
-        length_ratio: Words per reference word; ``None`` where the references are empty.
+        path: The file of the translation.
+        scores: The score by metric.
+        precisions: The precisions of n-grams of one to four words.
+        brevity_penalty: BLEU's brevity penalty; 1 if the translation is long enough.
+        words: The number of words of the translation, as BLEU counts them.
+        reference_words: The reference length, in words.
+        length_ratio: Words per reference word; ``None`` if the references are empty.
         notes: Warnings for the user.
     """
 
@@ -55,7 +55,7 @@ class TextScores:
 
     @classmethod
     def from_text(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
-        """Score (K,) sentences of a text."""
+        """Score the sentences of a text that the indices ``rows`` (K,) select."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
@@ -78,7 +78,7 @@ class TextScores:
         return [*(points(self.scores[metric]) for metric in metrics), ratio]
 
     def to_json(self) -> dict[str, Any]:
-        """Return every number as JSON values; scores are fractions."""
+        """Return all numbers as JSON values; scores are fractions."""
         return {
             "file": str(self.path),
             **self.scores,
@@ -92,14 +92,14 @@ class TextScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of some translations of the same text.
+    """The scores of several translations of the same text.
 
     Args:
-        references: The files they were compared with.
-        sentences: The sentences that are scored.
-        signatures: By metric, its settings in the form of sacrebleu.
-        texts: One for each translation.
-        by_length: For each group of the sentences, one for each translation.
+        references: The reference files.
+        sentences: The scored sentences.
+        signatures: By metric, its settings as a signature of sacrebleu.
+        texts: The scores of each translation.
+        by_length: For each length group, the scores of each translation.
     """
 
     references: tuple[Path, ...]
@@ -114,13 +114,13 @@ class Evaluation:
         return tuple(note for text in self.texts for note in text.notes)
 
     def table(self) -> ScoreTable:
-        """Return the table: scores times 100, and the length ratio."""
+        """Return the table of scores times 100 and length ratios."""
         header = ["", *(LABELS[metric] for metric in self.signatures), "length ratio"]
         rows = [[str(text.path), *text.cells(self.signatures)] for text in self.texts]
         return ScoreTable(header, rows)
 
     def length_tables(self) -> Iterator[ScoreTable]:
-        """Yield for each translation its scores by the length of the source, if asked for."""
+        """Yield a table of scores by source length for each translation, if there are groups."""
         if not self.by_length:
             return
         labels = [LABELS[metric] for metric in self.signatures]
@@ -132,7 +132,7 @@ class Evaluation:
             yield ScoreTable([str(text.path), "sentences", *labels, "length ratio"], rows)
 
     def to_text(self) -> str:
-        """Return the tables and the signatures, to read."""
+        """Return the tables and the signatures as text for a terminal."""
         tables = [self.table(), *self.length_tables()]
         lines = [f"{self.sentences}"] if self.sentences.known_words is not None else []
         lines += [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
@@ -155,7 +155,7 @@ class Evaluation:
         return content
 
     def draw_by_length(self, path: str | Path) -> None:
-        """Draw BLEU, or else the first metric there is, over the length of the source.
+        """Draw the first metric (BLEU by default) over the length of the source.
 
         Raises:
             SettingsError: The file cannot be written.
@@ -178,15 +178,16 @@ def evaluate(
     """Score translations of the same text.
 
     Args:
-        translations: Files or lines, with the same number of lines.
-        references: Likewise.
-        scoring: Metrics and treatment of the texts.
-        selection: The sentences to score, and their groups; by default all.
+        translations: Files or lists of lines, one for each translation.
+        references: Files or lists of lines, one for each reference; all texts have the same number
+            of lines.
+        scoring: The metrics, and the preparation of texts for them.
+        selection: The sentences to score, and their groups; by default all sentences.
 
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
-            is left.
-        ModelError: The model whose words are wanted cannot be read.
+            remains to score.
+        ModelError: The model whose vocabulary selects sentences cannot be read.
     """
     texts = ReferenceTexts(references, scoring)
     metrics = texts.scoring.metrics

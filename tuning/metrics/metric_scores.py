@@ -1,12 +1,12 @@
-"""Corpus metrics and mixtures of them: statistics of candidates, and scores of their sums.
+"""Corpus metrics and mixtures of them: statistics of candidates, and scores of summed statistics.
 
-The statistics add up over sentences, so that a search needs arrays only.
-Columns of a statistics matrix: the 9 of BLEU (``bleu.statistics``) and, unless BLEU is all
-there is, 3 for each of chrF's 6 orders (candidate, reference, match) and 2 for each other metric,
-whose quotient is the score: TER (edits, reference words, both times the number of references), the
-accuracy (right lines, lines), and the error rates of characters and words (edits, length of the
-closest reference). Columns of metrics that are not requested are 0. Scores are fractions; error
-rates may make the mixture negative.
+The statistics add up over sentences, so an optimiser needs arrays only. A matrix of statistics has
+these columns: 9 of BLEU (``bleu.statistics``) and, unless BLEU is the only metric, 3 for each of
+chrF's 6 orders (n-grams of the candidate, of the reference, and matches) and 2 for each other
+metric, whose quotient is the score: TER (edits, reference words, both times the number of
+references so that they are whole numbers), accuracy (correct lines, lines), and the error rates of
+characters and words (edits, length of the closest reference). Columns of metrics that are not
+requested are 0. Scores are fractions; large error rates can make the mixture negative.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BETA_SQUARED = 4.0
 
 @compiled
 def _chrf(sums: NDArray[np.float64]) -> float:
-    """Return chrF of (18,) sums, in sacrebleu's order of operations."""
+    """Return chrF of (18,) sums; the order of operations is sacrebleu's, for equal rounding."""
     precision = recall = 0.0
     orders = 0
     for at in range(0, 3 * CHRF_ORDERS, 3):
@@ -60,7 +60,7 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def _quotient(sums: NDArray[np.float64]) -> float:
-    """Return the quotient of (2,) sums: an error rate, or the accuracy."""
+    """Return the quotient of (2,) sums, an error rate or the accuracy; 1 for edits of nothing."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0
@@ -101,14 +101,14 @@ def columns_of(metric: MetricName) -> slice:
 
 
 def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
-    """Return the scores of summed statistics in one metric, error rates not subtracted from 1.
+    """Return the scores of summed statistics in one metric; an error rate stays an error rate.
 
     Args:
         metric: One of ``METRICS``.
-        sums: (..., k), those that ``columns_of`` the metric picks.
+        sums: (..., k) the sums in the metric's own columns, see ``columns_of``.
 
     Returns:
-        (...,), as fractions.
+        (...,) the scores as fractions.
     """
     if metric == "bleu":
         return bleu_of_sums(sums)
@@ -120,7 +120,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
-    """Return (N,) the objective of each of (N, K) candidates, with BLEU smoothed by adding one."""
+    """Return (N,) the objective of single candidates (N, K), with add-one smoothing in BLEU."""
     bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
         return bleu
@@ -133,15 +133,15 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
 
 
 class CandidateStatistics:
-    """Scores candidates of a text against its references.
+    """The references of a text, prepared to compute the statistics of candidates.
 
     Args:
-        paths: R reference files of the same S lines.
-        objective: The objective that the statistics are for.
-        length: The choice among several reference lengths for BLEU.
+        paths: R reference files of S lines each.
+        objective: The objective to compute statistics for.
+        length: The rule that picks BLEU's reference length from several references.
 
     Raises:
-        CorpusError: The files have different numbers of lines.
+        CorpusError: The files differ in their number of lines.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class CandidateStatistics:
 
     @property
     def needs_words(self) -> bool:
-        """Whether the words themselves are needed beside their ids."""
+        """Whether the metrics need the words as text in addition to their ids."""
         return self._more is not None
 
     @property
@@ -179,10 +179,10 @@ class CandidateStatistics:
         """Return (N, K) the statistics of candidates.
 
         Args:
-            sentences: (N,) the number of the sentence that each translates.
-            tokens: Their words as ids of ``references.vocabulary``.
-            offsets: (N + 1,) the first token of each, then the number of tokens.
-            words: N lines; unused where ``needs_words`` is false.
+            sentences: (N,) the sentence index of each candidate.
+            tokens: The words of all candidates, as ids of ``references.vocabulary``.
+            offsets: (N + 1,) the first token of each candidate, then the number of tokens.
+            words: The N candidates as text; unused if ``needs_words`` is false.
         """
         bleu = self.references.score_tokens(sentences, tokens, offsets)
         if self._more is None:

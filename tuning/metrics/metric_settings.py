@@ -11,23 +11,23 @@ from phrasescore.errors import SettingsError, did_you_mean
 
 MetricName = Literal["bleu", "chrf", "ter", "accuracy", "cer", "wer"]
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "accuracy", "cer", "wer")
-USUAL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")  # of sentences
+USUAL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")  # the defaults
 LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
 LengthName = Literal["closest", "shortest", "average"]
 REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
-# of the tests whether a difference is chance; the seed is sacrebleu's
+# defaults of the significance tests; the seed is the one of sacrebleu
 TRIALS, TEST_SEED = 10_000, 12345
 
 
 @dataclass(frozen=True)
 class TextScoring:
-    """How texts are scored.
+    """The metrics of texts, and the preparation of texts for them.
 
     Args:
-        metrics: The metrics.
-        tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
-        lowercase: Whether to compare without case.
+        metrics: The metrics to compute.
+        tokenize: BLEU's tokenisation: ``none``, or sacrebleu's ``13a``, ``intl``, ``char``, ``zh``.
+        lowercase: Whether to ignore case.
     """
 
     metrics: tuple[MetricName, ...] = USUAL_METRICS
@@ -44,13 +44,14 @@ class TextScoring:
 
 @dataclass(frozen=True)
 class SentenceSelection:
-    """The sentences of a text that are scored, and their groups.
+    """The choice of sentences to score, and of groups of sentences.
 
     Args:
-        source: The text that was translated.
-        by_length: Whether to score groups by their number of source words, too.
-        length_bins: The maximum words of each group; empty for fives or tens, by the text.
-        known_words: A model folder: only sentences without a word outside its lists count.
+        source: The file of the source text.
+        by_length: Whether to also score groups of sentences by the number of source words.
+        length_bins: The maximum number of source words of each group; empty to choose groups five
+            or ten words wide, depending on the text.
+        known_words: A model folder; only sentences whose words are all in its vocabularies count.
     """
 
     source: str | None = None
@@ -84,15 +85,15 @@ class SentenceSelection:
 
 @dataclass(frozen=True)
 class Objective:
-    """A weighted mixture of metrics; each share is at least 0, together they are 1.
+    """A weighted mixture of metrics; the shares are at least 0 and add up to 1.
 
     Args:
-        bleu: Share of corpus BLEU.
-        chrf: Share of chrF.
-        ter: Share of 1 - TER.
-        accuracy: Share of the fraction of lines that equal a reference.
-        cer: Share of 1 - character error rate.
-        wer: Share of 1 - word error rate.
+        bleu: The share of corpus BLEU.
+        chrf: The share of chrF.
+        ter: The share of 1 - TER.
+        accuracy: The share of the fraction of lines that equal a reference.
+        cer: The share of 1 - character error rate.
+        wer: The share of 1 - word error rate.
     """
 
     bleu: float = 1.0
@@ -104,7 +105,7 @@ class Objective:
 
     @classmethod
     def from_shares(cls, shares: Mapping[str, float]) -> Objective:
-        """Build a mixture from shares that need not add up to 1 yet; none at all means BLEU.
+        """Build a mixture from shares, scaled to add up to 1; no shares at all mean BLEU alone.
 
         Raises:
             SettingsError: A metric is unknown, a share is negative, or all are 0.
@@ -129,7 +130,7 @@ class Objective:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of each of ``METRICS``, of error rates subtracted from 1."""
+        """The share of each of ``METRICS``, in their order; error rates enter as 1 - rate."""
         return tuple(getattr(self, name) for name in METRICS)
 
     @property
@@ -139,7 +140,7 @@ class Objective:
 
     @property
     def is_bleu(self) -> bool:
-        """Whether BLEU is all there is."""
+        """Whether BLEU is the only metric."""
         return self.bleu == 1.0
 
     def __str__(self) -> str:

@@ -1,11 +1,11 @@
-"""Tables of scores for a terminal, for Markdown and for LaTeX."""
+"""Formats tables of scores for a terminal, Markdown and LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# characters with a meaning in LaTeX
+# characters with a special meaning in LaTeX
 _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -15,18 +15,18 @@ _LATEX = str.maketrans({
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """A table whose first column names what the numbers to its right belong to.
+    """A table of cells as text; the first column has the names of the rows.
 
     Args:
         header: The heading of each column.
-        rows: Cells, one for each column.
+        rows: The cells of each row, one for each column.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def to_text(self) -> str:
-        """Return aligned columns, numbers to the right."""
+        """Return columns for a fixed-width font, names left-aligned and numbers right-aligned."""
         lines = [list(self.header), *map(list, self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "".join(
@@ -39,13 +39,13 @@ class ScoreTable:
         )
 
     def to_markdown(self) -> str:
-        """Return a table of GitHub's Markdown."""
+        """Return a Markdown table in GitHub's dialect."""
         lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
         escaped = [[cell.replace("|", r"\|") for cell in line] for line in lines]
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
     def to_latex(self) -> str:
-        """Return a tabular; the package booktabs draws its lines."""
+        """Return a LaTeX ``tabular`` that needs the package booktabs."""
         header, *rows = (
             " & ".join(cell.translate(_LATEX) for cell in line) + r" \\"
             for line in (self.header, *self.rows)
@@ -56,7 +56,7 @@ class ScoreTable:
 
 
 def points(score: float, *, sign: bool = False) -> str:
-    """Return a fraction as scores are usually written: times 100, with two digits.
+    """Format a fraction as scores are usually printed: times 100, with two decimals.
 
     >>> points(0.5935), points(0.0021, sign=True)
     ('59.35', '+0.21')

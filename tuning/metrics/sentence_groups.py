@@ -1,9 +1,8 @@
-"""Groups of sentences to score: by the length of their source, and of words that a model knows.
+"""Selects sentences to score: groups by source length, and sentences whose words a model knows.
 
-Figure 2 and the second half of Table 1 of Bahdanau et al. (2014): scores by the number of source
-words, and scores of the sentences in which no word is unknown to the model.
-
-Also the picture of scores over the length of the source.
+Bahdanau et al. (2014) report such scores: by the number of source words in Figure 2, and of the
+sentences without unknown words in the second half of Table 1. The module also draws scores over the
+length of the source.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_settings import SentenceSelection
 from tuning.metrics.text_scores import ReferenceTexts
 
-# a text whose sentences nearly all have at most this many words is divided by fives
+# if this share of the sentences has at most this many words, groups are five words wide, not ten
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
 Rows = NDArray[np.int64]
@@ -34,13 +33,13 @@ _GREY = "#6e7781"
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Sentences whose sources have about the same number of words.
+    """A group of sentences with similar source lengths.
 
     Args:
-        low: The minimum number of words.
-        high: The maximum; ``None`` for the group of the longest.
-        rows: (K,) the numbers of its sentences, from 0; at least one.
-        mean_length: The mean length of their sources, in words.
+        low: The minimum number of source words.
+        high: The maximum number of source words; ``None`` for the last group, without a maximum.
+        rows: (K,) the indices of the sentences; at least one.
+        mean_length: The mean number of source words.
     """
 
     low: int
@@ -67,13 +66,13 @@ class LengthGroup:
 
 @dataclass(frozen=True)
 class SelectedSentences:
-    """The sentences that are scored.
+    """The sentences to score.
 
     Args:
-        rows: (K,) their numbers in the text, from 0; at least one.
+        rows: (K,) the indices of the sentences in the text; at least one.
         total: The number of sentences of the text.
-        known_words: The model that knows all words of these sentences, if one was named.
-        groups: Groups by length, shorter ones first; empty if not asked for.
+        known_words: The model whose vocabularies selected the sentences; ``None`` for no selection.
+        groups: Groups by source length, shorter ones first; empty if not requested.
     """
 
     rows: Rows = field(compare=False)
@@ -90,20 +89,19 @@ class SelectedSentences:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return how the sentences were selected, as JSON values; empty for all sentences."""
+        """Return the criterion of the selection as JSON values; empty if all are selected."""
         if self.known_words is None:
             return {}
         return {"known_words": {"model": self.known_words, "of": self.total}}
 
 
 def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -> SelectedSentences:
-    """Find the sentences that are scored.
+    """Return the sentences to score, and their groups.
 
     Raises:
-        CorpusError: The source has another number of lines than the references, or no sentence
-            is left.
-        ModelError: There is no model, or it is damaged.
-        SettingsError: The model knows words of the source, and there is none.
+        CorpusError: Source and references differ in their number of lines, or no sentence remains.
+        ModelError: The model is missing or damaged.
+        SettingsError: The model has a source vocabulary, and no source is given.
     """
     total = len(references)
     rows = np.arange(total)
@@ -122,11 +120,11 @@ def _source_lines(path: str, references: ReferenceTexts) -> list[bytes]:
     if len(lines) != len(references):
         other = references.paths[0]
         longer, shorter = (path, other) if len(lines) > len(references) else (other, path)
-        least = min(len(lines), len(references))
+        shorter_length = min(len(lines), len(references))
         raise CorpusError(
-            f"no line of {shorter} belongs to this one; it has {least:,}",
+            f"no line of {shorter} belongs to this one; it has {shorter_length:,}",
             path=longer,
-            line=least + 1,
+            line=shorter_length + 1,
             remedy="source and references must be of the same text, line by line",
         )
     return lines
@@ -135,7 +133,7 @@ def _source_lines(path: str, references: ReferenceTexts) -> list[bytes]:
 def _without_unknown_words(
     selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
 ) -> Rows:
-    # torch is loaded with it
+    # imported here because it loads torch
     from phrasescore.model.folder import load_words
 
     model = selection.known_words
@@ -157,7 +155,7 @@ def _without_unknown_words(
     for side, path, lines in texts:
         for row, line in enumerate(lines):
             try:
-                # texts are of surfaces alone unless they say otherwise
+                # a line without a separator of factors has surface forms only
                 tokens = scored_tokens(line, side, words.factor if b"|" in line else 0)
             except PhraseTableError as error:
                 raise error.at(path, row + 1) from None
@@ -173,14 +171,14 @@ def _without_unknown_words(
 
 
 def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iterator[LengthGroup]:
-    """Yield sentences by length, shorter ones first; groups without sentences are left out.
+    """Yield non-empty groups of sentences by source length, shorter ones first.
 
     Args:
-        rows: (K,) the numbers of sentences, from 0.
-        lengths: (K,) the number of words of their sources.
-        bounds: The maximum words of each group, rising; a last group has longer ones. Without
-            bounds, groups are five words wide up to 30 where 95 of 100 sources are not longer, or
-            else ten words wide up to 60.
+        rows: (K,) the indices of the sentences.
+        lengths: (K,) the number of source words of each sentence.
+        bounds: The maximum length of each group, rising; a further group has all longer sentences.
+            Without bounds, groups are five words wide up to 30 words if 95 % of the sources are not
+            longer than that, else ten words wide up to 60.
     """
     if not bounds:
         width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
@@ -217,20 +215,20 @@ def draw_by_length(
     groups: Sequence[LengthGroup],
     lines: Mapping[str, Sequence[LengthPoint]],
 ) -> None:
-    """Draw one line for each translation or system, a point for each group.
+    """Draw one line for each translation or system, with a point for each group.
 
-    A point stands at the mean length of its group's sources, with the number of its sentences
-    above; bars show the deviation over runs.
+    A point lies at the mean source length of its group; the number of sentences stands above it.
+    Bars show the deviation over runs.
 
     Args:
-        path: The file; its ending names the format.
+        path: The file; its ending determines the format.
         label: The name of the metric, e.g. BLEU.
-        groups: G groups.
-        lines: By name, G points.
+        groups: The G groups.
+        lines: The G points of each line, by the name of the translation or system.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        SettingsError: The name has no format, or the file cannot be written.
+        SettingsError: The ending is no known format, or the file cannot be written.
     """
     with saved_figure(path) as figure:
         draw_lengths(figure.add_subplot(), label, groups, lines)
@@ -242,7 +240,7 @@ def draw_lengths(
     groups: Sequence[LengthGroup],
     lines: Mapping[str, Sequence[LengthPoint]],
 ) -> None:
-    """Draw the lines of ``draw_by_length`` on the axes of any figure."""
+    """Draw the lines of ``draw_by_length`` on existing axes."""
     with_deviations = any(point.deviation for points in lines.values() for point in points)
     lengths = [group.mean_length for group in groups]
     for place, (name, points) in enumerate(lines.items()):

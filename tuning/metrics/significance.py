@@ -1,29 +1,31 @@
-"""Tests whether systems differ, by several tuning runs each (Clark et al. 2011).
+"""Tests whether systems differ, using several tuning runs of each system (Clark et al. 2011).
 
-Tuning is random: a system tuned twice scores differently. So every system has several translations
-of the test set, one for each tuning run; what counts is the mean, the deviation over runs, and
-whether the difference to the first system could be chance.
+Tuning is random: a system that is tuned twice scores differently. So every system has several
+translations of the test set, one for each tuning run. The tests report the mean and the deviation
+over runs, and whether the difference to the first system could be due to chance.
 
 *Approximate randomisation* (Noreen 1989; Riezler and Maxwell 2005): if the systems do not differ,
-then the translations of a sentence might have come from either. So for each sentence the two change
-sides or do not; p is the share of such shuffles whose difference is at least the real one. Several
-tuning runs of a system stay together, for they are translations by the same system.
+each of the two translations of a sentence could have come from either system. So a trial swaps the
+two translations of each sentence with probability 1/2, and p is the share of trials whose
+difference is at least the observed one. The runs of a system are swapped together, because they are
+translations by the same system.
 
-*Randomisation of replicas* (Clark et al. 2011): the translations of a sentence by all runs of both
-systems are dealt out again, as many to each system as it had. That is right where the runs of one
-system are no more alike than those of different ones. Mostly they are, and then it finds
-differences too easily: a test says how often.
+*Randomisation of replicas* (Clark et al. 2011): a trial deals the translations of a sentence by all
+runs of both systems out again, to each system as many as it had. This test is valid if two runs of
+one system are no more alike than runs of different systems. Mostly they are more alike, and then
+the test finds differences too easily; a unit test measures how often.
 
-*The two-level bootstrap* asks about other sentences and other runs. Sentences are drawn with
+*The two-level bootstrap* generalises to other sentences and other runs. Sentences are drawn with
 replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
-to be drawn: their draws have the fraction (R - 1) / R of the variance and few different values. So
-runs enter by the variance of a random effect, at least 0: for each system, the variance of its
-scores over runs (R - 1), less what differences in single sentences explain, which the draws of
-sentences contain already. (Drawing both counts these differences three times; Owen 2007.) Interval
-and p are those of Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
+to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So the
+runs contribute the variance of a random effect instead, at least 0: for each system, the variance
+of its scores over runs (divisor R - 1), minus the part that differences in single sentences
+explain, because the draws of sentences contain that part already. (Drawing both sentences and runs
+would count it three times; Owen 2007.) Interval and p come from Student's t with the degrees of
+freedom of Welch (1947) and Satterthwaite (1946).
 
-The randomisations take the runs as given, and so does the bootstrap of a system with one run. With
-one run a system the first two are the same.
+The two randomisations test these runs only, and so does the bootstrap if a system has one run. With
+one run per system, both randomisations are the same test.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
@@ -49,7 +51,7 @@ Score = Callable[[Floats], Floats]
 
 # the maximum number of elements of a matrix of random draws
 _MAX_ELEMENTS = 1 << 22
-# differences up to this one may come from rounding
+# differences up to this size may come from rounding
 _ROUNDING = 1e-12
 
 
@@ -58,9 +60,9 @@ class Bootstrap:
     """The result of the two-level bootstrap of a difference.
 
     Args:
-        p_value: Two-sided.
+        p_value: The two-sided p-value.
         low: The lower end of the 95 % interval of the difference.
-        high: The upper end.
+        high: The upper end of the interval.
     """
 
     p_value: float
@@ -68,28 +70,30 @@ class Bootstrap:
     high: float
 
 
-def share_at_least(found: Floats, real: float) -> float:
-    """Return the share of T absolute differences that reach ``real``, itself counted as one.
+def share_at_least(found: Floats, observed: float) -> float:
+    """Return a p-value: the share of absolute differences that are at least the observed one.
+
+    The observed difference counts as one more trial beside the T in ``found``, so p is never 0.
 
     >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
     0.75
     """
-    return float((found >= abs(real) - _ROUNDING).sum() + 1) / (len(found) + 1)
+    return float((found >= abs(observed) - _ROUNDING).sum() + 1) / (len(found) + 1)
 
 
 def _pieces(trials: int, columns: int) -> Iterator[int]:
-    """Divide trials so that a matrix of (piece, columns) has bounded size."""
-    most = max(1, _MAX_ELEMENTS // max(columns, 1))
-    for begin in range(0, trials, most):
-        yield min(most, trials - begin)
+    """Divide trials into pieces, so that a matrix of shape (piece, columns) has a bounded size."""
+    max_piece = max(1, _MAX_ELEMENTS // max(columns, 1))
+    for begin in range(0, trials, max_piece):
+        yield min(max_piece, trials - begin)
 
 
 def swapped_differences(
     first: Statistics, second: Statistics, swapped: NDArray[np.bool_], score: Score
 ) -> Floats:
-    """Return (T,) the absolute difference of the two systems after some sentences changed sides.
+    """Return (T,) the absolute difference of two systems after swapping some sentences.
 
-    ``swapped`` is (T, S) and says which sentences.
+    ``swapped`` (T, S) is true for the sentences that each trial swaps.
     """
     left, right = first.mean(0), second.mean(0)
     moved = swapped.astype(np.float64) @ (right - left)
@@ -99,16 +103,17 @@ def swapped_differences(
 def deals(
     rng: np.random.Generator, trials: int, sentences: int, first: int, second: int
 ) -> NDArray[np.bool_]:
-    """Deal the translations of each sentence out to two systems.
+    """Deal the A + B translations of each sentence out to two systems at random.
 
     Returns:
-        (T, S, A + B), true for the A of each sentence that go to the first system.
+        (T, S, A + B) true for the A translations of each sentence that go to the first system.
     """
     runs = first + second
     chosen = np.empty((trials, sentences, runs), bool)
     wanted = np.full((trials, sentences), first, np.int32)
     for run in range(runs):
-        # each of the remaining translations is equally likely to be among the remaining wanted ones
+        # sampling without replacement: of the remaining ``runs - run`` translations, ``wanted``
+        # must still be chosen, and each is equally likely
         chosen[:, :, run] = rng.random((trials, sentences)) * (runs - run) < wanted
         wanted -= chosen[:, :, run]
     return chosen
@@ -131,7 +136,7 @@ def dealt_differences(
 def randomization_p_value(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> float:
-    """Return the p-value of approximate randomisation; systems that agree everywhere give 1."""
+    """Return the p-value of approximate randomisation; equal systems give 1."""
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]
     found = [
@@ -155,7 +160,7 @@ def replica_p_value(
 
 
 def pooled_difference(first: Statistics, second: Statistics, score: Score) -> float:
-    """Return the score of all runs of the second together minus that of the first."""
+    """Return the score of the second system's pooled runs minus the score of the first's."""
     sums = [runs.mean(0).sum(0)[None] for runs in (first, second)]
     return float(score(sums[1])[0] - score(sums[0])[0])
 
@@ -163,7 +168,7 @@ def pooled_difference(first: Statistics, second: Statistics, score: Score) -> fl
 def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -> Floats:
     """Return (T, R) the score of each run over drawn sentences.
 
-    ``runs`` is (R, S, K), ``draws`` (T, S) numbers of sentences.
+    ``runs`` is (R, S, K); ``draws`` is (T, S), the indices of the drawn sentences.
     """
     trials, sentences = len(draws), runs.shape[1]
     flat = draws + sentences * np.arange(trials)[:, None]
@@ -175,7 +180,11 @@ def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -
 def bootstrap(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> Bootstrap:
-    """Estimate how far the difference of the means over runs, second minus first, is uncertain."""
+    """Estimate the uncertainty of the difference of means over runs, second minus first.
+
+    The variance is that of the drawn differences plus, for each system, (V - E) / R: with V the
+    variance of its scores over R runs, and E the part of V that the drawn sentences explain.
+    """
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]
     pieces = []
@@ -206,7 +215,7 @@ def bootstrap(
 
 
 class StudentTail:
-    """The two-sided tail of Student's t distribution, by the trapezoidal rule.
+    """The two-sided tail of Student's t distribution, integrated by the trapezoidal rule.
 
     Args:
         degrees: The degrees of freedom.
@@ -218,7 +227,7 @@ class StudentTail:
 
     def __init__(self, degrees: float) -> None:
         # t = tan(angle) sqrt(degrees) turns the density into cos(angle) ** (degrees - 1)
-        degrees = min(degrees, 1e5)  # t is practically normal from there on
+        degrees = min(degrees, 1e5)  # beyond this, t is practically normal
         self._angles = np.linspace(0, np.pi / 2, 50_001)
         density = np.cos(self._angles) ** (degrees - 1)
         steps = (density[1:] + density[:-1])[::-1].cumsum()[::-1]
@@ -237,12 +246,12 @@ class StudentTail:
 
 @dataclass(frozen=True)
 class SystemDifference:
-    """How a system differs from the first one in one metric; fractions.
+    """The difference of a system from the first one in one metric, in fractions.
 
     Args:
-        gain: The mean over runs minus that of the first system.
+        gain: The mean over runs minus the mean of the first system.
         low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
-        high: The upper end.
+        high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation of sentences, for these runs.
         p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
         p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
@@ -258,12 +267,12 @@ class SystemDifference:
 
 @dataclass(frozen=True)
 class SystemScores:
-    """One system in one metric; fractions.
+    """The scores of one system in one metric, as fractions.
 
     Args:
         name: The name of the system.
         runs: The score of each tuning run.
-        difference: The difference to the first system; ``None`` for the first itself.
+        difference: The difference from the first system; ``None`` for the first system itself.
     """
 
     name: str
@@ -298,7 +307,7 @@ def compare_statistics(
     Args:
         metric: One of ``METRICS``.
         systems: By name, (R, S, K) statistics of R runs over the same S sentences.
-        trials: The trials of each test.
+        trials: The number of trials of each test.
         seed: The seed of each test.
     """
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
@@ -308,15 +317,15 @@ def compare_statistics(
 def compare_segments(
     systems: Mapping[str, Floats], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> tuple[SystemScores, ...]:
-    """Compare systems with the first of them by the mean of scores that segments have.
+    """Compare systems with the first of them by the mean of given scores of segments.
 
     Args:
         systems: By name, ``(R, S)`` scores of R runs over the same S segments, in any unit.
-        trials: The trials of each test.
+        trials: The number of trials of each test.
         seed: The seed of each test.
     """
-    # The tests take differences up to _ROUNDING for noise, which suits scores of about 1. Dividing
-    # by a power of two brings other scores there without rounding them.
+    # The tests treat differences up to _ROUNDING as noise, which suits scores near 1. Dividing by a
+    # power of two brings all other scores near 1 without rounding them.
     largest = max(float(np.abs(runs).max()) for runs in systems.values())
     scale = 2.0 ** math.frexp(largest)[1]
     parts = {name: runs[:, :, None] / scale for name, runs in systems.items()}
@@ -330,11 +339,11 @@ def _compare(
     """Compare systems with the first of them.
 
     Args:
-        score: Turns sums of statistics into scores.
+        score: The function from summed statistics to scores.
         parts: By name, (R, S, K) statistics.
-        trials: The trials of each test.
+        trials: The number of trials of each test.
         seed: The seed of each test.
-        unit: The factor of scores and intervals in the result.
+        unit: The factor that brings scores and intervals to the unit of the result.
     """
     first = next(iter(parts.values()))
     rows: list[SystemScores] = []

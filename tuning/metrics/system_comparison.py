@@ -1,4 +1,4 @@
-"""A comparison of systems with the first of them, and its tables."""
+"""Compares systems with the first of them, and formats the comparison as tables."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tuning.metrics.sentence_groups import (
 from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
 from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 
-SEGMENTS = "segments"  # the name of the metric where segments come with scores
+SEGMENTS = "segments"  # the name of the metric if the files give a score for each segment
 _LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Systems, compared with the first of them.
+    """The comparison of systems with the first of them.
 
     Args:
-        scores: By metric, one entry for each system, in the order given.
-        signatures: By metric, its settings in the form of sacrebleu.
+        scores: By metric, the scores of each system, in the order given.
+        signatures: By metric, its settings as a signature of sacrebleu.
         files: The translations by system.
         references: The references.
-        sentences: The sentences that are scored.
-        trials: The trials of each test.
+        sentences: The scored sentences.
+        trials: The number of trials of each test.
         seed: The seed of each test.
         notes: Warnings for the user.
-        by_length: For each group of sentences, its ``scores``.
+        by_length: The ``scores`` of each length group.
     """
 
     scores: Mapping[str, tuple[SystemScores, ...]]
@@ -58,17 +58,17 @@ class SystemComparison:
     by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
 
     def _points(self, score: float, *, sign: bool = False) -> str:
-        """Return a fraction times 100 as text, but a score of another metric as it is."""
+        """Format a fraction times 100; scores of segments are formatted in their own unit."""
         if SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
 
     def table(self) -> ScoreTable:
-        """Return the table: scores times 100."""
+        """Return the table of scores times 100, gains and p-values."""
         return self._table(self.scores)
 
     def length_tables(self) -> Iterator[tuple[str, ScoreTable]]:
-        """Yield the same table for each group of sentences, with the name of the group."""
+        """Yield a title and a table of scores for each length group."""
         for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
@@ -94,12 +94,12 @@ class SystemComparison:
         return [*cells, gain, f"{low} to {high}", *map(self._p_value, p_values)]
 
     def _p_value(self, p_value: float) -> str:
-        """Return a p-value as text; the minimum of the tests is shown as an upper bound."""
-        least = 1 / (self.trials + 1)
-        return f"<{1.5 * least:.1g}" if p_value <= 1.01 * least else f"{p_value:.2g}"
+        """Format a p-value; the smallest p that the trials can show becomes an upper bound."""
+        smallest = 1 / (self.trials + 1)
+        return f"<{1.5 * smallest:.1g}" if p_value <= 1.01 * smallest else f"{p_value:.2g}"
 
     def explanation(self) -> str:
-        """Return the explanation that stands below the table."""
+        """Return the text below the table that explains its columns."""
         first = next(iter(self.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
@@ -125,7 +125,7 @@ class SystemComparison:
         return f"{self.table().to_markdown()}{groups}\n{self.explanation()}\n"
 
     def to_latex(self) -> str:
-        """Return the tables for a paper (package booktabs), explained in comments."""
+        """Return LaTeX tables (package booktabs), with the explanation in comments."""
         groups = "".join(f"% {title}\n{table.to_latex()}" for title, table in self.length_tables())
         return f"% {self.explanation()}\n{self.table().to_latex()}{groups}"
 
@@ -149,7 +149,7 @@ class SystemComparison:
         ).to_json()
 
     def draw_by_length(self, path: str | Path) -> None:
-        """Draw BLEU, or else the first metric there is, over the length of the source.
+        """Draw the first metric (BLEU by default) over the length of the source.
 
         Raises:
             SettingsError: The file cannot be written.
@@ -195,18 +195,18 @@ def compare_systems(
     """Compare systems with the first of them.
 
     Args:
-        references: Files or lines, one translation of the text each.
+        references: Files or lists of lines, one for each reference.
         systems: By name, the translations of each system, one for each tuning run.
-        scoring: Which metrics, and how.
-        selection: Which sentences, and in which groups; all of them without it.
-        trials: Of each test.
-        seed: Of each test; every comparison begins with it.
+        scoring: The metrics, and the preparation of texts for them.
+        selection: The sentences to score, and their groups; by default all sentences.
+        trials: The number of trials of each test.
+        seed: The seed of each test; every comparison of two systems starts from it.
 
     Raises:
-        CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence is
-            left.
-        ModelError: The model whose words are wanted cannot be read.
-        SettingsError: There are fewer than two systems, or one without a translation.
+        CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
+            remains to score.
+        ModelError: The model whose vocabulary selects sentences cannot be read.
+        SettingsError: There are fewer than two systems, or a system has no translation.
     """
     _must_be_comparable(systems)
     texts = ReferenceTexts(references, scoring)
@@ -241,17 +241,17 @@ def compare_systems(
 def compare_segment_scores(
     systems: Mapping[str, Sequence[TextFile]], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> SystemComparison:
-    """Compare systems with the first of them by scores that another metric gave each segment.
+    """Compare systems with the first of them by segment scores that another metric computed.
 
     Args:
         systems: By name, the files of each system, one for each tuning run; a file has one number
             for each segment, and larger is better.
-        trials: The trials of each test.
-        seed: The seed of each test; every comparison begins with it.
+        trials: The number of trials of each test.
+        seed: The seed of each test; every comparison of two systems starts from it.
 
     Raises:
-        CorpusError: A line is not one number, files have different numbers of lines, or none.
-        SettingsError: There are fewer than two systems, or one without a file.
+        CorpusError: A line is not one number, files differ in their number of lines or are empty.
+        SettingsError: There are fewer than two systems, or a system has no file.
     """
     _must_be_comparable(systems)
     every = {name: list(map(_numbers_of, paths)) for name, paths in systems.items()}

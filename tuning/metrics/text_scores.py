@@ -1,18 +1,19 @@
-"""Metrics of whole texts, from statistics of each sentence that add up.
+"""Scores of whole texts in all metrics, from statistics that add up over sentences.
 
-Statistics and scores are those of ``tuning.metrics.metric_scores``: a score here is what tuning
-maximises. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the space
-U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
+Statistics and scores are defined in ``tuning.metrics.metric_scores``, so a score here is the same
+number that tuning maximises. Moses's texts are tokenised already: ``tokenize="none"`` splits words
+at the space U+0020 alone. Other tokenisations are sacrebleu's and change BLEU only; chrF and TER
+read the text as it is.
 
-Scores are fractions: BLEU, chrF and accuracy 0 to 1; error rates (TER, CER, WER) from 0 with no
-upper end (lower is better).
+Scores are fractions: BLEU, chrF and accuracy from 0 to 1; error rates (TER, CER, WER) from 0
+without a maximum (lower is better).
 Shapes: S sentences, K statistics.
 
-chrF and TER are computed by sacrebleu, edit distances by rapidfuzz, once for every distinct
+sacrebleu computes chrF and TER, and rapidfuzz computes edit distances, once for every distinct
 translation of a sentence. The accuracy is the share of lines that equal a reference. CER and WER
-are the Levenshtein distance to the closest reference over its length, in characters (spaces
-included) and in words. sacrebleu splits words at every Unicode space; those inside words are
-replaced first, so that a word is what Moses takes for one.
+are the Levenshtein distance to the closest reference divided by its length, in characters (spaces
+included) and in words. sacrebleu splits words at every Unicode space, Moses at U+0020 only, so
+other spaces are replaced before sacrebleu sees a text.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
-# a character of Unicode's private use area, which no text should have
+# replaces other spaces; from Unicode's private use area, so no text should contain it
 _STAND_IN = "\ue000"
 LABELS = {
     "bleu": "BLEU",
@@ -56,7 +57,7 @@ _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 @dataclass(frozen=True)
 class NamedLines(os.PathLike[str]):
-    """Lines in memory, where a file may stand as well.
+    """Lines in memory that are accepted in place of a file.
 
     Args:
         name: The name of the text in errors and tables.
@@ -78,7 +79,7 @@ def _lines_of(text: TextFile) -> list[str]:
 
 
 def as_text(line: bytes) -> str:
-    """Return a line as text whose only spaces are those between words."""
+    """Decode a line, and replace all spaces inside Moses's words."""
     return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace")).strip(" ")
 
 
@@ -86,8 +87,8 @@ class LineStatistics:
     """Statistics of candidates for metrics other than BLEU.
 
     Args:
-        references: R lists of the same number of lines.
-        metrics: The metrics to compute; the columns of others are 0.
+        references: R lists with the same number of lines.
+        metrics: The metrics to compute; the columns of other metrics are 0.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class LineStatistics:
         self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
 
     def score(self, sentences: NDArray[np.int32], lines: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return (N, columns after those of BLEU), see ``tuning.metrics.metric_scores``."""
+        """Return (N, K - 9) statistics, without BLEU's 9 (see ``tuning.metrics.metric_scores``)."""
         rows = np.zeros((len(lines), _COLUMNS), np.int32)
         for place, key in enumerate(zip(sentences.tolist(), lines, strict=True)):
             if key not in self._known:
@@ -127,18 +128,18 @@ class LineStatistics:
             if name == "ter":
                 edits, words = found
                 found = [edits * len(references), round(words * len(references))]
-            row[_place(name)] = found
+            row[_own_columns(name)] = found
         if "accuracy" in self._metrics:
-            row[_place("accuracy")] = text in references, 1
+            row[_own_columns("accuracy")] = text in references, 1
         if "cer" in self._metrics:
-            row[_place("cer")] = _closest(text, references)
+            row[_own_columns("cer")] = _closest(text, references)
         if "wer" in self._metrics:
-            row[_place("wer")] = _closest(text.split(), [each.split() for each in references])
+            row[_own_columns("wer")] = _closest(text.split(), [each.split() for each in references])
         return row
 
 
-def _place(metric: MetricName) -> slice:
-    """Return the columns of a metric among those after BLEU's."""
+def _own_columns(metric: MetricName) -> slice:
+    """Return the columns of a metric, counted from the first column after BLEU's."""
     columns = columns_of(metric)
     return slice(columns.start - BLEU_COLUMNS, columns.stop - BLEU_COLUMNS)
 
@@ -150,7 +151,7 @@ def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
-    """Return by metric its settings and versions, in the form of sacrebleu."""
+    """Return the settings and versions of each metric as a signature of sacrebleu."""
     case = scoring.lowercase
     metrics: dict[MetricName, BLEU | CHRF | TER] = {
         "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),
@@ -168,11 +169,11 @@ def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ScoredText:
-    """A text and what its scores are computed from.
+    """The statistics of a text.
 
     Args:
-        path: The file, or the name of the lines.
-        statistics: (S, K) by sentence; columns of metrics that were not asked for are 0.
+        path: The file, or the name of lines in memory.
+        statistics: (S, K) the statistics of each sentence; columns of unused metrics are 0.
         notes: Warnings for the user.
     """
 
@@ -182,17 +183,18 @@ class ScoredText:
 
 
 class ReferenceTexts:
-    """The references of a text, ready to score translations of it.
+    """The references of a text, prepared to score translations of it.
 
     Args:
-        paths: R texts of the same S lines: files in UTF-8, plain or gzip, or lines.
-        scoring: Metrics and treatment of the texts.
+        paths: R references of S lines each: UTF-8 files, plain or gzipped, or lines in memory.
+        scoring: The metrics, and the preparation of texts for them.
 
     Attributes:
-        lines: R lists of S lines, as they stand in the files.
+        lines: R lists of the S unchanged lines.
+        empty: The number of lines that are empty in every reference.
 
     Raises:
-        CorpusError: A file is empty, not UTF-8, or they have different numbers of lines.
+        CorpusError: A file is empty or not UTF-8, or the files differ in their number of lines.
     """
 
     def __init__(self, paths: Sequence[TextFile], scoring: TextScoring | None = None) -> None:
@@ -225,7 +227,7 @@ class ReferenceTexts:
         """Compute the statistics of a translation.
 
         Raises:
-            CorpusError: It is not UTF-8 or has another number of lines than the references.
+            CorpusError: The file is not UTF-8, or its number of lines is not the references'.
         """
         lines = self._cased(_lines_of(path))
         self._check_length(path, lines, range(len(self)))

@@ -1,1 +1,1 @@
-"""Spelling normalisation: words as sentences of characters, from training to evaluation."""
+"""Spelling normalisation: translates words, as sentences of characters, into normal spelling."""

@@ -1,8 +1,8 @@
 """Scores of a normaliser: word accuracy and character error rate, with intervals.
 
-The measures are those of Bollmann (2019), "A Large-Scale Comparison of Historical Text
-Normalization Systems", section 4.2: the share of words whose form is right, and the mean over words
-of the Levenshtein distance divided by the length of the normal form.
+The measures follow Bollmann (2019), "A Large-Scale Comparison of Historical Text Normalization
+Systems", section 4.2. Word accuracy is the share of words with the correct form; the error rate is
+the mean over words of the Levenshtein distance divided by the length of the normal form.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Score:
 
 @dataclass(frozen=True)
 class WordScores:
-    """The scores of some words.
+    """The scores of a set of words.
 
     Args:
-        name: Which words.
-        words: Their number.
-        accuracy: The share that came out right.
+        name: The name of the set.
+        words: The number of words.
+        accuracy: The share of words with the correct form.
         cer: The character error rate.
     """
 
@@ -53,7 +53,7 @@ class WordScores:
 
     @classmethod
     def from_forms(cls, name: str, found: Sequence[str], wanted: Sequence[str]) -> WordScores:
-        """Compare forms with the right ones."""
+        """Compare forms with the correct ones."""
         values = np.array(
             [
                 (form == right, Levenshtein.distance(form, right) / len(right))
@@ -70,7 +70,7 @@ class WordScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of all words, of known and unknown ones, and of the words left as they are."""
+    """The scores of all words, known words and unknown words, and of words left as they are."""
 
     scores: tuple[WordScores, ...]
 

@@ -1,22 +1,22 @@
-"""Normalisers: a folder with a system of characters and the words that it remembers.
+"""Trains and applies normalisers: folders with a character system and remembered words.
 
-Training is a chain of this program's own commands, each done once and shown as a user would type
-it in the folder:
+Training runs a chain of this program's own commands, each once, and shows each command as a user
+would type it in the folder:
 
     build         a system whose words are characters, from the training words
     preprocess    the dev words, as characters
     tune          its weights, for the share of words that come out right
     decode        the dev words, to see whether remembering known words is better
 
-With ``neural``, an attention model of whole words follows, which chooses among the best forms of
-the system:
+With ``neural``, training goes on with an attention model of whole words, which chooses among the
+best forms of the system:
 
     train         the model, from the same words
     decode, nbest the best forms of the words to tune on, and what the model says of them
     optimize      the weight of the model beside those of the system
 
-What does better on the dev words becomes the normaliser. All paths in the folder are relative to
-it, so that it can be moved.
+The combination that does best on the dev words becomes the normaliser. All paths in the folder are
+relative to the folder, so it can be moved.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ PROGRAM = "phrasescore"
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
 _MODEL, _WEIGHTS = "attention", "reranking.json"
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
-# more dev words make tuning slower and its weights hardly better
+# with more dev words, tuning is slower and the weights are hardly better
 _WORDS_TO_TUNE_ON = 2000
 # the forms that the attention model chooses among, and its size: words are few and short
 _CANDIDATES = 20
 _MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
-# how often training must have seen a word that is remembered; None remembers nothing
+# the thresholds to try: remember a word that training saw at least so often; None: remember nothing
 _TIMES = (None, 1, 2)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen on the dev words.
+    """The choices that training made on the dev words.
 
     Args:
         lowercase: Whether all text is lower-cased.
-        remembered: How often training must have seen a word for its most frequent form to be
-            taken; ``None`` if the system does better on every word.
+        remembered: The minimum number of times that training must have seen a word to give it its
+            most frequent form; ``None`` to use the system for every word.
         attention: Whether the attention model chooses among the forms of the system.
         dev_words: The number of dev words.
-        system_right: The share of them that the system alone gets right.
-        right: The share that the normaliser gets right.
+        system_right: The share of dev words that the system alone gets right.
+        right: The share of dev words that the normaliser gets right.
     """
 
     lowercase: bool
@@ -109,14 +109,14 @@ def train(
     """Train a normaliser, or continue an interrupted training.
 
     Args:
-        training: Words and their normal forms.
-        dev: Others, to tune on.
-        folder: Where everything goes.
-        texts: Texts of the normal language for a language model each, such as a list of words.
+        training: The words to learn from, with their normal forms.
+        dev: Other words with their normal forms, to tune on.
+        folder: The folder of the normaliser, for all files.
+        texts: Texts in normal spelling, such as word lists; each gives a further language model.
         lowercase: Whether to lower-case all text.
         neural: Whether to train an attention model, too.
         threads: The number of threads; ``None`` for all cores.
-        say: Takes each command as it runs, and notes.
+        say: Prints each command as it runs, and notes.
 
     Raises:
         PhrasescoreError: An input cannot be used, or the folder holds another normaliser.
@@ -147,7 +147,7 @@ class _Training:
         lowercase: Whether all text is lower-cased.
         neural: Whether to train an attention model, too.
         threads: The options that set the number of threads of a command.
-        say: Takes each command as it runs.
+        say: Prints each command as it runs.
     """
 
     training: Words
@@ -229,10 +229,11 @@ class _Training:
         """Return a step that runs a command of this program.
 
         Args:
-            text: The command; without ``output``, its last word is the file that it writes.
-            inputs: What it reads.
-            more: Further options that may have spaces in them.
-            output: The folder that it writes, an argument.
+            text: The command, to be split at spaces; without ``output``, its last word is the file
+                that the command writes.
+            inputs: The files and folders that the command reads.
+            more: Further options, whose values may contain spaces.
+            output: The folder that the command writes, given as an argument.
         """
         words = [*text.split(), *([output] if output else ()), *more]
         written = Path(output or text.split()[-1])
@@ -242,13 +243,13 @@ class _Training:
             run_command(words)
             return {}
 
-        # how many threads work decides no result
+        # the number of threads changes no result, so it is not part of the step's identity
         decisive = [word for word in words if word not in self.threads]
         name = f"{words[0]}-{written.name}"
         return Step(name, run, {"command": decisive}, tuple(map(Path, inputs)), (written,))
 
     def _write_words(self) -> Mapping[str, Any]:
-        """Write what the commands read: words that are tuned on lie evenly among the dev words."""
+        """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
         texts = (
             *(self.training.words, self.training.forms),
@@ -260,7 +261,7 @@ class _Training:
         return {}
 
     def _choose(self) -> Mapping[str, Any]:
-        """Decide on the dev words whether known words are remembered; write the normaliser."""
+        """Choose by the dev words which known words are remembered, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
         for neural in (False, True) if self.neural else (False,):
@@ -272,7 +273,7 @@ class _Training:
                     for word, form in zip(self.dev.words, found, strict=True)
                 ]
                 right[neural, times] = share_right(forms, self.dev.forms)
-        best = max(right, key=right.__getitem__)  # the first of equals is the simplest
+        best = max(right, key=right.__getitem__)  # of equals, the first is the simplest
         memory.write(_MEMORY)
         choice = Choice(
             lowercase=self.lowercase,
@@ -287,12 +288,12 @@ class _Training:
 
 
 def _nbest(name: str, *, neural: bool) -> list[str]:
-    """Return the files from which forms are read; the last one is the list."""
+    """Return the files that forms are read from; the last one is the n-best list."""
     return [_WEIGHTS, f"{name}.scored.nbest"] if neural else [f"{name}.nbest"]
 
 
 def _read_forms(nbest: str | Path, *, neural: bool) -> Iterator[list[str]]:
-    """Yield the forms of each word, the best first: by the list, or by the weights for it."""
+    """Yield the forms of each word, best first: in list order, or with ``neural`` reranked."""
     form = Postprocessor(read_settings(_SYSTEM).target)
     weights = read_object(Path(_WEIGHTS))["weights"] if neural else {}
     for _, entries in read_nbest_lists(nbest):
@@ -317,8 +318,8 @@ class Normaliser:
         threads: The number of threads; ``None`` for all cores.
 
     Attributes:
-        choice: What its training chose.
-        memory: The words that it knows.
+        choice: The choices of its training.
+        memory: The remembered words.
 
     Raises:
         InputError: There is no finished normaliser in the folder.
@@ -330,7 +331,7 @@ class Normaliser:
         self.memory = Memory.read(folder / _MEMORY)
 
     def forms(self, words: Iterable[str], size: int = 1) -> dict[str, list[str]]:
-        """Return for each distinct word its most probable forms, at most ``size``, the best first.
+        """Return up to ``size`` most probable forms of each distinct word, best first.
 
         Raises:
             PhrasescoreError: The system in the folder cannot be used.
@@ -345,7 +346,7 @@ class Normaliser:
         return found
 
     def _decoded(self, words: Sequence[str], size: int) -> Iterator[list[str]]:
-        """Yield the forms that the system finds for each word."""
+        """Decode words with the system, and yield the forms of each word."""
         if not words:
             return
         with _inside(self._folder), tempfile.TemporaryDirectory() as scratch:
@@ -369,7 +370,7 @@ def run_command(words: Sequence[str]) -> None:
     """Run a command of this program in this process.
 
     Raises:
-        PhrasescoreError: It failed.
+        PhrasescoreError: The command failed.
     """
     with cli.make_context(PROGRAM, list(words)) as context:
         cli.invoke(context)
@@ -391,7 +392,7 @@ def _read_choice(folder: Path = Path()) -> Choice:
 
 @contextlib.contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """Let relative paths begin in a folder while the block runs."""
+    """Make a folder the current directory while the block runs."""
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -29,8 +29,8 @@ class Words:
 
     Args:
         words: The words, composed, without spaces at the ends.
-        forms: Their normal forms, or nothing.
-        notes: What was changed in reading.
+        forms: The normal form of each word; empty if they are not known.
+        notes: Notes for the user about changes made while reading.
     """
 
     words: tuple[str, ...]
@@ -79,9 +79,9 @@ def read_words(path: str | Path, *, lowercase: bool = False) -> Words:
 def _read_columns(
     path: str | Path, names: tuple[str, ...], *, lowercase: bool
 ) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """Read the columns of each line, composed and without spaces at the ends; return notes, too.
+    """Read the columns of each line, composed and without outer spaces; return them with notes.
 
-    Where there are several columns, empty lines are skipped, and no column may be empty.
+    If several columns are expected, empty lines are skipped, and no column may be empty.
     """
     rows = []
     recomposed = 0
@@ -110,14 +110,14 @@ class Memory:
     """The most frequent normal form of every known word.
 
     Args:
-        forms: By word, its most frequent form and how often the word was seen in all.
+        forms: By word, its most frequent form and the number of times that the word was seen.
     """
 
     forms: dict[str, tuple[str, int]]
 
     @classmethod
     def from_pairs(cls, pairs: Words) -> Memory:
-        """Remember pairs; of forms that are equally frequent, the first one wins."""
+        """Remember the most frequent form of each word; of equally frequent forms the first."""
         seen: dict[str, Counter[str]] = {}
         for word, form in zip(pairs.words, pairs.forms, strict=True):
             seen.setdefault(word, Counter())[form] += 1
@@ -127,7 +127,7 @@ class Memory:
 
     @classmethod
     def read(cls, path: Path) -> Memory:
-        """Read what ``write`` wrote.
+        """Read a file that ``write`` wrote.
 
         Raises:
             InputError: The file cannot be read.
@@ -148,7 +148,7 @@ class Memory:
         return cls(forms)
 
     def write(self, path: str | Path) -> None:
-        """Write one word a line: the word, its most frequent form, how often it was seen."""
+        """Write one line per word: the word, its most frequent form, the number of occurrences."""
         lines = (f"{word}\t{form}\t{seen}\n" for word, (form, seen) in self.forms.items())
         write_atomically(path, "".join(lines).encode())
 
@@ -159,5 +159,5 @@ class Memory:
 
 
 def share_right(found: Sequence[str], wanted: Sequence[str]) -> float:
-    """Return the share of words whose form is right (0 to 1)."""
+    """Return the share of words with the correct form, from 0 to 1."""
     return sum(map(str.__eq__, found, wanted)) / len(wanted)

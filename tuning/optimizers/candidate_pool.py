@@ -1,8 +1,8 @@
 """The pool of all candidates that decoding has found so far, as arrays, and their model scores.
 
-Rounds are merged sentence by sentence. Of candidates of one sentence with the same feature values
-only the first stays: no weights can tell them apart. A candidate takes 4 bytes a feature and 2 a
-statistic, and twice that while a round is added.
+Rounds are merged sentence by sentence. Of a sentence's candidates with equal feature values only
+the first stays, because no weights can tell them apart. A candidate takes 4 bytes per feature and 2
+per statistic, and twice as much while a round is added.
 
 Shapes: S sentences, C candidates, F features, K statistics.
 """
@@ -19,6 +19,8 @@ from phrasescore.errors import NBestError
 from tuning.optimizers.workers import ALONE, Workers
 
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
+# mixing constants of the digest: the golden ratio as a 64-bit odd number, and a shift that brings
+# the well-mixed high bits down
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -27,10 +29,11 @@ class PoolArrays(NamedTuple):
     """The arrays of a pool, for compiled functions.
 
     Attributes:
-        features: (F, C) unweighted feature values; candidates of a sentence are neighbours, in
-            the order in which they were found.
+        features: (F, C) unweighted feature values; the candidates of one sentence are contiguous,
+            in the order in which they were found. Feature by feature, so that weighted sums run
+            over contiguous memory.
         statistics: (C, K) the statistics that the objective is computed from.
-        starts: (S + 1,) where each sentence's candidates begin.
+        starts: (S + 1,) the first candidate of each sentence, then C.
     """
 
     features: NDArray[np.float32]
@@ -42,9 +45,9 @@ class CandidatePool:
     """A growing pool of candidates for S sentences.
 
     Args:
-        sentences: S.
-        features: F.
-        statistics: K.
+        sentences: The number of sentences, S.
+        features: The number of features, F.
+        statistics: The number of statistics per candidate, K.
     """
 
     def __init__(self, sentences: int, features: int, statistics: int) -> None:
@@ -59,7 +62,7 @@ class CandidatePool:
 
     @property
     def sentences(self) -> int:
-        """S, with candidates or without."""
+        """The number of sentences, S, including those without candidates."""
         return len(self.arrays.starts) - 1
 
     @property
@@ -73,19 +76,19 @@ class CandidatePool:
         features: NDArray[np.float32],
         statistics: NDArray[np.int32],
     ) -> int:
-        """Add N candidates of a round, each behind its sentence's others; return how many were new.
+        """Add N candidates of a round, each after its sentence's older ones; count the new ones.
 
         Args:
-            sentences: (N,) which sentence each translates, in rising order.
+            sentences: (N,) the sentence of each candidate, in rising order.
             features: (N, F) unweighted feature values.
             statistics: (N, K) the statistics that the objective is computed from.
 
         Raises:
-            NBestError: A value is not finite or a statistic is too large to be one of a sentence.
+            NBestError: A feature value is not finite, or a statistic is too large for a sentence.
         """
         _check(sentences, features, statistics)
         old = self.arrays
-        # equal values must be equal bits: minus zero becomes zero
+        # digests read the bits, so equal values need equal bits: this turns minus zero into zero
         features = features + np.float32(0)
         new = np.flatnonzero(~self._repeated(sentences, features))
         ends = old.starts[sentences[new] + 1] + np.arange(len(new))
@@ -109,11 +112,11 @@ class CandidatePool:
     def _repeated(
         self, sentences: NDArray[np.int32], features: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Return (N,) whether each candidate of a round repeats one of the pool or of the round."""
+        """Return (N,) true for each candidate that repeats an earlier one of the pool or round."""
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
-        # the earliest candidate with the same digest; below, all its values are compared
+        # equal digests only suggest a repetition, so all values are compared below
         _, first_of, number = np.unique(digests, return_index=True, return_inverse=True)
         earliest = first_of[number]
         known = len(self)
@@ -147,7 +150,7 @@ def _check(
 def _digests(
     sentences: NDArray[np.integer[Any]], features: NDArray[np.float32]
 ) -> NDArray[np.uint64]:
-    """Return (N,) digests of sentences with (F, N) feature values."""
+    """Return (N,) digests of candidates: of their (N,) sentences and (F, N) feature values."""
     digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
     for values in features:
         digests ^= np.ascontiguousarray(values).view(np.uint32)
@@ -164,7 +167,7 @@ def combine(
     weights: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Fill ``out`` with the weighted sums of features of the candidates from begin to end."""
+    """Fill ``out`` with the weighted sum of features of each candidate from begin to end."""
     # a slice, because compiled code would test each begin + i for a negative index
     out[: end - begin] = 0.0
     for feature in range(weights.size):
@@ -180,7 +183,7 @@ class Point(NamedTuple):
 
     Attributes:
         scores: (C,) the model scores of all candidates.
-        winners: (S,) the best candidate of each sentence, the first of equals; -1 if none.
+        winners: (S,) the best candidate of each sentence, of equals the first; -1 if none.
     """
 
     scores: NDArray[np.float64]
@@ -195,7 +198,7 @@ def score_candidates(
     scores: NDArray[np.float64],
     winners: NDArray[np.int64],
 ) -> None:
-    """Fill the fields of a ``Point`` for the sentences whose candidates begin at ``starts``."""
+    """Fill the scores and winners of a ``Point``, for the sentences that ``starts`` delimits."""
     features, starts, weights = borrowed((features, starts, weights))
     scores, winners = borrowed((scores, winners))
     for sentence in range(winners.size):
@@ -210,7 +213,7 @@ def score_candidates(
 
 
 def point_at(pool: PoolArrays, weights: NDArray[np.float64], workers: Workers = ALONE) -> Point:
-    """Score all candidates with (F,) weights; workers may share the sentences."""
+    """Score all candidates with (F,) weights; workers divide the sentences among themselves."""
     point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
 
     def score(part: slice) -> None:

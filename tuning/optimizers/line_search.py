@@ -1,31 +1,32 @@
-"""Exact line search (Och 2003): the best step along a direction in weight space, over all steps.
+"""Exact line search (Och 2003): finds the best of all steps along a direction in weight space.
 
 At step x along a direction, the model score of candidate i is intercept_i + x slope_i: a line. The
 lines of a sentence that are highest somewhere form its upper envelope, from the smallest slope at
 x = -infinity to the largest at +infinity. Where two neighbours of the envelope meet, the winner
-changes (a breakpoint). Between neighbouring breakpoints of all sentences the corpus score is
-constant. The breakpoints are sorted from left to right, and every interval is scored.
+changes; this x is a breakpoint. Between two neighbouring breakpoints of all sentences the winners,
+and so the corpus score, are constant. So the breakpoints are sorted, and every interval is scored.
 
 Rules of the envelope, each with a test:
 
 * *equal lines*: the first candidate in the pool represents all of them;
 * *parallel lines*: of equal slopes only the largest intercept can win;
 * *concurrent lines*: a line that only touches the envelope at one point wins nowhere;
-* *rounding*: a line that rises above its neighbours by less than double precision can tell
-  (``_TOLERANCE`` times the values compared) counts as touching.
+* *rounding*: a line that rises above its neighbours by no more than the rounding error
+  (``_TOLERANCE`` times the magnitudes compared) counts as touching.
 
 Rules of the step, each with a test:
 
-* *nearest*: of intervals with the same best score the one nearest to step 0 wins, so that a
-  search that gains nothing does not move;
+* *nearest*: among intervals with the same best score, the one nearest to step 0 wins, so a search
+  that gains nothing does not move;
 * *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies inside. A
   breakpoint at 0 lies in neither interval beside it, because two candidates tie there;
-* *open ends*: beyond the first or last breakpoint the step goes on by a tenth of the distance
-  from 0 of the farther of the two;
+* *open ends*: in the interval before the first or after the last breakpoint, the step goes a tenth
+  of D beyond it, where D is the distance from 0 to the farther of these two breakpoints;
 * *no breakpoint*: the step is 0;
-* *narrow*: an interval narrower than a millionth of the distance between the quartiles of all
-  breakpoints is ignored, because weights rounded to nine digits could miss it;
-* *bounds*: only the part of the line within [low, high] counts; its ends are not open.
+* *narrow*: an interval narrower than a millionth of the breakpoints' interquartile range is
+  ignored, because weights rounded to nine digits could miss it;
+* *bounds*: only the part of the line within [low, high] is searched, and the rule of open ends does
+  not apply to finite bounds.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ _TOLERANCE = 1e-12
 
 
 class EnvelopeSpace(NamedTuple):
-    """Arrays for the envelope of one sentence.
+    """Scratch arrays for the envelope of one sentence.
 
     Attributes:
-        winners: (lines + 1,) the envelope, from left to right.
-        breakpoints: (lines,) where each winner gives way to the next.
-        pending: (lines + 1,) a stack of winners further to the right.
+        winners: (lines + 1,) the lines of the envelope, from left to right.
+        breakpoints: (lines,) the steps at which each winner gives way to the next.
+        pending: (lines + 1,) a stack of known winners further to the right.
     """
 
     winners: NDArray[np.int64]
@@ -68,7 +69,7 @@ class EnvelopeSpace(NamedTuple):
 
 @inlined
 def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float) -> int:
-    """Return the highest line at x, the first of equals; x may be infinite."""
+    """Return the index of the highest line at x, of equals the first; x may be infinite."""
     best = 0
     for i in range(1, slopes.size):
         rise = slopes[i] - slopes[best]
@@ -102,14 +103,14 @@ def envelope(
     Sorting by slope would be O(N log N); this is O(N) for each winner, and most sentences have few.
 
     Args:
-        slopes: (N,).
-        intercepts: (N,).
+        slopes: (N,) the slopes of the lines.
+        intercepts: (N,) the heights of the lines at step 0.
         low: The smallest step; may be minus infinity.
         high: The largest step; may be plus infinity.
-        space: Arrays for N lines; the winners and breakpoints are filled.
+        space: Scratch arrays for N lines; receives the winners and breakpoints.
 
     Returns:
-        The number of breakpoints; there is one winner more.
+        The number of breakpoints; the number of winners is larger by one.
     """
     left, right = winner_at(slopes, intercepts, low), winner_at(slopes, intercepts, high)
     space.winners[0], space.pending[0] = left, right
@@ -120,7 +121,7 @@ def envelope(
         right = space.pending[top]
         x = (intercepts[left] - intercepts[right]) / (slopes[right] - slopes[left])
         first, second = x * slopes[left], x * slopes[right]
-        # the sum of the magnitudes that rounding errors are relative to
+        # rounding errors are relative to these magnitudes, not to their possibly tiny difference
         size = abs(intercepts[left]) + abs(intercepts[right]) + abs(first) + abs(second)
         height = max(intercepts[left] + first, intercepts[right] + second) + _TOLERANCE * size
         middle = -1
@@ -141,23 +142,26 @@ def envelope(
     return count
 
 
-# candidates that are tested at a time; numba makes vector instructions of the loop over a block
+# candidates tested at a time: numba compiles the loop over a block to vector instructions
 BLOCK = 8
 
 
 class LineSpace(NamedTuple):
-    """The arrays of one search; memory for changes that do not occur is never touched.
+    """The scratch arrays of one search.
+
+    ``where``, ``before`` and ``after`` have room for the maximum number of changes; the operating
+    system provides their memory only as it is written.
 
     Attributes:
-        slopes: (N,) of the lines of a sentence of at most N candidates.
+        slopes: (N,) the slopes of one sentence's lines; N is at least the candidates of any.
         kept: (N,) the candidates that can win.
         kept_slopes: (N,) their slopes.
         kept_intercepts: (N,) their intercepts.
-        envelope: Arrays for the envelope of a sentence.
-        sums: (K,) the statistics at the smallest step.
+        envelope: Scratch arrays for the envelope of a sentence.
+        sums: (K,) the summed statistics of the winners at the smallest step.
         where: (C,) the steps at which the winner of some sentence changes, unsorted.
         before: (C,) the candidate that wins before each change.
-        after: (C,) the one that wins after it.
+        after: (C,) the candidate that wins after each change.
     """
 
     slopes: NDArray[np.float64]
@@ -173,14 +177,14 @@ class LineSpace(NamedTuple):
     @classmethod
     def from_pool(cls, pool: PoolArrays) -> LineSpace:
         """Allocate arrays for the candidates of a pool."""
-        most = int(np.diff(pool.starts).max(initial=0)) + BLOCK
+        longest = int(np.diff(pool.starts).max(initial=0)) + BLOCK
         candidates, columns = pool.statistics.shape
         return cls(
-            slopes=np.empty(most),
-            kept=np.empty(most, np.int64),
-            kept_slopes=np.empty(most),
-            kept_intercepts=np.empty(most),
-            envelope=EnvelopeSpace.from_size(most),
+            slopes=np.empty(longest),
+            kept=np.empty(longest, np.int64),
+            kept_slopes=np.empty(longest),
+            kept_intercepts=np.empty(longest),
+            envelope=EnvelopeSpace.from_size(longest),
             sums=np.empty(columns),
             where=np.empty(candidates),
             before=np.empty(candidates, np.int64),
@@ -197,10 +201,10 @@ def _keep(
     high: float,
     room: LineSpace,
 ) -> int:
-    """Keep the candidates that can win between low and high; return how many.
+    """Keep the candidates that can win between low and high; return their number.
 
-    The lead of a candidate over the winner at step 0 is linear in the step, so its maximum is at
-    low or high. A candidate that leads at neither can win nowhere between.
+    ``winner`` wins at step 0. The lead of a candidate over it is linear in the step, so its maximum
+    is at low or high: a candidate that leads at neither end cannot win anywhere between them.
     """
     kept, kept_slopes, kept_intercepts = room.kept, room.kept_slopes, room.kept_intercepts
     slope, intercept = slopes[winner], intercepts[winner]
@@ -209,7 +213,8 @@ def _keep(
     for begin in range(0, slopes.size, BLOCK):
         lead = 1.0
         if begin + BLOCK <= slopes.size:
-            # the maximum over a block first: most blocks have no leader and need no second loop
+            # first the maximum over a block: most blocks have no candidate to keep, so the second
+            # loop, which has no vector instructions, is skipped
             lead = 0.0
             for j in range(begin, begin + BLOCK):
                 at = np.uint64(j)  # an unsigned index is not tested for being negative
@@ -237,7 +242,7 @@ def find_changes(
     point: Point,
     room: LineSpace,
 ) -> int:
-    """Find all changes of winner between low and high, and the statistics at low; count changes."""
+    """Find the winners' statistics at low and all changes of winner up to high; count changes."""
     direction, pool, point, room = borrowed((direction, pool, point, room))
     total = 0
     room.sums[:] = 0.0
@@ -279,19 +284,23 @@ def _best_interval(
     narrow: float,
     shares: NDArray[np.float64],
 ) -> tuple[int, float]:
-    """Return the interval that scores best, the nearest to 0 of equals, and its score.
+    """Return the index of the best interval, of equals the nearest to 0, and its score.
+
+    The sweep goes from left to right and updates ``sums`` at each change by the difference between
+    the new winner and the old one, so an interval costs O(K), however many sentences there are.
 
     Args:
-        statistics: (C, K) of the candidates.
-        sums: (K,) the statistics at the smallest step; overwritten.
+        statistics: (C, K) the statistics of the candidates.
+        sums: (K,) the summed statistics at the smallest step; overwritten.
         before: The candidate that wins before each change.
-        after: The candidate that wins after it.
+        after: The candidate that wins after each change.
         order: (N,) the changes from left to right.
         edges: (N + 2,) the ends of the intervals.
-        narrow: The width up to which an interval is ignored.
+        narrow: The width up to which intervals are ignored.
         shares: (metrics,) the shares of the objective.
     """
-    sums, shares = borrowed((sums, shares))  # a call for each interval would count references
+    # without this, the call for each interval would count references
+    sums, shares = borrowed((sums, shares))
     best, best_place, best_distance = -np.inf, 0, np.inf
     for place in range(order.size + 1):
         if edges[place + 1] - edges[place] > narrow:
@@ -323,7 +332,7 @@ def step_into(
 
 
 class LineSearch:
-    """Searches along lines over a pool; several threads may share it.
+    """Line searches over one pool; several threads may use the same object.
 
     Args:
         pool: The candidates.
@@ -374,10 +383,10 @@ class LineSearch:
         """Return the best step along each of L directions and the score it reaches.
 
         Args:
-            point: Step 0.
-            directions: (L, F) how the weights change with the step.
+            point: The point at step 0.
+            directions: (L, F) the change of the weights per unit of the step.
             ends: (L, 2) the smallest step allowed, at most 0, and the largest, at least 0;
-                infinite where there is no bound.
+                infinite if there is no bound.
             workers: Threads that share the lines.
         """
         found = [(0.0, 0.0)] * len(ends)

@@ -1,18 +1,18 @@
 """Minimum error rate training (Och 2003): weights whose best candidates have the highest score.
 
-The corpus score is piecewise constant with very many local optima, and most starting points climb
-to a poor one. So the search has three parts:
+The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
+one. So the search has three parts:
 
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
    region (``tuning.optimizers.annealing``).
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
-   Directions are taken a few at a time, in random order. All of a few start from the same point,
-   and the best step of them is taken. A pass over all directions that gains nothing ends the climb.
-   Whole lines are searched in the first passes only, if at all: afterwards steps longer than a part
-   of the weights themselves hardly ever gain anything, and a line with ends costs a third.
-3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights' size
-   and climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
-   which are annealed too.
+   Directions come in small groups, in random order. The searches of a group start from the same
+   point, and the best of their steps is taken. A climb ends with a pass over all directions that
+   gains nothing. Only the first passes of some climbs search lines without ends. Later, long steps
+   hardly ever gain anything, and searching a line with ends takes a third of the time.
+3. *Restarts*: the best point so far is changed at random, by a tenth or a fifth of the weights'
+   size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
+   the weights by their full size and is annealed too.
 
 The result does not depend on the number of threads.
 """
@@ -42,20 +42,20 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# passes over whole lines: from the start weights a good region may be far away
+# passes over lines without ends: a good region may be far away from the start weights
 _WHOLE_PASSES = 2
-# restarts: the strengths of random changes, and the share of a weight's own size in them; the rest
-# is the mean size of all weights
+# a restart's random change is one of the strengths times a mixture: this share of the weight's own
+# size, and for the rest the root mean square size of all weights
 _STRENGTHS = (0.1, 0.2)
 _OWN_SIZE = 0.7
 _CLIMBS_AT_ONCE = 4
-_FAR_EVERY = 20  # restarts
+_FAR_EVERY = 20  # one restart in so many starts far away
 _FAR_SHARPNESSES = (6.0, 25.0)
 # a gain smaller than this is rounding
 _GAIN = 1e-9
-# the length of a line with ends, as a part of the size of the weights
+# how far a line with ends reaches on either side, as a fraction of the size of the weights
 _REACH = 0.2
-# directions that are searched from the same point
+# directions searched from the same point before the best step is taken
 _LINES_AT_ONCE = 4
 
 
@@ -64,8 +64,8 @@ class Mert:
     """Settings of minimum error rate training.
 
     Args:
-        restarts: The number of climbs after those from the start weights and from the annealed
-            weights.
+        restarts: The number of climbs after the first two, which begin at the start weights and
+            at the annealed ones.
         threads: The number of threads; they share climbs, and the lines of a climb.
     """
 
@@ -100,9 +100,9 @@ class _Start(NamedTuple):
     """The start of a climb.
 
     Attributes:
-        weights: The point.
-        sharpnesses: The sharpnesses at which it is annealed first.
-        whole_passes: The number of passes that search whole lines.
+        weights: (F,) the point.
+        sharpnesses: The sharpnesses to anneal the point at before the climb; empty for none.
+        whole_passes: The number of first passes that search lines without ends.
     """
 
     weights: Weights
@@ -120,9 +120,9 @@ class _Search:
         self.best_score = -np.inf
 
     def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
-        """Climb from some points at once, and keep the best end, the first of equals."""
+        """Climb from several points in parallel, and keep the best end, of equals the first."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        # annealed climbs take longest and begin first: the climb that ends last delays the result
+        # annealed climbs take longest, so they begin first
         order = sorted(range(len(points)), key=lambda place: -len(points[place].sharpnesses))
         ends = workers.run(
             [partial(self._climb, points[place], seeds[place], workers) for place in order]
@@ -139,9 +139,9 @@ class _Search:
         return climb(self._lines, begin, region, point.whole_passes, seed, workers)
 
     def restart(self, *, far: bool) -> _Start:
-        """Return the best point with random changes to all free weights.
+        """Return a start near the best point, with a random change to every free weight.
 
-        A far point changes by the size of all weights, and is annealed.
+        A far start changes each weight by the typical size of all weights, and is annealed.
         """
         free, spread = self._region.free, self._region.spread
         strength, own = (1.0, 0.0) if far else (self._rng.choice(_STRENGTHS), _OWN_SIZE)
@@ -154,7 +154,7 @@ class _Search:
 
 
 def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
-    """Return (F, 2) the smallest and the largest step along each weight, by reach and bounds."""
+    """Return (F, 2) the smallest and largest step along each weight within reach and bounds."""
     size = np.linalg.norm((weights / region.spread)[region.free])
     lengths = reach * size * region.spread
     ends = np.empty((len(weights), 2))
@@ -174,11 +174,11 @@ def climb(
     """Climb from a point.
 
     Args:
-        search: Over the pool of candidates.
+        search: The line search over the pool of candidates.
         weights: (F,) the point to begin at.
-        region: The region that weights may be in.
-        whole_passes: The number of passes that search whole lines.
-        seed: The seed of the order of directions.
+        region: The region of weight space to search.
+        whole_passes: The number of first passes that search lines without ends.
+        seed: The seed of the random order of directions.
         workers: Threads that share the lines from one point.
 
     Returns:

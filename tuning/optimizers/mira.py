@@ -1,10 +1,11 @@
 """Batch MIRA on k-best lists (Cherry and Foster 2012).
 
-For each sentence the hope (high model score, high BLEU) is to beat the fear (high model score, low
-BLEU) by the difference of their BLEU; the weights move the least they must, but at most by C. BLEU
-of a candidate is computed on top of decaying statistics of the hopes before it. The weights are
-averaged over all updates, and of the averages after each epoch the one that scores best wins.
-Constants and order of events are those of Moses's ``kbmira``.
+For each sentence the hope (high model score, high BLEU) should beat the fear (high model score, low
+BLEU) by at least the difference of their BLEU. The weights make the smallest move that achieves
+this, with a step of at most C. The BLEU of a sentence is computed on top of a background: decaying
+statistics of the hopes chosen so far. The weights are averaged over all updates, and the average
+that scores best after an epoch is the result. The constants and the order of operations are those
+of Moses's ``kbmira``.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Mira:
 
     Args:
         epochs: The number of visits to each sentence.
-        slack: The largest step, C in the paper.
-        decay: The share of the background statistics that stays after each sentence.
+        slack: The maximum step, C in the paper.
+        decay: The factor on the background statistics after each sentence.
     """
 
     epochs: int = 60
@@ -38,7 +39,7 @@ class Mira:
     decay: float = 0.999
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best of the averaged weights after each epoch, or else the start weights."""
+        """Return the best epoch's averaged weights, or the start weights if no epoch beats them."""
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         shares = np.array(problem.objective.shares)
@@ -59,16 +60,16 @@ class Mira:
 
 
 class MiraState(NamedTuple):
-    """The state of the learner, and arrays to work in.
+    """The state of the learner, and its scratch arrays.
 
     Attributes:
         weights: (F,) the current weights.
-        total: (F,) their sum over all updates; the start counts as one.
-        updates: (1,) the number of weight vectors that ``total`` sums.
-        background: (K,) decaying statistics of hopes.
-        scores: The model scores of one sentence's candidates.
-        sums: (K,) statistics of one on its background.
-        difference: (F,) features of the hope minus those of the fear.
+        total: (F,) the sum of the weights after each update, and of the start weights.
+        updates: (1,) the number of weight vectors in ``total``.
+        background: (K,) the decaying statistics of past hopes.
+        scores: Scratch: the model scores of one sentence's candidates.
+        sums: (K,) scratch: the statistics of one candidate plus the background.
+        difference: (F,) scratch: the features of the hope minus those of the fear.
     """
 
     weights: Weights
@@ -81,11 +82,11 @@ class MiraState(NamedTuple):
 
     @classmethod
     def from_start(cls, pool: PoolArrays, start: Weights) -> MiraState:
-        """Begin with (F,) weights."""
-        most, columns = int(np.diff(pool.starts).max()), pool.statistics.shape[1]
+        """Return the state before the first update, given (F,) start weights."""
+        longest, columns = int(np.diff(pool.starts).max()), pool.statistics.shape[1]
         return cls(
             start.copy(), start.copy(), np.ones(1, np.int64), np.ones(columns),
-            np.empty(most), np.empty(columns), np.empty(len(start)),
+            np.empty(longest), np.empty(columns), np.empty(len(start)),
         )  # fmt: skip
 
     def average(self) -> Weights:
@@ -97,10 +98,10 @@ class MiraState(NamedTuple):
 def _hope_and_fear(
     pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
-    """Return hope, fear (each the first of equals), and by how much the hope is worth more.
+    """Return the rows of hope and fear (of equals the first), and how much more the hope is worth.
 
-    The worth of a candidate is the score of its statistics plus the background, times their
-    reference length.
+    A candidate's worth is the objective of its statistics plus the background, times the reference
+    length of this sum. The length brings a fraction to the scale of the model scores.
     """
     combine(pool.features, begin, end, state.weights, state.scores)
     hope = fear = begin
@@ -128,16 +129,16 @@ def learn(
     shares: NDArray[np.float64],
     state: MiraState,
 ) -> None:
-    """Visit sentences: move the weights until the hope of each beats its fear by their margin.
+    """Make one pass over sentences, and update the weights wherever a hope leads by too little.
 
     Args:
         pool: The candidates.
-        sentences: The sentences, in the order of the visits.
+        sentences: The sentences in the order to visit.
         free: (F,) whether each weight may change.
-        slack: The largest step.
-        decay: The share of the background that stays.
+        slack: The maximum step.
+        decay: The factor on the background after each sentence.
         shares: (metrics,) the shares of the objective.
-        state: The learner; changes.
+        state: The learner, updated in place.
     """
     pool, sentences, free, shares, state = borrowed((pool, sentences, free, shares, state))
     for sentence in sentences:
@@ -151,6 +152,7 @@ def learn(
             state.difference[feature] = better - pool.features[feature, fear]
             margin += state.weights[feature] * state.difference[feature]
             norm += free[feature] * state.difference[feature] ** 2
+        # with d = hope - fear, the smallest move with w d >= gap is (gap - w d) / |d|² times d
         loss = gap - margin
         if gap > 0.0 and loss > 0.0 and norm > 0.0:
             step = min(slack, loss / norm)

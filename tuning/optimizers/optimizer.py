@@ -1,8 +1,8 @@
-"""The problem that every optimiser takes, its solution, and the checks before and after.
+"""The problem that every optimiser solves, its solution, and the checks before and after.
 
-Moses's optimiser returns all-zero weights where BLEU is 0 everywhere, and one weight of 1 with all
-others near 1e-38 where a feature is constant. Here neither can happen: constant features are left
-alone, and weights that make no sense are refused.
+Moses's optimiser returns all-zero weights if BLEU is 0 everywhere, and one weight of 1 with all
+others near 1e-38 if a feature is constant. Neither can happen here: the weights of constant
+features are not tuned, and degenerate weights are rejected.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem:
-    """The task of finding weights under which the best candidates of a pool score high.
+    """An optimisation problem: find weights whose best candidates score as high as possible.
 
     Args:
         pool: The candidates of S sentences, with F features.
-        objective: The score that is maximised.
-        start: (F,) the weights to begin with.
-        free: (F,) bool, whether each of them may change.
-        lower: (F,) the minimum of each; minus infinity where there is no bound.
-        upper: (F,) the maximum of each.
+        objective: The score to maximise.
+        start: (F,) the start weights.
+        free: (F,) whether each weight may change.
+        lower: (F,) the minimum of each weight; minus infinity if there is no bound.
+        upper: (F,) the maximum of each weight; infinity if there is no bound.
         names: A name for every weight, for messages.
     """
 
@@ -47,12 +47,15 @@ class Problem:
 
     @property
     def is_scalable(self) -> bool:
-        """Whether a common factor on all weights changes nothing."""
+        """Whether multiplying all weights by a positive factor changes no choice and no bound."""
         unbounded = np.isinf(self.lower[self.free]).all() and np.isinf(self.upper[self.free]).all()
         return bool(unbounded and not self.start[~self.free].any())
 
     def statistics_of(self, weights: Weights) -> NDArray[np.int64]:
-        """Return (K,) the summed statistics of the best candidates, the first of equals."""
+        """Return (K,) the summed statistics of each sentence's best candidate, of equals the first.
+
+        Sentences without candidates add nothing.
+        """
         winners = point_at(self.pool, np.asarray(weights, np.float64)).winners
         return self.pool.statistics[winners[winners >= 0]].sum(0, dtype=np.int64)
 
@@ -66,9 +69,9 @@ class Solution:
     """The result of an optimiser.
 
     Args:
-        weights: (F,) as they will be written, with nine significant digits.
+        weights: (F,) the weights as files will have them, with nine significant digits.
         score: The objective of the best candidates under exactly these weights.
-        start_score: The same under the weights it began with.
+        start_score: The objective of the best candidates under the start weights.
         notes: Warnings for the user.
     """
 
@@ -79,10 +82,10 @@ class Solution:
 
 
 class Optimizer(Protocol):
-    """An optimiser; its settings are its own."""
+    """An optimiser with its settings."""
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found; the same generator state gives the same ones.
+        """Return the best weights found; equal generator states give equal weights.
 
         Raises:
             NBestError: There is nothing to choose from.
@@ -95,8 +98,8 @@ def rounded(weights: Weights, *, scalable: bool) -> Weights:
     """Return weights as files have them: nine significant digits, more than float32 has.
 
     Args:
-        weights: (F,).
-        scalable: Whether to bring the sum of their absolute values to 1.
+        weights: (F,) the weights to round.
+        scalable: Whether to scale them first, to a sum of absolute values of 1.
     """
     total = np.abs(weights).sum()
     if scalable and total > 0:
@@ -104,21 +107,21 @@ def rounded(weights: Weights, *, scalable: bool) -> Weights:
     return np.array([float(f"{weight:.{_DIGITS}g}") for weight in weights])
 
 
-# a weight whose influence is this many times the median leaves the others without any
+# above this ratio of the largest influence to the median, one feature decides everything
 _LARGEST_RATIO = 1e6
 
 
 class Region(NamedTuple):
-    """The region that weights may be in.
+    """The region of weight space to search.
 
     Attributes:
-        free: The numbers of the weights that may change.
+        free: The indices of the weights that may change.
         lower: (F,) the minimum of each weight.
         upper: (F,) the maximum of each weight.
-        spread: (F,) a typical size of each weight: one over the deviation of its feature among
-            the candidates of a sentence.
-        scalable: Whether all weights may be multiplied by the same factor, so that they are kept
-            at a sum of absolute values of 1.
+        spread: (F,) the natural unit of each weight: one over the standard deviation of its feature
+            among the candidates of a sentence.
+        scalable: Whether a common factor on all weights changes nothing; if so, they are kept at a
+            sum of absolute values of 1.
     """
 
     free: NDArray[np.int64]
@@ -142,16 +145,16 @@ def spreads(pool: PoolArrays) -> NDArray[np.float64]:
 
 
 def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
-    """Check a problem, fix features that cannot be tuned, and say where weights may be.
+    """Check a problem, fix the weights of constant features, and find the region to search.
 
-    Where a common factor changes nothing it still may: a feature that cannot be tuned is scaled
-    with the others then.
+    ``scalable`` is decided before constant features are fixed, so their weights are still scaled
+    with the others.
 
     Returns:
         The problem with fewer free weights, the region to search, and notes for the user.
 
     Raises:
-        NBestError: There are no candidates, or no two of one sentence differ.
+        NBestError: There are no candidates, or all candidates of each sentence are equal.
         SettingsError: A start weight is not finite or out of bounds, or all weights are fixed.
     """
     _check_start(problem)
@@ -207,7 +210,7 @@ def _check_start(problem: Problem) -> None:
 
 
 def defect_of(weights: Weights, region: Region) -> str | None:
-    """Return what is wrong with weights that no decoder should use; ``None`` if they are sane."""
+    """Return the defect of degenerate weights, as text for a note; ``None`` for usable weights."""
     if not np.isfinite(weights).all():
         return "a weight is not finite"
     influence = np.abs(weights[region.free] / region.spread[region.free])

@@ -17,17 +17,17 @@ OPTIMIZERS: tuple[OptimizerName, ...] = ("mert", "pro", "mira")
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizationSettings:
-    """What is optimised, within which bounds, and by which optimiser.
+    """Settings of an optimisation: the objective, the bounds of weights, and the optimiser.
 
     Args:
         references: Files with translations of the same text.
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
-        objective: What is maximised.
-        reference_length: Which of several reference lengths counts in BLEU.
-        freeze: Names of features or components whose weights stay.
+        objective: The score to maximise.
+        reference_length: The rule that picks BLEU's reference length from several references.
+        freeze: Names of features or components whose weights must not change.
         bounds: Bounds of weights, ``NAME=LOW..HIGH``.
-        seed: The seed of all that is random.
+        seed: The seed of everything random.
         threads: The number of threads; ``None`` for all cores.
     """
 

@@ -1,14 +1,14 @@
-"""Pairwise ranking optimisation (Hopkins and May 2011) with its own logistic regression.
+"""Pairwise ranking optimisation (Hopkins and May 2011) with a built-in logistic regression.
 
-From every sentence pairs of candidates are drawn; those that differ enough in sentence BLEU say
-which of two feature vectors is better, and a logistic regression without bias finds weights that
-agree. The constants are those of Moses's ``pro``; MegaM, which it calls, also puts a Gaussian of
-precision 1 on the weights.
+Pairs of candidates are drawn from every sentence. Each pair that differs enough in sentence BLEU is
+an example of a better and a worse feature vector, and a logistic regression without bias finds
+weights that rank the pairs. The constants are those of Moses's ``pro``. MegaM, which Moses calls
+for the regression, also puts a Gaussian prior of precision 1 on the weights.
 
-Sentence BLEU is not corpus BLEU: pairs of the greatest difference teach translations that are too
-short (Nakov et al. 2012), and the weights learnt may score less than those before, Moses's
-``pro`` no less than here. Hopkins and May therefore go only a part of the way from the old weights
-to the learnt ones; here an exact line search says which part scores best.
+Sentence BLEU is not corpus BLEU: the pairs that differ most teach translations that are too short
+(Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses as here. Hopkins
+and May therefore go only part of the way from the old weights to the learnt ones. Here an exact
+line search finds the best part.
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ class Pro:
 
     Args:
         samples: The number of pairs drawn for each sentence, with replacement.
-        kept: The number of pairs of each sentence to learn from, those that differ most.
-        min_difference: The minimum difference in sentence score.
-        precision: The precision of the Gaussian on weights, each measured by the spread of its
-            feature.
-        interpolate: Whether to go to the best point between the start weights and the learnt ones,
-            instead of all the way.
+        kept: The number of pairs to learn from in each sentence, the ones that differ most.
+        min_difference: The minimum difference in sentence score of a pair.
+        precision: The precision of the Gaussian prior on weights, in units of ``Region.spread``.
+        interpolate: Whether to return the best point between the start weights and the learnt ones
+            instead of the learnt weights.
     """
 
     samples: int = 5000
@@ -56,7 +55,7 @@ class Pro:
     interpolate: bool = True
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the weights that rank the pairs best, or the best ones on the way there."""
+        """Return the weights that rank the pairs best, or the best point on the way there."""
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         differences = self._pairs(problem, rng)
@@ -80,7 +79,7 @@ class Pro:
     def _learnt(
         self, problem: Problem, region: Region, differences: NDArray[np.float64]
     ) -> Weights:
-        """Return all weights, the free ones as the pairs (P, F) say."""
+        """Return (F,) weights, the free ones learnt from (P, F) feature differences of pairs."""
         free = problem.free
         given = differences[:, ~free] @ problem.start[~free]
         spread = region.spread[free]
@@ -91,7 +90,7 @@ class Pro:
         return weights
 
     def _pairs(self, problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return (P, F) features of the better candidate minus those of the worse."""
+        """Draw P pairs; return (P, F) features of the better candidate minus the worse one's."""
         pool = problem.pool
         scores = sentence_scores(pool.statistics, problem.objective)
         pieces = []
@@ -110,7 +109,7 @@ class Pro:
 
 
 def _best_between(problem: Problem, region: Region, learnt: Weights) -> Weights:
-    """Return the point between start and learnt weights that scores best."""
+    """Return the best-scoring point between the start weights and the learnt ones."""
     start = problem.start
     if region.scalable:
         free = region.free
@@ -127,13 +126,14 @@ def logistic_regression(
 ) -> Weights:
     """Return weights w that minimise the sum of ln(1 + exp(-(given + x w))) + precision |w|²/2.
 
-    Every pair counts twice, as it does where its mirror image is listed too. The function is
-    convex; Newton's steps are halved while they do not lower it.
+    The sum counts every pair twice, because Moses also lists the mirror image of each pair. The
+    function is convex, so Newton's method finds its minimum; a step that does not lower the
+    function is halved.
 
     Args:
-        differences: (P, D) rows x.
+        differences: (P, D) the rows x.
         given: (P,) the contribution of fixed weights.
-        precision: Above 0.
+        precision: The precision of the Gaussian prior, above 0.
     """
     weights = np.zeros(differences.shape[1])
 

@@ -1,4 +1,4 @@
-"""Threads that do jobs; threads without a job take parts of the jobs of others."""
+"""A pool of threads that run jobs; idle threads take over parts of the running jobs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-# ranges per thread, so that a thread that becomes idle late still finds one
+# more than one range per thread, so that a thread that becomes idle late still finds work
 _RANGES = 2
 
 
 class Workers:
-    """A pool of threads; results come in the order of the work, whatever the number of threads.
+    """A pool of threads; the order of results never depends on the number of threads.
 
     Args:
-        threads: The number of threads; none starts before the first job.
+        threads: The number of threads; they start with the first job.
     """
 
     def __init__(self, threads: int) -> None:
@@ -32,17 +32,17 @@ class Workers:
         self._pool.shutdown()
 
     def run(self, jobs: Sequence[Callable[[], Result]]) -> list[Result]:
-        """Do jobs, one in each thread at a time."""
+        """Run jobs in the threads of the pool, and return their results in order."""
         with self._lock:
             self._jobs += len(jobs)
-        futures = [self._pool.submit(self._done, job) for job in jobs]
+        futures = [self._pool.submit(self._run_counted, job) for job in jobs]
         try:
             return [future.result() for future in futures]
         finally:
             for future in futures:
-                future.cancel()  # after an error or an interrupt
+                future.cancel()  # after an error or an interrupt, drop the pending jobs
 
-    def _done(self, job: Callable[[], Result]) -> Result:
+    def _run_counted(self, job: Callable[[], Result]) -> Result:
         try:
             return job()
         finally:
@@ -50,11 +50,11 @@ class Workers:
                 self._jobs -= 1
 
     def share(self, work: Callable[[slice], None], count: int) -> None:
-        """Do a part of a job that is work on ``count`` things, range by range.
+        """Call ``work`` on ranges that together cover ``count`` items; idle threads help.
 
-        Threads without a job take some of the ranges.
+        A job calls this for a part of its work that can be divided.
         """
-        idle = self._threads - max(self._jobs, 1)  # jobs that wait for a thread count, too
+        idle = self._threads - max(self._jobs, 1)  # pending jobs count: they will need a thread
         ranges = min(_RANGES * (idle + 1), count) if idle > 0 else 1
         if ranges < 2:
             work(slice(0, count))
@@ -62,7 +62,7 @@ class Workers:
         edges = [count * place // ranges for place in range(ranges + 1)]
         parts = [slice(*ends) for ends in pairwise(edges)]
         futures = [self._pool.submit(work, part) for part in parts]
-        # no range waits for a thread: those that no thread has begun are done here
+        # never wait for a thread to begin (that could deadlock): run the pending ranges here
         for future, part in zip(futures, parts, strict=True):
             if future.cancel():
                 work(part)
@@ -71,5 +71,5 @@ class Workers:
                 future.result()
 
 
-# works in the thread of the caller
+# with a single thread, ``share`` always works in the calling thread
 ALONE = Workers(1)

@@ -1,6 +1,6 @@
-"""The report: one page of the records in a folder of results.
+"""The report: one HTML page that shows the records in a results folder.
 
-``result_files`` finds the records, ``scores``, ``sentences`` and ``figures`` turn them into tables,
-words and pictures, ``report_page`` fills the templates. No score is computed anew that a record
-has: the page shows the numbers of the records.
+``result_files`` finds the records; ``scores``, ``sentences`` and ``figures`` turn them into tables,
+sentences and pictures; ``report_page`` fills the templates. The page shows the numbers of the
+records and never recomputes a score that a record has.
 """

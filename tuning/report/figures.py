@@ -1,4 +1,4 @@
-"""The tables of a report, and its figures: gains, tuning by round, weights, learning curves."""
+"""Makes the tables and figures of a report: gains, tuning rounds, weights, learning curves."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 _WIDTH = 8.0  # inches; the page stretches them to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
-_LETTERS = 110  # about so many fit into the width of a figure
+_LETTERS = 110  # approximate number of letters across a figure
 Row = Sequence[str | float | None]
 
 
 @dataclass(frozen=True)
 class DataTable:
-    """Numbers with a first column that names the rows.
+    """A table of numbers whose first column names the rows.
 
     Args:
-        columns: The format of each column by its name, as for ``format``; ``%`` shows a fraction
-            times 100, and ``p`` a p-value.
-        rows: As many values each; ``None`` where there is none.
+        columns: By name of the column, its format as for ``format``; ``%`` shows a fraction times
+            100, and ``p`` a p-value.
+        rows: Rows with one value for each column; ``None`` for an empty cell.
     """
 
     columns: Mapping[str, str]
     rows: Sequence[Row]
 
     def cells(self, row: Row) -> Iterator[tuple[str, float | None]]:
-        """Yield the text of each cell of a row, and the number that it rounds."""
+        """Yield the text of each cell of a row, and the unrounded number."""
         for value, form in zip(row, self.columns.values(), strict=True):
             if value is None or isinstance(value, str):
                 yield value or "–", None
@@ -60,11 +60,11 @@ class Figure:
     """A figure of the page.
 
     Args:
-        name: Its content, for those who cannot see it.
-        svg: The picture: ours, and safe as it is.
-        table: Its numbers.
-        caption: The words that one needs to read it.
-        key: Differs from figure to figure.
+        name: A description of the figure for readers who cannot see it.
+        svg: The picture, drawn by this program, so it needs no escaping.
+        table: The numbers in the figure.
+        caption: The caption, which explains the figure.
+        key: A unique key of the figure within the page.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Figure:
 
 
 def score_table(scores: ScoreSet) -> DataTable:
-    """Return the systems with their scores, gains and p-values."""
+    """Return a table of the systems with their scores, gains and p-values."""
     columns = {"system": "", "runs": "d", scores.label: ".2%", "±": ".2%", "gain": "+.2%"}
     columns |= {"95 % from": "+.2%", "to": "+.2%", "p": "p", "p (AR)": "p"}
     rows: list[Row] = []
@@ -90,7 +90,7 @@ def score_table(scores: ScoreSet) -> DataTable:
 
 
 def work_table(record: ScoringRecord) -> DataTable:
-    """Return the steps of the models that pairs shared, and the share of unknown words."""
+    """Return a table of the model steps saved by sharing, and of the share of unknown words."""
     work, saved = record.work, record.savings.get
     columns = {"side": "", "steps asked for": ",d", "steps done": ",d", "times fewer": ".2f"}
     rows: list[Row] = [
@@ -138,7 +138,7 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure:
 
 
 def tuning_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figure:
-    """Draw the score by round of each run: as decoded, and the best over all candidates."""
+    """Draw for each run the decoded score and the best score over all candidates, by round."""
     objective = next(iter(runs.values())).objective
     label = "BLEU" if objective == "bleu" else _short(objective)
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -177,7 +177,7 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figu
 
 
 def weights_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figure:
-    """Draw each weight before and after tuning: bars are means over the runs, dots the runs."""
+    """Draw each weight before and after tuning; bars show means over runs, dots single runs."""
     before = next(iter(runs.values())).curve[0].weights
     tuned = [dict(weights_by_component(record.weights)) for record in runs.values()]
     after = {each: [weights.get(each, before[each]) for weights in tuned] for each in before}
@@ -245,7 +245,7 @@ def _losses(point: CurvePoint) -> tuple[float | None, float | None, float | None
 
 
 def _plain_axes(canvas: Canvas) -> Axes:
-    """Return axes that keep in the background."""
+    """Return axes with unobtrusive lines and ticks."""
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(LINE)
@@ -256,7 +256,7 @@ def _plain_axes(canvas: Canvas) -> Axes:
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Name the rows from the top, and mark 0."""
+    """Label the rows from top to bottom, and draw a line at 0."""
     axes.axvline(0, color=QUIET, linewidth=1)
     axes.set_yticks(range(len(names)), [*map(_short, names)])
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -284,7 +284,7 @@ def _put_legend(canvas: Canvas, axes: Axes) -> None:
 
 
 def _legend_height(names: Mapping[str, object]) -> float:
-    """Return the inches that a legend of some names takes."""
+    """Return the height of a legend in inches."""
     return 0.2 * -(-len(names) // _legend_columns([*map(cut_label, names)]))
 
 
@@ -293,5 +293,5 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 
 def _short(name: str) -> str:
-    """Return a name as a figure shows it, the end of a long one left out."""
+    """Cut a long name to fit into a figure."""
     return plain_label(cut_label(re.sub(r"\s+", " ", name)))

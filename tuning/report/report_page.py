@@ -1,4 +1,4 @@
-"""The page: a folder of results, read, drawn and filled into the templates."""
+"""Reads a results folder, and writes the report page from its templates."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from tuning.report.sentences import Lines, TextDifferences, compare_texts
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DEV = "dev"  # the text of an experiment that weights are tuned on
-_WORK = ".training"  # the end of the name of a training's work folder
+_WORK = ".training"  # the suffix of a training's work folder
 _VERSIONS = ("phrasescore", "python", "libraries", "processor", "machine", "cores")
-# in the order of the work, the noun for a record of each kind
+# kind of record -> its noun, in the order of the work
 _NOUNS: dict[type, str] = {
     BuildRecord: "built system",
     TrainingRecord: "model",
@@ -67,9 +67,9 @@ class ReportSettings:
     """The settings of a report.
 
     Args:
-        folder: Of results.
-        sources: Texts of which one may be what a comparison's systems translated.
-        data: Further folders whose files may be shown where the results name them.
+        folder: The results folder.
+        sources: Texts that may be the source of a comparison that does not name its own.
+        data: Further folders; files in them may be shown if the results name them.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ class ReportSettings:
 
 @dataclass
 class Results:
-    """All results in a folder; runs and models by the name of their seed's folder.
+    """All results in a folder; runs and models are keyed by the name of their seed's folder.
 
     Args:
         name: The name of the folder.
@@ -88,13 +88,13 @@ class Results:
         built: The records of built systems, by name.
         scores: Scores of translations.
         texts: Differences of translations, by the title of their scores.
-        tunings: By system, the runs that have a round.
-        models: By name, the learning curve of each.
+        tunings: By system, the runs that have at least one round.
+        models: By name, the learning curve of each model.
         configs: By name, the settings of finished models.
         scored: The records of scored tables, by name.
-        provenances: By name of the record.
-        unfinished: Sentences on work that is not done yet.
-        notes: Sentences on files that could not be read.
+        provenances: By name of the record, its provenance.
+        unfinished: Sentences about work that is not done yet.
+        notes: Sentences about files that could not be read.
     """
 
     name: str
@@ -113,10 +113,10 @@ class Results:
 
 
 def read_results(settings: ReportSettings) -> Results:
-    """Read all that a folder holds.
+    """Read all results in a folder.
 
     Raises:
-        InputError: It holds no results, or a source cannot be read.
+        InputError: The folder has no results, or a source text cannot be read.
     """
     sources = [tuple(read_text(path)) for path in settings.sources]
     files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
@@ -143,7 +143,7 @@ def read_results(settings: ReportSettings) -> Results:
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts names with numbers in them: seed2 before seed10."""
+    """Return a sort key that orders numbers inside names by value: seed2 before seed10."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)
     ]
@@ -155,7 +155,7 @@ def _add(
     """Add a record to the results.
 
     Raises:
-        PhrasescoreError: It, or a file that belongs to it, is damaged.
+        PhrasescoreError: The record, or a file that belongs to it, is damaged.
     """
     name = found.name
     match found.record:
@@ -187,7 +187,7 @@ def _add(
 
 
 def _group(name: str) -> tuple[str, str]:
-    """Return the group and the name within it; folders ``NAME/seedN`` form the group NAME."""
+    """Split the name of a folder into group and member; all ``NAME/seedN`` form the group NAME."""
     group, slash, last = name.rpartition("/")
     return (group, last) if slash and re.fullmatch("seed[0-9]+", last) else (name, name)
 
@@ -246,7 +246,7 @@ def _add_experiment(
 
 
 def check_page() -> None:
-    """Find out before the work whether a page could be written at its end.
+    """Check that a page can be written, before the work that it needs.
 
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
@@ -256,12 +256,12 @@ def check_page() -> None:
 
 
 def write_report(path: str | Path, results: Results, *, live: bool = False) -> None:
-    """Write the page; it appears when it is whole.
+    """Write the page atomically.
 
     Args:
-        path: The page.
-        results: Its content.
-        live: Whether the page looks for a newer one, until one says that it is the last.
+        path: The file of the page.
+        results: The content of the page.
+        live: Whether the page reloads itself in the browser until the last page is written.
 
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
@@ -300,7 +300,7 @@ def in_short(value: object) -> str:
 
 
 def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return each set of versions and machines with the records that were made with it."""
+    """Return each distinct set of versions and machine, with the names of its records."""
     found: dict[str, list[str]] = {}
     for name, made in provenances.items():
         said = {key: made[key] for key in _VERSIONS if key in made}
@@ -309,11 +309,11 @@ def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[st
 
 
 Say = Callable[[str], None]
-# what a report reads; lists and tables change more often, and say nothing new
+# only these files are watched: n-best lists and tables change more often but are not in the report
 _READ = (".json", ".jsonl", ".txt")
 _LEVELS = 4
 _BETWEEN_LOOKS = 2.0  # seconds
-# between two commands of one script nobody is at work for as long as one takes to start
+# between two commands of a script, no process holds a lock while the second one starts
 _PATIENCE = 10.0  # seconds
 
 
@@ -325,18 +325,18 @@ def watch(
     between: float = _BETWEEN_LOOKS,
     patience: float = _PATIENCE,
 ) -> None:
-    """Write the page whenever results change, until nobody has been at work for a while.
+    """Write the page whenever results change, until no process has worked there for a while.
 
     Args:
-        settings: What is watched.
-        path: Where the page goes.
-        say: Gets a line for each page.
-        between: Seconds between two looks at the folder.
-        patience: Seconds without anybody at work or any change, after which the run is over.
+        settings: The settings of the report.
+        path: The file of the page.
+        say: Prints a line for each page.
+        between: Seconds between two checks of the folder.
+        patience: Seconds without a change and without a working process that end the watch.
 
     Raises:
-        InputError: The folder holds no results.
-        InterruptedWorkError: Ctrl-C; the page is the last one then.
+        InputError: The folder has no results.
+        InterruptedWorkError: Ctrl-C was pressed; the last page has been written.
     """
     seen: dict[str, tuple[int, int]] | None = None
     quiet_since = time.monotonic()
@@ -346,7 +346,7 @@ def watch(
             while True:
                 now = _state(settings.folder)
                 if now != seen:
-                    # a finished model moves to another folder: in between nothing is there
+                    # a finished model moves to another folder, and is in neither for a moment
                     with contextlib.nullcontext() if seen is None else suppress_moving:
                         write_report(path, read_results(settings), live=True)
                         say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
@@ -358,20 +358,20 @@ def watch(
                     return
                 time.sleep(between)
         finally:
-            # the last page asks for no newer one
+            # the last page must not reload itself any more
             if seen is not None:
                 with suppress_moving:
                     write_report(path, read_results(settings))
 
 
 def _state(folder: str | Path, levels: int = _LEVELS) -> dict[str, tuple[int, int]]:
-    """Return the size and time of change of each file that a report reads."""
+    """Return the size and modification time of each file that a report reads."""
     found: dict[str, tuple[int, int]] = {}
     for entry in entries_of(folder):
-        # hidden files are being written
+        # hidden files are still being written
         if entry.name.startswith("."):
             continue
-        # a file may be gone since the folder was listed
+        # a file may have vanished since the folder was listed
         with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
                 found |= _state(entry.path, levels - 1) if levels else {}

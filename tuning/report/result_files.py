@@ -1,4 +1,4 @@
-"""Reads the records and texts in a folder of results, which a stranger may have made."""
+"""Reads records and texts from a results folder, which may come from an untrusted person."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _LARGEST_JSON = 1 << 24
 class ResultFiles:
     """The files that a report may read: those in its folder, and those that the user named.
 
-    Links are resolved first, so that a folder from a stranger cannot show the user's other files.
+    Links are resolved first, so a foreign folder cannot make a report show the user's other files.
 
     Args:
-        folder: The folder of the report.
+        folder: The results folder of the report.
         named: Further folders and files that the user named.
     """
 
@@ -40,15 +40,15 @@ class ResultFiles:
         self._allowed = [Path(os.path.realpath(path)) for path in (folder, *named)]
 
     def may_read(self, path: Path) -> bool:
-        """Tell whether a path leads to an allowed place."""
+        """Return whether a path, with links resolved, leads to a file that may be read."""
         real = Path(os.path.realpath(path))
         return any(real.is_relative_to(allowed) for allowed in self._allowed)
 
     def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
-        """Return the objects in a file, one a line, without an incomplete last line.
+        """Return the objects in a file, one per line; an incomplete last line is ignored.
 
         Raises:
-            InputError: The file cannot be read, lies elsewhere, or has a line of another kind.
+            InputError: The file cannot be read, is not an allowed one, or has a malformed line.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
         where = "not what phrasescore writes"
@@ -64,7 +64,7 @@ class ResultFiles:
         """Return the content of a file of bounded size.
 
         Raises:
-            InputError: The file cannot be read, or lies elsewhere.
+            InputError: The file cannot be read, or is not an allowed one.
         """
         self._check(path)
         try:
@@ -76,7 +76,7 @@ class ResultFiles:
         """Return the lines of a text.
 
         Raises:
-            PhrasescoreError: The file cannot be read, lies elsewhere, or is no text.
+            PhrasescoreError: The file cannot be read, is not an allowed one, or is not a text.
         """
         self._check(path)
         if not os.path.isfile(path):  # noqa: PTH113 - it takes a name of any bytes and length
@@ -84,16 +84,16 @@ class ResultFiles:
         return tuple(read_text(path))
 
     def located(self, name: str, near: Path) -> Path:
-        """Find a file that a command named, perhaps while it ran in another folder.
+        """Find a file that a record names, even if its command ran in another folder.
 
-        A folder of results may have moved together with its texts, so nearby files come first.
+        A results folder may have been moved together with its texts, so nearby files come first.
 
         Args:
             name: The name that the command used.
             near: The folder of the record that has the name.
 
         Raises:
-            InputError: No such file may be read.
+            InputError: No allowed file has this name.
         """
         for path in self._places(Path(name), near) if 0 < len(name) <= _LONGEST_NAME else ():
             if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - as above
@@ -124,7 +124,7 @@ class ResultFiles:
 
 
 def left_out(error: PhrasescoreError) -> str:
-    """Say in a sentence that a file is left out of the report."""
+    """Return the sentence that tells the reader why a file is missing from the report."""
     return f"{error} It is left out."
 
 
@@ -140,10 +140,11 @@ class FoundResult:
     """A record, or a damaged file that should hold one.
 
     Args:
-        path: Its file.
-        name: The path within the folder that was searched; of ``result.json`` its folder's.
-        record: What the file says; ``None`` if it is damaged.
-        note: The sentence on the damage.
+        path: The file of the record.
+        name: The path of the file, or for ``result.json`` of its folder, within the searched
+            folder.
+        record: The record; ``None`` if the file is damaged.
+        note: The sentence about the damage.
     """
 
     path: Path
@@ -158,7 +159,7 @@ class FoundResult:
 
 
 def find_results(root: Path, files: ResultFiles) -> list[FoundResult]:
-    """Return the records in a folder and some levels below it."""
+    """Return the records in a folder and up to ``_LEVELS`` levels below it."""
     return list(_within(root, root, _LEVELS, files))
 
 
@@ -176,7 +177,7 @@ def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterat
 
 
 def _found(path: Path, name: str, files: ResultFiles) -> Iterator[FoundResult]:
-    """Yield the record in a file, if the file is a result."""
+    """Yield the record of a file if the file is a result, else nothing."""
     with contextlib.suppress(OSError):
         if path.stat().st_size > _LARGEST_JSON:
             return
@@ -198,7 +199,7 @@ def _found(path: Path, name: str, files: ResultFiles) -> Iterator[FoundResult]:
 
 
 def is_at_work(folder: str | Path, levels: int = _LEVELS) -> bool:
-    """Tell whether a process is at work in a folder, or some levels below it."""
+    """Return whether a process holds a lock in a folder or up to ``levels`` levels below it."""
     return any(
         is_held(Path(entry))
         if entry.name.endswith(LOCK) and entry.name.startswith(".")
@@ -208,7 +209,7 @@ def is_at_work(folder: str | Path, levels: int = _LEVELS) -> bool:
 
 
 def entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name; none if it is gone or cannot be read."""
+    """Return the entries of a folder, sorted by name; none if the folder cannot be read."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)
     return []

@@ -1,4 +1,4 @@
-"""Scores of systems on a text, and sentences that explain them to readers who are new to tests."""
+"""Scores of systems on a text, and sentences that explain them to readers new to statistics."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tuning.metrics.system_comparison import SEGMENTS
 from tuning.metrics.text_scores import LABELS
 
 _LEVEL = 0.05
-# with this many comparisons, one below the level by chance alone is no surprise
+# with this many comparisons, one p-value below the level by chance is no surprise
 _MANY = 5
 
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Systems compared with the first of them; fractions.
+    """Systems compared with the first of them; scores are fractions.
 
     Args:
-        title: The text, and the record if there may be several.
+        title: The name of the text, with the record's name if there may be several.
         metric: The metric of the scores.
         systems: At least one system.
         trials: The number of trials of each test.
@@ -50,14 +50,14 @@ class ScoreSet:
         return [(each, each.difference) for each in self.systems if each.difference is not None]
 
     def is_better(self, gain: float) -> bool:
-        """Tell whether a difference in the score is for the better."""
+        """Return whether a difference in the score is an improvement."""
         return gain < 0 if self.metric == "ter" else gain > 0
 
 
 def score_sets(
     record: ComparisonRecord, title: str, path: Path, *, is_dev: bool = False
 ) -> list[ScoreSet]:
-    """Return the scores of a comparison, metric by metric.
+    """Return the scores of a comparison, one set for each metric.
 
     Raises:
         InputError: The record has segment scores, or lacks a metric, a reference, a system or its
@@ -94,7 +94,7 @@ def _system(system: ComparedSystem) -> SystemScores:
 
 
 def shown_p(p_value: float) -> str:
-    """Write a p-value.
+    """Format a p-value.
 
     >>> shown_p(0.5298), shown_p(1 / 10_001)
     ('0.53', '<0.001')
@@ -107,9 +107,9 @@ class Verdict:
     """The head of a report: the gain of the best system, and its meaning.
 
     Args:
-        scores: The systems that are compared.
-        system: The best one.
-        gain: Its gain.
+        scores: The compared systems.
+        system: The best system.
+        gain: The gain of the best system.
     """
 
     scores: ScoreSet
@@ -118,7 +118,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """The colour of the number: ``better``, ``worse`` or ``open``."""
+        """The class of the gain, which decides its colour: ``better``, ``worse`` or ``open``."""
         if self.gain.p_bootstrap >= _LEVEL:
             return "open"
         return "better" if self.scores.is_better(self.gain.gain) else "worse"
@@ -132,7 +132,7 @@ class Verdict:
 
 
 def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
-    """Return the best system of the first comparison on a text that was not tuned on."""
+    """Return the verdict on the first comparison whose text was not used for tuning, if any."""
     for scores in sets:
         if scores.compared and not scores.is_dev:
             sign = -1 if scores.metric == "ter" else 1
@@ -142,7 +142,7 @@ def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
 
 
 def in_words(scores: ScoreSet, system: SystemScores, gain: SystemDifference) -> str:
-    """Explain a system's gain."""
+    """Explain a system's gain in a sentence."""
     first = scores.systems[0]
     said = f"not shown to differ from {first.name}"
     if gain.p_bootstrap < _LEVEL:

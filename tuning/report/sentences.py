@@ -1,10 +1,10 @@
-"""Sentence by sentence: what each one moves the score by, and which words changed.
+"""Compares two translations sentence by sentence: the share of each in the gain, changed words.
 
-BLEU is a score of a text, not of a sentence, and a smoothed BLEU of each sentence does not add up
-to it. So a sentence is said to move the score by its *share*: how far the score of the text moves
-if this sentence alone is taken from the other system. That is asked from both sides, in the text of
-the first system and in that of the second, and the mean is the share. Shares nearly add up to the
-difference of the two texts, and a page can say how nearly.
+BLEU is a score of a text, not of a sentence, and smoothed BLEU scores of sentences do not add up to
+it. So the effect of a sentence is its *share*: the change of the text's score if only this sentence
+is taken from the other system. The change is computed in the text of the first system and in the
+text of the second one, and the share is the mean of both. Shares nearly add up to the difference
+between the two texts; the page shows both numbers.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from tuning.report.result_files import ResultFiles
 Lines = tuple[str, ...]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-# if scoring a text again gives a score that differs by more, the text has changed
+# if a text's score now differs by more than this, the text has changed since the comparison
 _SAME_SCORE = 1e-9
-# a longer line is cut: comparing words takes the square of their number
+# longer lines are cut, because comparing words takes quadratic time
 _MAX_WORDS = 300
 _NO_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
 class WordRun:
-    """Some words of a translation, as people write them.
+    """Consecutive words of a translation, in plain spelling.
 
     Args:
         text: The words.
-        changed: Whether the other translation lacks them.
-        joined: Whether no space stands before them.
+        changed: Whether the other translation lacks these words.
+        joined: Whether they follow the previous run without a space.
     """
 
     text: str
@@ -54,14 +54,14 @@ class WordRun:
 
 @dataclass(frozen=True)
 class SentenceDifference:
-    """A sentence that two systems translate in different ways.
+    """A sentence that two systems translate differently.
 
     Args:
-        number: From 1.
-        share: What it moves the score by, a fraction.
-        first: By the first system.
-        second: By the second.
-        source: ``None`` if it is not known.
+        number: The number of the sentence, from 1.
+        share: The share of the sentence in the gain, as a fraction.
+        first: The translation by the first system.
+        second: The translation by the second system.
+        source: The source sentence; ``None`` if the source text is not known.
         reference: The first reference.
     """
 
@@ -75,18 +75,18 @@ class SentenceDifference:
 
 @dataclass(frozen=True)
 class Differences:
-    """How one system's translations differ from another's.
+    """The differences between the translations of two systems.
 
     Args:
         first: The name of the first system.
-        second: That of the second.
-        difference: Of the first runs in the score, second minus first.
+        second: The name of the second system.
+        difference: The score of the second system's first run minus the first system's.
         shares: The sum of all shares.
-        sentences: How many there are.
-        alike: How many are translated alike.
-        better: How many move the score for the better.
-        worse: How many for the worse.
-        rows: Those shown, the greatest gain first, the greatest loss last.
+        sentences: The number of sentences.
+        alike: The number of sentences with equal translations.
+        better: The number of sentences whose share is an improvement.
+        worse: The number of sentences whose share is a loss.
+        rows: The sentences to show, from the greatest gain to the greatest loss.
     """
 
     first: str
@@ -106,8 +106,8 @@ class TextDifferences:
 
     Args:
         metric: The metric of the shares.
-        pairs: One for each other system whose translations can be shown.
-        notes: Sentences on files that could not be used.
+        pairs: The differences of each other system whose translations can be shown.
+        notes: Sentences about files that could not be used.
     """
 
     metric: MetricName
@@ -127,7 +127,7 @@ class _Sides:
 def share_of_each(
     metric: MetricName, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> Floats:
-    """Return (S,) what each sentence moves the score by, from (S, K) statistics of two systems."""
+    """Return (S,) the share of each sentence in the gain, given both systems' (S, K) statistics."""
     sums = first.sum(0), second.sum(0)
     moved = second - first
     there = metric_scores(metric, sums[0] + moved) - metric_scores(metric, sums[0])
@@ -138,15 +138,15 @@ def share_of_each(
 def compare_texts(
     record: ComparisonRecord, folder: Path, files: ResultFiles, sources: Sequence[Lines]
 ) -> TextDifferences:
-    """Compare the first run of each system with that of the first one, sentence by sentence.
+    """Compare the first run of each system with the first system's, sentence by sentence.
 
-    Translations are shown if they still have the score that the record says.
+    Translations are shown only if they still have the score in the record.
 
     Args:
         record: A comparison with at least one metric, reference, system and file of each.
-        folder: Of the record.
+        folder: The folder of the record.
         files: The files that may be read.
-        sources: Texts of which one may be the source, if the record does not say which.
+        sources: Texts that may be the source, if the record does not name it.
     """
     metric = next(name for name in METRICS if name in record.metrics)
     notes: list[str] = []
@@ -167,7 +167,7 @@ def compare_texts(
                 outputs[system.system] = statistics, files.text(path)
             except PhrasescoreError as error:
                 notes.append(f"The sentences of {system.system} cannot be shown: {error}")
-                if not outputs:  # all are compared with the first one
+                if not outputs:  # without the first system there is nothing to compare with
                     break
     except PhrasescoreError as error:
         return TextDifferences(metric, (), (f"The sentences cannot be shown: {error}",))
@@ -182,7 +182,7 @@ def compare_texts(
         notes.append("A comparison does not say what was translated; name that text with --source.")
     names = list(outputs)
     sides = _Sides(metric, source, tuple(references.lines[0]))
-    # all pairs of systems together get room for a thousand gains and losses
+    # all pairs of systems together show at most about a thousand gains and losses
     max_rows = min(100, max(5, 500 // max(len(names) - 1, 1)))
     pairs = (
         _differences(names[0], outputs[names[0]], name, outputs[name], sides, max_rows)
@@ -192,8 +192,8 @@ def compare_texts(
 
 
 def _scoring(metric: MetricName, signature: str) -> TextScoring:
-    """Return how the texts were scored, by the metric's signature."""
-    # TER and chrF see the text as it is, whatever they call that
+    """Recover the settings of scoring from the metric's signature."""
+    # TER and chrF read the text as it is, so the tokenisation in their signatures does not matter
     found = re.search(r"\btok:([\w-]+)", signature) if metric == "bleu" else None
     lowercase = re.search(r"\bcase:lc\b", signature) is not None
     return TextScoring((metric,), found[1] if found else "none", lowercase)
@@ -229,7 +229,7 @@ def _differences(
 
 
 def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[WordRun, ...]]:
-    """Return the words of two lines, in runs that both have and runs that one has alone.
+    """Split both lines into runs of words that are shared, and runs that only one line has.
 
     >>> [(run.text, run.changed) for run in changed_words("a b c", "a x c")[1]]
     [('a', False), ('x', True), ('c', False)]
@@ -248,17 +248,17 @@ def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[W
     return tuple(found[0]), tuple(found[1])
 
 
-# punctuation that Moses sets apart, and the word before or after which it stands without a space
+# punctuation that Moses separates from the word before it, and from the word after it
 _AFTER_A_WORD = frozenset(",.)]}")
 _BEFORE_A_WORD = frozenset("([{")
-# an escaped apostrophe at the end of a word or at its beginning was cut off by the tokeniser
+# at an escaped apostrophe at the end or beginning of a word, the tokeniser has split a word
 _CUT_BEFORE = re.compile(r"\w&apos;$")
 _CUT_AFTER = re.compile(r"&apos;\w")
 _HYPHEN = "@-@"
 
 
 def readable(words: Sequence[str]) -> str:
-    """Return words of Moses as people write them, without entities and set apart punctuation.
+    """Undo Moses's tokenisation and escaping, to show words in plain spelling.
 
     >>> readable(["l&apos;", "ordinateur", "(", "it", "&apos;s", "far", "@-@", "off", ")", "."])
     "l'ordinateur (it's far-off)."
@@ -271,7 +271,7 @@ def readable(words: Sequence[str]) -> str:
 
 
 def _joins(word: str, following: str) -> bool:
-    """Tell whether people write two words of Moses without a space between them."""
+    """Return whether two words of Moses belong together without a space in plain spelling."""
     return (
         _HYPHEN in (word, following)
         or unescape(following) in _AFTER_A_WORD
@@ -282,7 +282,7 @@ def _joins(word: str, following: str) -> bool:
 
 
 def words_in(line: str) -> list[str]:
-    """Return the words of a line, which spaces alone separate, as in Moses."""
+    """Split a line at spaces alone, as Moses does."""
     return [word for word in line.split(" ") if word]
 
 

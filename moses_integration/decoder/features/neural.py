@@ -339,7 +339,7 @@ class HistoryScores:
         self._models = models
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
-        self._most = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
+        self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
         # what each network made of the histories that it read; the row of each node, -1 for none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
@@ -392,7 +392,7 @@ class HistoryScores:
             self._row_of = np.concatenate([self._row_of, more])
             more_values = np.empty((len(self._values), edges - self._values.shape[1]), np.float32)
             self._values = np.concatenate([self._values, more_values], axis=1)
-        if self._rows + rows > max(self._most, *map(len, self._normalisers)):
+        if self._rows + rows > max(self._max_rows, *map(len, self._normalisers)):
             self._row_of[:] = _NONE
             self._rows = 0
         needed = self._rows + rows

@@ -1,9 +1,12 @@
 """Cube pruning (Huang and Chiang 2007), compiled: what Moses does with -search-algorithm 1.
 
-An edge joins the hypotheses of one coverage, sorted, with the sorted options of one span. Both
-orders are good estimates, so the best cells of this grid are near its first corner. An edge starts
-with that corner. The best cell of all edges to a stack is popped from a heap, its hypothesis enters
-the stack, and the cells to the right and below it are scored and pushed, up to the pop limit.
+An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
+by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
+scores plus a language model score that depends on the pair. Without that last term, a cell would
+never score above its left and upper neighbours; so the best cells are near the first corner, and a
+cell is scored only after one of these neighbours was popped. Each edge to a stack starts with its
+first corner on the heap. The best cell of all edges is popped, its hypothesis enters the stack, and
+its right and lower neighbours are scored and pushed, up to the pop limit.
 """
 
 from __future__ import annotations
@@ -53,28 +56,28 @@ _WORD_BITS = 64
 
 EDGE = np.dtype(
     [
-        ("estimate", np.float64),  # of what is not covered then
-        ("step", np.int32),  # the span and where it leads
-        ("coverage", np.int32),  # what is covered then
-        ("begin", np.int32),  # the options of the span: the first, and how many
-        ("columns", np.int32),
-        ("first", np.int32),  # its hypotheses in ``ranked``: where they begin, and how many
-        ("hypotheses", np.int32),
+        ("estimate", np.float64),  # the future cost of the new coverage
+        ("step", np.int32),  # the step: the span, and the coverage that it leads to
+        ("coverage", np.int32),  # the new coverage
+        ("begin", np.int32),  # the first option of the span
+        ("columns", np.int32),  # the number of options
+        ("first", np.int32),  # the first of the edge's hypotheses in ``ranked``
+        ("hypotheses", np.int32),  # the number of hypotheses
         ("next", np.int32),  # the next edge to the same stack
-        ("seen", np.int32),  # its bits in ``seen``: where they begin, and of how many rows
-        ("rows", np.int32),
-        ("behind", np.int32),  # one after the last word of the span
+        ("seen", np.int32),  # the first of the edge's numbers in ``seen``
+        ("rows", np.int32),  # the number of rows in ``seen`` that are in use
+        ("behind", np.int32),  # the word after the span
     ],
     align=True,
 )
 # the fields of a hypothesis that all spans starting at one word read
 RANKED = np.dtype(
     [
-        ("score", np.float64),  # with the cost of the jump
-        ("base", np.float64),  # with what it adds to the next phrase's score, unless they swap
+        ("score", np.float64),  # including the cost of the jump to the span
+        ("base", np.float64),  # ``score`` plus the forward reordering score, unless they swap
         ("lm_state", np.int64),
-        ("number", np.int32),
-        ("start", np.int16),  # of its last phrase
+        ("number", np.int32),  # of the hypothesis
+        ("start", np.int16),  # the first word of its last phrase
         ("turn", np.int16),  # the orientation of the next phrase, unless they swap
     ],
     align=True,
@@ -82,11 +85,11 @@ RANKED = np.dtype(
 CELL = np.dtype(
     [
         ("score", np.float64),
-        ("total", np.float64),  # with the estimate of what is not covered then
+        ("total", np.float64),  # ``score`` plus the future cost of the new coverage
         ("lm_state", np.int64),
         ("edge", np.int32),
-        ("row", np.int32),  # which hypothesis
-        ("column", np.int32),  # which option
+        ("row", np.int32),  # the hypothesis, by its rank
+        ("column", np.int32),  # the option, by its rank
     ],
     align=True,
 )
@@ -98,13 +101,14 @@ class Cubes(NamedTuple):
 
     Attributes:
         edges: All edges.
-        heads: First edge to each stack, shape (stacks,).
-        ranked: The hypotheses of all edges; those to spans that start at one word share them.
-        cells: The cells scored for the stack that is being filled.
-        seen: One bit for each cell of the edges to that stack, set if it was scored; a row begins
-            a new number.
-        heap: The cells that were not taken yet, the best on top; entries as in ``stacks``.
-        used: One record, the number of each in use.
+        heads: The first edge to each stack, shape (stacks,).
+        ranked: The hypotheses of all edges, best first; edges to spans that start at the same word
+            share them.
+        cells: The cells scored for the current stack.
+        seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
+            each row starts with a new number.
+        heap: The scored cells that are not yet popped, best on top; entries as in ``stacks``.
+        used: One record with the number of edges, cells and so on in use.
     """
 
     edges: Records
@@ -146,8 +150,8 @@ def _words_per_row(columns: int) -> int:
 def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
     """Mark a cell as scored; return whether it was not marked before.
 
-    A row is first reached from the row above it, so rows are cleared in their order, and only those
-    that are reached.
+    A row is always reached from the row above it, so rows become used in order, and each row is
+    cleared when it is first reached. A row that is never reached costs nothing.
     """
     words = _words_per_row(edge.columns)
     first = edge.seen + row * words
@@ -316,9 +320,9 @@ def _score_cell(
 def _take(
     search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, covered: int
 ) -> bool:
-    """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
+    """Put the hypothesis of a popped cell into its stack; return whether it is a new entry there.
 
-    With neural language models it is deferred, and counts as new until it is settled.
+    With neural language models the hypothesis is deferred, and counts as new until it is settled.
     """
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
@@ -346,12 +350,13 @@ def _take(
 def _score_neighbours(
     search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, ends: bool
 ) -> bool:
-    """Score the cells beside and below the best one, unless they are missing or were scored.
+    """Score and push the right and lower neighbours of the best cell, if they are new.
 
-    The first replaces the best one on the heap, the other one is added.
+    The first new neighbour replaces the best cell on top of the heap, which costs one sift instead
+    of two for a removal and a push.
 
     Returns:
-        Whether there was one.
+        Whether a neighbour replaced the best cell; otherwise the caller must remove it.
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
     replaced = False
@@ -376,7 +381,8 @@ def _score_neighbours(
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
     """Fill a stack with the best cells of its edges, whose first cells are on the heap.
 
-    Beyond the pop limit, only coverages with fewer hypotheses than the diversity go on.
+    Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
+    new ones.
     """
     search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]

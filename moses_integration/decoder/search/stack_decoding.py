@@ -1,7 +1,13 @@
 """Stack decoding (Koehn et al. 2003), compiled: what Moses does with -search-algorithm 0.
 
-Hypotheses that cover equally many source words share a stack. Stacks are expanded in turn, the best
-hypothesis first, with every option of every span that may come next.
+Hypotheses that cover the same number of source words share a stack. Stacks are expanded in turn,
+best hypothesis first, with every option of every span that may come next. The recurrence is
+
+    score(h + option) = score(h) + distortion + reordering + option score + language model score
+
+and hypotheses in a stack compete by score plus future cost, the estimated score of the words that
+are not covered. An expansion covers more words, so a stack is complete when all earlier stacks are
+expanded.
 
 With neural language models, hypotheses wait for scores before they enter their stacks. A network
 scores a thousand words in little more time than one, so the search defers hypotheses until there
@@ -51,7 +57,7 @@ ENOUGH = 4096  # hypotheses to score together: larger matrix products are hardly
 DEFERRED = np.dtype(
     [
         ("score", np.float64),  # including the words whose scores are known
-        ("estimate", np.float64),
+        ("estimate", np.float64),  # the future cost
         ("lm_state", np.int64),
         ("history", np.int32),  # node after the words whose scores are known
         ("words", np.int32),  # number of words whose scores are known

@@ -157,8 +157,8 @@ HEAP_ENTRY = np.dtype([("total", np.float64), ("number", np.int32)], align=True)
 
 @inlined
 def _precedes(total: float, number: int, other: Record) -> bool:
-    """Whether an entry belongs above another one: the higher total; of equal ones the older."""
-    # no branches, because the processor cannot predict which one is better
+    """Return whether an entry ranks above another: first by higher total, then by lower number."""
+    # without branches, because the processor could not predict them
     return (total > other.total) | ((total >= other.total) & (number < other.number))
 
 

@@ -186,7 +186,7 @@ def _take_high_bits(
         How many high bits there are, and the list, shape (greatest high bits + 1,).
     """
     start = sections.at
-    version, most = sections.take(np.uint8, 2, what).tolist()
+    version, max_moved = sections.take(np.uint8, 2, what).tolist()
     if version != _ARRAY_VERSION:
         raise _unknown_version("array compression", version)
     width = children.bit_length()
@@ -195,7 +195,7 @@ def _take_high_bits(
         """Return the bits of the list, without those it saves."""
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
-    moved = min(range(min(width, most) + 1), key=cost)
+    moved = min(range(min(width, max_moved) + 1), key=cost)
     # a header of eight bytes, the list, and seven bytes to align both to eight
     sections.at = (start + 7) // 8 * 8 + 8
     grows_at = sections.take("<u8", (children >> (width - moved)) + 1, what)

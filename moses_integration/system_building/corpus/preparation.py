@@ -80,7 +80,7 @@ class Notes:
 
 
 def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tuple[int, Sides]]:
-    """Read two files side by side: the 1-based number of the first of some lines, and the lines.
+    """Read two files in parallel blocks; yield the 1-based number of the first line, and the lines.
 
     Raises:
         CorpusError: One has more lines than the other, or both are empty.

@@ -163,7 +163,7 @@ class Preprocessor:
     """Turns lines of raw text into lines of tokens.
 
     Args:
-        settings: What is done.
+        settings: The conversion to apply.
 
     Raises:
         SettingsError: The language is missing or not a code.

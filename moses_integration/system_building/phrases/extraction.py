@@ -107,8 +107,8 @@ class SortedRun:
     """One sorted file of counts.
 
     Args:
-        path: Where it is.
-        longest: The most words of a phrase.
+        path: The path of the file.
+        longest: The maximum number of words of a phrase.
     """
 
     path: Path
@@ -224,7 +224,7 @@ class SentenceLinks(NamedTuple):
         linked: Whether two words are linked, by target and source position counted from 1, with
             the ends of both sentences linked too; False all around.
         degree: The links of each source word.
-        inside: Room for a number for each source word.
+        inside: Scratch: a number for each source word.
     """
 
     linked: NDArray[np.bool_]
@@ -370,8 +370,8 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
     Args:
         text: The aligned corpus.
         folder: An empty folder for the runs.
-        threads: How many work at the same time.
-        memory: Bytes for sorting; the corpus itself comes on top.
+        threads: The number of threads.
+        memory: Bytes for sorting, in addition to the corpus itself.
 
     Raises:
         CorpusError: No phrase pair could be extracted.

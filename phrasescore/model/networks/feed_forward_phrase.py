@@ -76,7 +76,7 @@ class FeedForwardPhrase(SequenceModel):
         regularisation: Regularisation | None = None,
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
-        features, ended, counted = self._asked(batch, dtype)
+        features, ended, counted = self._inputs_of(batch, dtype)
         K = self.settings.phrase_length
         beyond = counted[:, K:] & (ended[:, K:] != END)
         given, wanted = features[:, : ended.shape[1]].flatten(0, 1), ended[:, :K].flatten()
@@ -88,7 +88,7 @@ class FeedForwardPhrase(SequenceModel):
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
-        features, ended, counted = self._asked(batch, dtype)
+        features, ended, counted = self._inputs_of(batch, dtype)
         K, kind = self.settings.phrase_length, self.output_words.dtype
         features = features[:, : ended.shape[1]].to(kind).contiguous()
         first = ended[:, :K].contiguous()
@@ -110,8 +110,8 @@ class FeedForwardPhrase(SequenceModel):
         state = State((features, place + 1))
         return state, self._next_word(state)
 
-    def _asked(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, and ``(B, T + 1)`` words with </s> and the mask of those that count."""
+    def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return features, ``(B, T + 1)`` words with </s>, and the mask of words that count."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted

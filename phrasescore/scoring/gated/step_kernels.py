@@ -5,6 +5,9 @@ its word in a table of projections, and the projections of its source. Matrices 
 bfloat16 as its bits (see ``fast_math``); sums and carried states are float32. ``torch_steps`` has
 the same functions in torch.
 
+The passes are fused: one loop reads each input once and applies all operations of the unit, because
+separate passes over (B, H) matrices would be limited by memory, not by arithmetic.
+
 Columns of a table row and of a source's projections: candidate (H), update (H), reset (H), readout
 (2M).
 """
@@ -92,7 +95,7 @@ def take_step(
         g, z, new = products[b], update[b], states[b]
         for j in range(H):
             k = tanh(load(g, j) + load(x, j) + load(c, j))
-            new[j] = k + load(z, j) * (h[j] - k)
+            new[j] = k + load(z, j) * (h[j] - k)  # z h + (1 - z) k with one multiplication
 
 
 @_compiled
@@ -179,7 +182,11 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
 
 @_compiled
 def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array) -> None:
-    """Add e^(logit - shift) of some of the words to each row's total: a running log-sum-exp.
+    """Add e^(logit - shift) of a panel of words to each row's total: a running log-sum-exp.
+
+    ln Z of a row is shift + ln(total). One pass usually suffices, because the shift need not be the
+    exact maximum. Only if a logit exceeds the shift by more than ``_HEADROOM`` does the maximum of
+    the panel become the new shift: the old total is scaled to it, and the panel is summed again.
 
     Args:
         logits: ``(B, W)`` of words ``first`` to ``first + W``, without the bias.
@@ -264,7 +271,7 @@ def refine(
         for i in range(R):
             logit += f[i] * w[i]
         exact = exp(logit - shift[row])
-        # rounding must not leave the other words a negative share
+        # rounding must not make the sum over the other words negative
         total[row] = max(total[row] - exp(picked[k] - shift[row]), np.float32(0.0)) + exact
         picked[k] = logit
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 import pytest
 
-from phrasescore.commands.numbers import SEED, Real, Whole
+from phrasescore.commands.numbers import SEED, BoundedFloat, BoundedInt
 from phrasescore.commands.options import Duration
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("1024", 1024), ("007", 7)])
 def test_whole_numbers(text: str, number: int) -> None:
-    assert Whole(1, 1024).convert(text, None, None) == number
+    assert BoundedInt(1, 1024).convert(text, None, None) == number
 
 
 @pytest.mark.parametrize(
@@ -20,18 +20,18 @@ def test_whole_numbers(text: str, number: int) -> None:
 )
 def test_whole_numbers_that_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter) as caught:
-        Whole(1, 1024).convert(text, None, None)
+        BoundedInt(1, 1024).convert(text, None, None)
     assert len(caught.value.message) < 500
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "1.5", "-0.5", "1", "٣", "", "x"])
 def test_real_numbers_that_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter):
-        Real(0, 1, below=True).convert(text, None, None)
+        BoundedFloat(0, 1, below=True).convert(text, None, None)
 
 
 def test_real_numbers() -> None:
-    kind = Real(0, 1, above=True)
+    kind = BoundedFloat(0, 1, above=True)
     assert kind.convert("1", None, None) == 1.0
     assert kind.convert("1e-300", None, None) == 1e-300
     assert kind.convert(0.25, None, None) == 0.25
