@@ -94,7 +94,7 @@ DEEP = b"[" * 200_000
     ("change", "problem"),
     [
         *((config(format=value), "names no format number") for value in (0, -1, True, 1.0, "1")),
-        (config(format=10**200), "this version reads up to 1"),
+        (config(format=10**200), "this version reads up to 2"),
         (text("config.json", DEEP), "is not JSON .it is nested"),
         (text("config.json", b'{"format": 1, "hidden": ' + b"1" * 5000 + b"}"), "is not JSON"),
         (text("config.json", b"[]"), "is not JSON"),
