@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import SettingsError
+from phrasescore.errors import CorpusError, SettingsError
 from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
 from tuning.loop.outer_loop import tune as run_tuning
@@ -113,6 +113,8 @@ def compare(
     Raises:
         As :func:`evaluate`.
     """
+    if trials < 1 or seed < 0:
+        raise SettingsError("trials is at least 1, and seed at least 0")
     if not isinstance(systems, Mapping):
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
@@ -216,4 +218,6 @@ def _text(text: object, name: str, kind: type) -> TextFile:
     for number, line in enumerate(text):
         if not isinstance(line, kind):
             raise TypeError(f"{name}[{number}]: expected {one}, got {type(line).__name__}")
+        if isinstance(line, str) and "\n" in line:
+            raise CorpusError(f"{name}[{number}]: a line feed inside a line")
     return NamedLines(name, [line if isinstance(line, str) else repr(float(line)) for line in text])

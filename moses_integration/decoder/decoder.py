@@ -58,7 +58,7 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
-CANDIDATES = 100  # candidates to reorder when no list is requested
+CANDIDATES = 100  # the minimum number of candidates that features of the caller reorder
 
 Words = Sequence[bytes]
 
@@ -203,7 +203,8 @@ class Decoder:
         Args:
             sentences: N strings, prepared like the training text (``phrasescore preprocess``),
                 words separated by spaces.
-            nbest: Most translations of a sentence, of different words.
+            nbest: The maximum number of translations of a sentence, all of different words. Own
+                features choose among at least `CANDIDATES`, whatever this number is.
             threads: How many sentences are searched at once.
 
         Returns:
@@ -224,7 +225,8 @@ class Decoder:
             return []
         with self._lock:
             loaded = self._loaded(words, self._whole_tables)
-        wanted = NBestSettings(nbest) if nbest > 1 else None
+        size = max(nbest, CANDIDATES) if self._own_features else nbest
+        wanted = NBestSettings(size) if size > 1 else None
         found = self.decode(loaded, nbest=wanted, threads=threads)
         return [list(_translations(decoded, nbest)) for decoded in found]
 

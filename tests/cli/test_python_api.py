@@ -301,6 +301,16 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         TypeError,
         "expected a list of numbers",
     ),
+    "no trials": (
+        lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials=0),
+        SettingsError,
+        "at least 1",
+    ),
+    "two lines in one": (
+        lambda _, __: tuning.evaluate(["a\n"], ["a"]),
+        InputError,
+        r"translation\[0\]: a line feed",
+    ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
 

@@ -64,6 +64,15 @@ def test_reorders_lists(ini: MosesIni) -> None:
     assert changed > 0
 
 
+def test_the_best_does_not_depend_on_the_length_of_the_list(ini: MosesIni) -> None:
+    """Own features choose among as many candidates for one translation as for three."""
+    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (3.0, 0.5))])
+    texts = [b" ".join(words).decode() for words in random_sentences(2, 5, 3, 6)]
+    one, three = (decoder.translate(texts, nbest=size) for size in (1, 3))
+    assert [listed[0] for listed in one] == [listed[0] for listed in three]
+    assert max(map(len, three)) == 3
+
+
 def test_lists_show_them(ini: MosesIni) -> None:
     """They stand in the feature column, so that tuning finds them; one best is chosen by them."""
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (1.0, 0.0))])
