@@ -87,6 +87,7 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
         record["weights"] = {"LM0": [0.25], "TM0": [0.3, -0.4]}
         record |= {"bleu": 0.33, "score": 0.33, "round": rounds, "rounds": rounds}
         record |= {"why": "no new candidates", "provenance": provenance()}
+        write_json(folder / "weights.json", record | {"curve": []})
     write_json(folder / "result.json", record)
     return lines
 

@@ -57,7 +57,7 @@ class TuneOptions(OptimizationOptions, Result):
     )
     runs: int = option(
         BoundedInt(1, 10_000),
-        "The number of runs, with seeds from --seed on, each in FOLDER/seedN.",
+        "The number of runs, with seeds from --seed on; several runs are in FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,
     )

@@ -259,7 +259,7 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Label the rows from top to bottom, and draw a line at 0."""
     axes.axvline(0, color=QUIET, linewidth=1)
     axes.set_yticks(range(len(names)), [*map(_short, names)])
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)  # a damaged record may name no weight
     axes.grid(axis="y", visible=False)
 
 

@@ -16,6 +16,7 @@ from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.lock import LOCK, is_held
 from phrasescore.runs.results import RESULT, Record, parse_record
+from tuning.loop.work_folder import WEIGHTS
 
 T = TypeVar("T")
 _LONGEST_NAME = 4096
@@ -170,6 +171,8 @@ def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterat
         path = Path(entry)
         if entry.is_dir() and not entry.name.startswith(".") and levels:
             yield from _within(path, root, levels - 1, files)
+        elif path.name == WEIGHTS and (folder / RESULT).exists():
+            continue  # the weights of a tuning, whose result.json has them and the rounds
         elif path.suffix == ".json" and not entry.is_dir():
             named = path.parent if path.name == RESULT else path
             name = root.absolute().name if named == root else str(named.relative_to(root))
