@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.closed_settings import check_whole_number
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.phrase_output import phrase_texts
@@ -185,14 +186,10 @@ class Model:
         """
         must_read_a_source(self._loaded.model.settings, self.folder)
         best = beam if nbest is None else nbest
-        limits = {"beam": (beam, 1_000), "nbest": (best, 1_000)}
+        check_whole_number("beam", beam, 1, 1_000)
+        check_whole_number("nbest", best, 1, 1_000)
         if max_length is not None:
-            limits["max_length"] = max_length, 10_000
-        for name, (number, most) in limits.items():
-            if isinstance(number, bool) or not isinstance(number, int):
-                raise TypeError(f"{name}: expected a whole number, got {_kind_of(number)}")
-            if not 1 <= number <= most:
-                raise SettingsError(f"{name} is {number}, and may be 1 to {most:,}")
+            check_whole_number("max_length", max_length, 1, 10_000)
         if best > beam:
             raise SettingsError(
                 f"a beam of {beam} cannot give the {best} best targets",

@@ -156,6 +156,19 @@ def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
     return value
 
 
+def check_whole_number(name: str, number: object, minimum: int, maximum: int) -> None:
+    """Check a number that a caller in Python gives.
+
+    Raises:
+        TypeError: It is not a whole number.
+        SettingsError: It is out of bounds.
+    """
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
+    if not minimum <= number <= maximum:
+        raise SettingsError(f"{name} is {number}, and may be {minimum:,} to {maximum:,}")
+
+
 def _wrong(key: str, value: Any, where: str, expected: str) -> SettingsError:
     return SettingsError(f"{where}: {key} is {_shown(value)}, {expected}")
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.closed_settings import check_whole_number
 from phrasescore.errors import CorpusError, SettingsError
 from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
@@ -113,8 +114,8 @@ def compare(
     Raises:
         As :func:`evaluate`.
     """
-    if trials < 1 or seed < 0:
-        raise SettingsError("trials is at least 1, and seed at least 0")
+    check_whole_number("trials", trials, 1, 10_000_000)
+    check_whole_number("seed", seed, 0, 2**32 - 1)
     if not isinstance(systems, Mapping):
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
@@ -171,6 +172,9 @@ def tune(
     Raises:
         PhrasescoreError: An input cannot be used, or the folder belongs to another run.
     """
+    for name, number in {"nbest_size": nbest_size, "rounds": rounds, "runs": runs}.items():
+        check_whole_number(name, number, 1, 2**31 - 1)
+    check_whole_number("seed", seed, 0, 2**32 - 1)
     several = [references] if isinstance(references, str | Path) else references
     settings = TuningSettings(
         ini=str(ini),

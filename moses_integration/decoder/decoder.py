@@ -54,6 +54,7 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, Sear
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.closed_settings import check_whole_number
 from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
@@ -212,14 +213,15 @@ class Decoder:
             cover a sentence.
 
         Raises:
-            TypeError: Something else than a list of strings.
+            TypeError: Something else than a list of strings, or no whole numbers.
+            SettingsError: A number is out of bounds.
             InputError: A sentence has what cannot be decoded; or a table or model is missing,
                 damaged, or disagrees with the ini.
         """
         if isinstance(sentences, str | bytes) or not isinstance(sentences, Sequence):
             raise TypeError(f"expected a list of sentences, got {type(sentences).__name__}")
-        if nbest < 1 or threads < 1:
-            raise SettingsError("nbest and threads are at least 1")
+        check_whole_number("nbest", nbest, 1, 100_000)
+        check_whole_number("threads", threads, 1, 256)
         words = [_words_of(sentence, number) for number, sentence in enumerate(sentences)]
         if not words:
             return []

@@ -42,7 +42,7 @@ def examine(
     Args:
         ini: The path of the system's moses.ini.
         source: The text to translate.
-        references: Its reference translations.
+        references: The reference translations of the source text.
         models: Folders of phrase models.
         work_dir: The working folder of mert-moses.pl.
         moses: The binary of real Moses, to read the ini as well; ``None`` to skip this check.

@@ -141,7 +141,7 @@ class PointCluster:
         members: Indices of its points, nearest to the centre first.
         centre: Position of the name, x and y.
         box: Left, right, bottom and top of a box around nearly all points.
-        colour: Its colour; colours repeat.
+        colour: The colour of the cluster; colours repeat.
     """
 
     name: str

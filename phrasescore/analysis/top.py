@@ -378,7 +378,7 @@ def _cell(ranked: Iterable[Preferred]) -> str:
 
 
 def _shown(phrase: bytes) -> str:
-    """Escape a phrase so that Markdown shows every character of it."""
+    """Escape a phrase so that Markdown shows all its characters as they are."""
     return _text(phrase).translate(_SPECIAL)
 
 

@@ -198,7 +198,7 @@ class Words(Options):
 
         Args:
             phrases: The file of phrases.
-            what: What the file is, for the error.
+            what: The noun for the file in the error.
 
         Raises:
             SettingsError: Options contradict each other.
@@ -312,8 +312,8 @@ class VectorsOptions(Words, Computing):
 def vectors(options: VectorsOptions) -> None:
     """Write the vectors of phrases to a file that numpy opens without pickle.
 
-    PHRASES has one phrase a line, plain, gzip or -. The vector of a phrase is the summary c that
-    the encoder makes of it. With --words there is a vector for each word that the model knows, the
+    PHRASES has one phrase a line, plain, gzip or -. The vector of a phrase is the summary c from
+    the encoder. With --words there is a vector for each word that the model knows, the
     most frequent first.
 
     The file has the arrays vectors (N, D) in float32; text and offsets, in which the text of

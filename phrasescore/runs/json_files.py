@@ -28,7 +28,7 @@ def parse_json(text: bytes | str) -> Any:
         text: In UTF-8, if bytes.
 
     Raises:
-        JsonError: It is not JSON, has more than 100 levels, or a number that is not finite.
+        JsonError: The file is not JSON, has more than 100 levels, or a number that is not finite.
     """
     try:
         value = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)

@@ -398,7 +398,7 @@ class ExperimentPart:
     """What a part of a system is worth where all other parts are there.
 
     Args:
-        name: Of the part.
+        name: The name of the part.
         system: The row that has it.
         without: The row that lacks it.
         texts: By name of the text, the system compared with the row that lacks the part.

@@ -59,7 +59,7 @@ class TextSettings:
         """Refuse models that do not fit together, or that leave open which score counts.
 
         Raises:
-            SettingsError: Why.
+            SettingsError: They do not fit together, or no one score decides.
         """
         reads_source = [kind_named(each.model.settings.kind).reads_source for each in models]
         if len(set(reads_source)) > 1:
@@ -174,12 +174,12 @@ def described(report: StreamReport[TextCounts]) -> str:
 def encode_texts(
     loaded: LoadedModel, tokens: Sequence[TokenSpans], count: int
 ) -> tuple[TokenSequences, TokenSequences]:
-    """Return the ids of what a model reads, which may be nothing, and of what it predicts.
+    """Return the ids of the texts that a model reads, if it reads any, and of those it predicts.
 
     Args:
         loaded: The model.
-        tokens: Of sources and targets, or of the texts alone for a model without a source.
-        count: How many texts each has.
+        tokens: The tokens of sources and targets, or of the texts alone if no source is read.
+        count: The number of texts on each side.
     """
     *read, predicted = tokens[::-1] if loaded.direction == "target-source" else tokens
     sources = TokenSequences(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
@@ -192,9 +192,9 @@ class TextScorer:
     """Scores blocks of lines with all models.
 
     Args:
-        models: At least one.
-        scorers: Computes with each.
-        settings: What is written.
+        models: The models, at least one.
+        scorers: The scorer of each model.
+        settings: The columns and the lines to write.
     """
 
     def __init__(
@@ -305,9 +305,9 @@ def score_texts(
     Args:
         texts: The texts to score.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        models: At least one.
-        scorers: Computes with each.
-        settings: What is written.
+        models: The models, at least one.
+        scorers: The scorer of each model.
+        settings: The columns and the lines to write.
         numerics: Everything else that decides the digits (device, batch size), as JSON values: an
             interrupted run only continues under the same numerics.
 

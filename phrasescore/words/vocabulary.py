@@ -119,7 +119,7 @@ class Vocabulary:
 
         Args:
             path: The file.
-            byte_pairs: As for the class.
+            byte_pairs: Cuts words into pieces; ``None`` for whole words.
 
         Raises:
             InputError: The file cannot be read.

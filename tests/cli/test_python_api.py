@@ -304,7 +304,17 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "no trials": (
         lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials=0),
         SettingsError,
-        "at least 1",
+        "trials is 0, and may be 1 to",
+    ),
+    "trials as text": (
+        lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials="10"),  # type: ignore[arg-type]
+        TypeError,
+        "trials: expected a whole number, got str",
+    ),
+    "rounds as text": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", rounds="2"),  # type: ignore[arg-type]
+        TypeError,
+        "rounds: expected a whole number, got str",
     ),
     "two lines in one": (
         lambda _, __: tuning.evaluate(["a\n"], ["a"]),
@@ -332,6 +342,12 @@ def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> No
     with pytest.raises((InputError, TypeError), match=said) as caught:
         decoder.translate(["fine", sentence])
     assert "sentences[1]" in str(caught.value)
+
+
+def test_the_length_of_a_list_is_a_whole_number(system: Path) -> None:
+    """A number as text is named."""
+    with pytest.raises(TypeError, match="nbest: expected a whole number, got str"):
+        moses_integration.Decoder("system/moses.ini").translate(["a"], nbest="3")  # type: ignore[arg-type]
 
 
 def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None:

@@ -66,7 +66,7 @@ class ExperimentData:
         phrase_table: The whole phrase table that models are trained on; empty if no model needs it.
         test: The test sets, if there are several.
         train_source: The source text that sentence models are trained on; empty if none is trained.
-        train_target: Its translation; language models are trained on it, too.
+        train_target: The translation of ``train_source``; language models are trained on it, too.
     """
 
     folder: str

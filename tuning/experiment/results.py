@@ -69,7 +69,7 @@ class StepTime:
     Args:
         seconds: The wall-clock time of its last run.
         cpu_seconds: The CPU time of its last run.
-        attempts: How often the step was started; if more than once, the times miss earlier parts.
+        attempts: The number of starts of the step; after several, the times lack earlier parts.
     """
 
     seconds: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,8 +132,10 @@ def read_results(settings: ReportSettings) -> Results:
             remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
             "such folders or the JSON of --json-file in it",
         )
-    counts = [type(each.record) for each in found]
-    holds = (counted(counts.count(kind), _NOUNS[kind]) for kind in kinds if kind in counts)
+    # the runs of all seeds and their summary are one piece of work
+    works = {(type(each.record), _group(each.name)[0]) for each in found}
+    counts = Counter(kind for kind, _ in works)
+    holds = (counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts)
     results = Results(settings.folder.absolute().name, ", ".join(holds))
     for each in found:
         try:

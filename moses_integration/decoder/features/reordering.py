@@ -66,9 +66,9 @@ class OrientationPlaces(NamedTuple):
     """The score of each class of orientation in one direction, and its place in the feature vector.
 
     Attributes:
-        columns: Its column for each model and class, -1 for none, shape (models, classes); of a
-            single model shape (classes,).
-        components: Its component, the same.
+        columns: The column of the table for each model and class, -1 for none, shape (models,
+            classes); shape (classes,) for a single model.
+        components: The component of the feature vector, in the same shape.
     """
 
     columns: NDArray[np.int64]

@@ -103,9 +103,9 @@ class TargetPhrases(NamedTuple):
     """The target sides of E phrase pairs, as arrays for compiled functions.
 
     Attributes:
-        word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
+        word_offsets: The place at which each target phrase begins in ``words``, shape (E + 1,).
         words: Target words by number.
-        link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
+        link_offsets: The place at which each alignment begins in ``links``, shape (E + 1,).
         links: Source and target position of each link, shape (links, 2).
     """
 
@@ -204,14 +204,14 @@ class TableLoader:
 
         Args:
             path: A plain or gzip table.
-            scores: How many scores the ini says it has.
+            scores: The number of scores that the ini declares.
             where: The place in the ini that says so, for the error.
             source: The phrases of the input.
 
         Raises:
             InputError: The file cannot be read.
-            PhraseTableError: It breaks the format, disagrees with the ini, or has what this decoder
-                lacks; the error names the line.
+            PhraseTableError: A line breaks the format, disagrees with the ini, or has what this
+                decoder lacks; the error names the line.
         """
         return self._load(path, scores, source, lambda: _agreeing(read_blocks(path), scores, where))
 
@@ -222,13 +222,13 @@ class TableLoader:
 
         Args:
             path: A plain or gzip table.
-            scores: How many scores its type implies.
+            scores: The number of scores that the type of the model implies.
             source: The phrases of the input.
-            target: Whether it has a target column.
+            target: Whether the table has a target column.
 
         Raises:
             InputError: The file cannot be read.
-            PhraseTableError: It breaks the format; the error names the line.
+            PhraseTableError: A line breaks the format; the error names the line.
         """
         return self._load(path, scores, source, lambda: _reordering_blocks(path, scores, target))
 
@@ -269,7 +269,7 @@ class _WholeTable(NamedTuple):
     Attributes:
         source: The source phrases of the table.
         entries: The entries, sorted by source phrase.
-        first: Where the entries of each source phrase begin, shape (phrases + 1,).
+        first: The place of the first entry of each source phrase, shape (phrases + 1,).
     """
 
     source: SourcePhrases

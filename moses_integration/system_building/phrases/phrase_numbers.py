@@ -150,7 +150,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def remapped(array: Array) -> Array:
-    """Map a memory-mapped array again, so that what is read of it is freed with the result."""
+    """Map a memory-mapped array again, so that the pages read are freed with the result."""
     if not isinstance(array, np.memmap) or array.filename is None:
         return array
     mapped = np.memmap(array.filename, array.dtype, "r", array.offset, array.shape)
