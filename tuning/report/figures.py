@@ -19,7 +19,7 @@ from phrasescore.pictures.figure_files import (
     plain_label,
     svg_text,
 )
-from phrasescore.runs.results import CurvePoint, ScoringRecord, TuningRecord, weights_by_component
+from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
 from tuning.report.scores import ScoreSet, shown_p
 
 if TYPE_CHECKING:
@@ -87,29 +87,6 @@ def score_table(scores: ScoreSet) -> DataTable:
             row = (*row[:4], gain.gain, gain.low, gain.high, *tests)
         rows.append(row)
     return DataTable(columns, rows)
-
-
-def work_table(record: ScoringRecord) -> DataTable:
-    """Return a table of the model steps saved by sharing, and of the share of unknown words."""
-    work, saved = record.work, record.savings.get
-    columns = {"side": "", "steps asked for": ",d", "steps done": ",d", "times fewer": ".2f"}
-    rows: list[Row] = [
-        (
-            "source",
-            work.source_asked,
-            work.source_done,
-            saved("source"),
-            record.source_unknown_rate,
-        ),
-        (
-            "target",
-            work.target_asked,
-            work.target_done,
-            saved("target"),
-            record.target_unknown_rate,
-        ),
-    ]
-    return DataTable({**columns, "% of words outside the lists": ".2%"}, rows)
 
 
 def interval_figure(scores: ScoreSet, key: str) -> Figure:
