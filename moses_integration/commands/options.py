@@ -72,10 +72,16 @@ class RiskOptions(Options):
 
     minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
     mbr_size: int = option(
-        BoundedInt(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
+        BoundedInt(1, 10_000),
+        "Distinct candidates to compare.",
+        default=RiskSettings.size,
+        needs=("minimum_bayes_risk",),
     )
     mbr_scale: float = option(
-        BoundedFloat(0, 1e6), "Factor of the model scores.", default=RiskSettings.scale
+        BoundedFloat(0, 1e6),
+        "Factor of the model scores.",
+        default=RiskSettings.scale,
+        needs=("minimum_bayes_risk",),
     )
 
     @property

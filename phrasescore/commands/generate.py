@@ -44,21 +44,29 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         BEAM, "Targets of a source to write.  [default: the beam; all distinct samples]"
     )
     samples: int | None = option(
-        BoundedInt(1, 100_000), "Draw N targets of each source at random instead of searching."
+        BoundedInt(1, 100_000),
+        "Draw N targets of each source at random instead of searching.",
+        excludes=("beam", "length_normalisation"),
     )
-    seed: int | None = option(SEED, "For the samples.  [default: 1]")
+    seed: int | None = option(SEED, "For the samples.  [default: 1]", needs=("samples",))
     temperature: float | None = option(
-        BoundedFloat(1e-3, 1e3), "Draw words from softmax(ln p / T).  [default: 1]", metavar="T"
+        BoundedFloat(1e-3, 1e3),
+        "Draw words from softmax(ln p / T).  [default: 1]",
+        metavar="T",
+        needs=("samples",),
     )
     max_length: int | None = option(
         WORDS, "Words at which a target must end.  [default: three times its source's, at least 10]"
     )
     no_unknown: bool = flag("Never write <unk>; tables never have it.")
-    extend: bool = flag("With --table: keep the table's own pairs, too, and add the new ones.")
+    extend: bool = flag(
+        "With --table: keep the table's own pairs, too, and add the new ones.", needs=("table",)
+    )
     reordering: str | None = option(
         INPUT,
         "With --table: the lexicalised reordering table of the same system; new pairs get the "
         "mean of their source's lines.",
+        needs=("table",),
     )
     batch_size: int | None = option(BATCH, "Sources at a time.", metavar="SOURCES")
 
@@ -129,9 +137,6 @@ def _check_input(options: GenerateOptions) -> None:
             "generate reads either phrases or a table",
             remedy="give one of -i FILE and --table FILE",
         )
-    if options.table is None and (options.extend or options.reordering):
-        name = "--extend" if options.extend else "--reordering"
-        raise SettingsError(f"{name} belongs to --table", remedy=f"leave out {name}")
 
 
 def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
@@ -144,21 +149,9 @@ def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
     allowed = TargetSettings(options.max_length, unknown)
     asked: dict[str, Any] = {"allowed": dataclasses.asdict(allowed)}
     if options.samples is None:
-        for name in ("seed", "temperature"):
-            if getattr(options, name) is not None:
-                raise SettingsError(
-                    f"--{name} is about samples, and none are asked for", remedy="add --samples N"
-                )
         size = options.beam or 10
         beam = BeamSettings(size, options.nbest_size or size, options.length_normalisation)
         return BeamSearch(beam, allowed), {**asked, "beam": dataclasses.asdict(beam)}
-    for name in ("beam", "length_normalisation"):
-        if getattr(options, name):
-            shown = f"--{name.replace('_', '-')}"
-            raise SettingsError(
-                f"{shown} is about beam search, and --samples draws at random",
-                remedy=f"leave out {shown} or --samples",
-            )
     seed = 1 if options.seed is None else options.seed
     drawn = SampleSettings(options.samples, seed, options.temperature or 1.0, options.nbest_size)
     return Sampling(drawn, allowed), {**asked, "samples": dataclasses.asdict(drawn)}

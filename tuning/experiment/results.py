@@ -54,7 +54,7 @@ from tuning.experiment.experiment_settings import (
 from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.significance import SystemScores, compare_statistics
+from tuning.metrics.significance import compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
@@ -543,15 +543,14 @@ def compare_runs(
     found = _compared(
         tuple(run.texts[text] for run in first), tuple(run.texts[text] for run in runs), lengths
     )
-    gain = dataclasses.asdict(found.difference) if found.difference else {}
-    return ComparedSystem(name, found.runs, found.mean, found.deviation, **gain)
+    return dataclasses.replace(found, system=name)
 
 
 # cached, because the table is made anew after each run, and most of it is unchanged
 @cache
 def _compared(
     first: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str
-) -> SystemScores:
+) -> ComparedSystem:
     systems = {
         name: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for name, each in (("first", first), ("system", runs))

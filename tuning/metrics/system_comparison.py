@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,11 @@ from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.sentence_groups import (
-    LengthPoint,
     Rows,
     SelectedSentences,
-    draw_by_length,
     select_sentences,
 )
-from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
+from tuning.metrics.significance import compare_segments, compare_statistics
 from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 
 SEGMENTS = "segments"  # the name of the metric if the files give a score for each segment
@@ -47,7 +44,7 @@ class SystemComparison:
         by_length: The ``scores`` of each length group.
     """
 
-    scores: Mapping[str, tuple[SystemScores, ...]]
+    scores: Mapping[str, tuple[ComparedSystem, ...]]
     signatures: Mapping[str, str]
     files: Mapping[str, tuple[Path, ...]]
     references: tuple[Path, ...]
@@ -55,7 +52,7 @@ class SystemComparison:
     trials: int
     seed: int
     notes: tuple[str, ...] = ()
-    by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
+    by_length: tuple[Mapping[str, tuple[ComparedSystem, ...]], ...] = ()
 
     def _points(self, score: float, *, sign: bool = False) -> str:
         """Format a fraction times 100; scores of segments are formatted in their own unit."""
@@ -72,17 +69,17 @@ class SystemComparison:
         for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
-    def _table(self, scores: Mapping[str, tuple[SystemScores, ...]]) -> ScoreTable:
+    def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
         header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)", "p (replicas)"]
         rows = []
         for metric, systems in scores.items():
             prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
-            rows += [[prefix + system.name, *self._cells(system)] for system in systems]
+            rows += [[prefix + system.system, *self._cells(system)] for system in systems]
         if len(scores) == 1:
             header[0] = _LABELS[next(iter(scores))]
         return ScoreTable(header, rows)
 
-    def _cells(self, system: SystemScores) -> list[str]:
+    def _cells(self, system: ComparedSystem) -> list[str]:
         deviation = "–" if system.deviation is None else self._points(system.deviation)
         cells = [str(len(system.runs)), self._points(system.mean), deviation]
         if (found := system.difference) is None:
@@ -117,22 +114,10 @@ class SystemComparison:
         groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
         return f"{self.table().to_text()}{groups}\n{explanation}\n"
 
-    def to_markdown(self) -> str:
-        """Return tables and explanation as Markdown."""
-        groups = "".join(
-            f"\n**{title}**\n\n{table.to_markdown()}" for title, table in self.length_tables()
-        )
-        return f"{self.table().to_markdown()}{groups}\n{self.explanation()}\n"
-
-    def to_latex(self) -> str:
-        """Return LaTeX tables (package booktabs), with the explanation in comments."""
-        groups = "".join(f"% {title}\n{table.to_latex()}" for title, table in self.length_tables())
-        return f"% {self.explanation()}\n{self.table().to_latex()}{groups}"
-
     def to_json(self) -> dict[str, Any]:
         """Return every number as JSON values; scores are fractions."""
         groups = [
-            {**group.to_json(), "metrics": _compared(scores)}
+            {**group.to_json(), "metrics": dict(scores)}
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
         ]
         return ComparisonRecord(
@@ -143,44 +128,10 @@ class SystemComparison:
             trials=self.trials,
             seed=self.seed,
             files={name: tuple(map(str, paths)) for name, paths in self.files.items()},
-            metrics=_compared(self.scores),
+            metrics=dict(self.scores),
             notes=self.notes,
             by_length=groups or None,
         ).to_json()
-
-    def draw_by_length(self, path: str | Path) -> None:
-        """Draw the first metric (BLEU by default) over the length of the source.
-
-        Raises:
-            SettingsError: The file cannot be written.
-        """
-        metric = next(iter(self.scores))
-        lines = {
-            name: [
-                LengthPoint(100 * system.mean, 100 * (system.deviation or 0.0))
-                for system in (scores[metric][place] for scores in self.by_length)
-            ]
-            for place, name in enumerate(self.files)
-        }
-        draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
-
-
-def _compared(
-    scores: Mapping[str, tuple[SystemScores, ...]],
-) -> dict[str, tuple[ComparedSystem, ...]]:
-    return {
-        metric: tuple(
-            ComparedSystem(
-                system.name,
-                system.runs,
-                system.mean,
-                system.deviation,
-                **dataclasses.asdict(system.difference) if system.difference else {},
-            )
-            for system in systems
-        )
-        for metric, systems in scores.items()
-    }
 
 
 def compare_systems(
@@ -218,7 +169,7 @@ def compare_systems(
         notes += [note for text in scored for note in text.notes]
         every[name] = np.stack([text.statistics for text in scored])
 
-    def compared(rows: Rows) -> dict[str, tuple[SystemScores, ...]]:
+    def compared(rows: Rows) -> dict[str, tuple[ComparedSystem, ...]]:
         parts = {name: runs[:, rows] for name, runs in every.items()}
         return {
             metric: compare_statistics(metric, parts, trials=trials, seed=seed)

@@ -81,7 +81,7 @@ def score_table(scores: ScoreSet) -> DataTable:
     rows: list[Row] = []
     for system in scores.systems:
         gain, compared = system.difference, (None,) * 5
-        row: Row = (system.name, len(system.runs), system.mean, system.deviation, *compared)
+        row: Row = (system.system, len(system.runs), system.mean, system.deviation, *compared)
         if gain is not None:
             tests = gain.p_bootstrap, gain.p_randomization
             row = (*row[:4], gain.gain, gain.low, gain.high, *tests)
@@ -91,8 +91,8 @@ def score_table(scores: ScoreSet) -> DataTable:
 
 def interval_figure(scores: ScoreSet, key: str) -> Figure:
     """Draw the gain of each system with its interval."""
-    shown = [(system.name, gain) for system, gain in scores.compared]
-    first = scores.systems[0].name
+    shown = [(system.system, gain) for system, gain in scores.compared]
+    first = scores.systems[0].system
 
     def draw(canvas: Canvas) -> None:
         axes = _plain_axes(canvas)
