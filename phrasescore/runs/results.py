@@ -410,18 +410,12 @@ class ExperimentRow:
         not_run: The reason for a row without runs; empty for other rows.
         runs: The number of runs that the row will have.
         seeds: The seeds of the finished runs.
-        tuning_seconds: The wall-clock time of each tuning that was not interrupted.
-        tuning_cpu_seconds: The CPU time of each tuning that was not interrupted.
-        resumed: Whether a tuning was interrupted.
     """
 
     name: str
     not_run: str
     runs: Count
     seeds: tuple[int, ...]
-    tuning_seconds: tuple[Seconds, ...]
-    tuning_cpu_seconds: tuple[Seconds, ...]
-    resumed: bool = False
 
 
 @dataclass(frozen=True)

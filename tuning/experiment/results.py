@@ -63,21 +63,6 @@ _NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts")
 
 
 @dataclass(frozen=True)
-class StepTime:
-    """The running time of a step.
-
-    Args:
-        seconds: The wall-clock time of its last run.
-        cpu_seconds: The CPU time of its last run.
-        attempts: The number of starts of the step; after several, the times lack earlier parts.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    attempts: int
-
-
-@dataclass(frozen=True)
 class TextStatistics:
     """The statistics of one translation, as text.
 
@@ -131,14 +116,12 @@ class SystemRun:
         seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
         texts: The statistics of each text's translation, by the name of the text.
         weights: The weights by feature; empty if models translate alone.
-        steps: The running times of the steps, by name.
         provenance: The provenance of the translations.
     """
 
     seed: int | None
     texts: dict[str, TextStatistics]
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    steps: dict[str, StepTime] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -372,15 +355,9 @@ class ResultsKeeper:
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
-        stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
-        times = {
-            name: StepTime(stamp.seconds, stamp.cpu_seconds, stamp.attempts)
-            for name, stamp in stamps.items()
-            if stamp is not None and stamp.finished
-        }
         is_old = before is not None and before.provenance and before.texts == texts
         made = before.provenance if before and is_old else self._provenance
-        return SystemRun(run.seed, texts, weights, times, made)
+        return SystemRun(run.seed, texts, weights, made)
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
@@ -479,7 +456,15 @@ def experiment_record(
     return ExperimentRecord(
         name=settings.name,
         settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
-        systems=tuple(_row(plan, system, runs.get(system.name, ())) for system in settings.systems),
+        systems=tuple(
+            ExperimentRow(
+                system.name,
+                system.not_run,
+                len(plan.runs(system)),
+                tuple(run.seed for run in runs.get(system.name, ()) if run.seed is not None),
+            )
+            for system in settings.systems
+        ),
         texts=comparisons,
         provenance=provenance(inputs=[settings.file]),
         parts=_parts(settings, runs, texts),
@@ -506,26 +491,6 @@ def _parts(
                     compared[text.name] = compare_runs(system.name, first, own, text.name, lengths)
             parts.append(ExperimentPart(part, system.name, without, compared))
     return tuple(parts)
-
-
-def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> ExperimentRow:
-    found = {run.seed: run for run in runs if run.seed is not None}
-    times = []
-    for run in plan.runs(system):
-        if run.seed in found:
-            steps = found[run.seed].steps
-            times.append([steps[name] for name in run.tuning_steps() if name in steps])
-    # if a step was interrupted, its stamp has only the time of its last part
-    whole = [steps for steps in times if steps and all(step.attempts == 1 for step in steps)]
-    return ExperimentRow(
-        name=system.name,
-        not_run=system.not_run,
-        runs=len(plan.runs(system)),
-        seeds=tuple(found),
-        tuning_seconds=tuple(sum(step.seconds for step in steps) for steps in whole),
-        tuning_cpu_seconds=tuple(sum(step.cpu_seconds for step in steps) for steps in whole),
-        resumed=any(step.attempts > 1 for steps in times for step in steps),
-    )
 
 
 def compare_runs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from phrasescore.runs.results import ComparedSystem, ExperimentRecord, ExperimentRow
@@ -24,10 +23,10 @@ def markdown(
     for text in settings.data.tests:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [
-        [*_scores(settings, record, row), *_remarks(system, row)]
+        [*_scores(settings, record, row), _paper(system)]
         for system, row in zip(settings.systems, record.systems, strict=True)
     ]
-    table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
+    table = ScoreTable([*header, "paper"], cells).to_markdown()
     notes = "\n\n".join(_notes(settings, record))
     lines = [f"# {settings.name}", "", table, notes, ""]
     if record.parts:
@@ -88,22 +87,17 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
     """Return the mean, the gain, its interval and its p-value."""
     mean = points(score.mean)
     mean += "" if score.deviation is None else f" ± {points(score.deviation)}"
-    if score.gain is None or score.p_bootstrap is None:
+    if (found := score.difference) is None:
         return mean, _NOTHING, _NOTHING, _NOTHING
-    interval = f"{points(score.low or 0, sign=True)} to {points(score.high or 0, sign=True)}"
-    p_value = "<0.001" if score.p_bootstrap < 0.001 else f"{score.p_bootstrap:.3f}"
-    return mean, points(score.gain, sign=True), interval, p_value
+    interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
+    p_value = "<0.001" if found.p_bootstrap < 0.001 else f"{found.p_bootstrap:.3f}"
+    return mean, points(found.gain, sign=True), interval, p_value
 
 
-def _remarks(system: ExperimentSystem, row: ExperimentRow) -> list[str]:
-    """Return the time of tuning and the paper's scores."""
-    paper, time = _NOTHING, _NOTHING
-    if system.paper_test:
-        paper = f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
-    if row.tuning_seconds:
-        seconds, cpu = map(statistics.fmean, (row.tuning_seconds, row.tuning_cpu_seconds))
-        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)"
-    return [time + ("*" if row.resumed else ""), paper]
+def _paper(system: ExperimentSystem) -> str:
+    if not system.paper_test:
+        return _NOTHING
+    return f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
 
 
 def _how(settings: ExperimentSettings) -> str:
@@ -121,14 +115,12 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
         f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
         f"over {settings.systems[0].name}, with interval and two-sided p for other sentences and "
         "other seeds (two-level bootstrap; a system with one run is taken as it is). "
-        f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
-        "al. (2014), on other data."
+        f"Tuning: {_how(settings)}. Paper: dev / test of Cho et al. (2014), on other data."
     )
     if any(system.rerank for system in settings.systems):
         yield (
             f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system, rescored; "
-            f"all weights once more by {settings.rerank.optimizer.upper()} on dev. The time has "
-            "that of lists, scores and weights on dev."
+            f"all weights once more by {settings.rerank.optimizer.upper()} on dev."
         )
     for system, row in zip(settings.systems, record.systems, strict=True):
         has_scores = any(system.name in text.files for text in record.texts.values())
@@ -136,8 +128,6 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
             yield f"{system.name}: not run; {system.not_run}."
             continue
         yield from _row_notes(settings, system, row)
-    if any(row.resumed for row in record.systems):
-        yield "\\* A tuning was interrupted and went on; its time is left out."
 
 
 def _row_notes(

@@ -155,8 +155,8 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
     yield (
         f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
         f"{scores.systems[0].system}. 95 % interval: of 100 such intervals, for other texts of "
-        "this kind and other runs of the systems, about 95 hold the real gain. p: how often systems "
-        "that do not differ show a gain as large, either way (two-level bootstrap, "
+        "this kind and other runs of the systems, about 95 hold the real gain. p: how often "
+        "systems that do not differ show a gain as large, either way (two-level bootstrap, "
         f"{scores.trials:,} trials). A large p shows no difference; it does not show that there is "
         "none. p (AR): the same for other sentences and these runs, by approximate randomisation."
     )

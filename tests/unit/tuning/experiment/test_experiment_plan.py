@@ -72,16 +72,15 @@ def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, 
 
 def test_every_system_and_seed_is_tuned_and_decoded(settings: ExperimentSettings) -> None:
     """A model is trained once, a system without models is used as it came, an empty row is not."""
+
+    def tuned(name: str, seed: int) -> list[str]:
+        return [f"{name}.seed{seed}.{what}" for what in ("tune", "dev", "test")]
+
     assert list(lines(settings)) == [
-        "filter",
-        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "train.rnn",
-        "rnn.score",
-        "rnn.ini",
-        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "rnn-wp.score",
-        "rnn-wp.ini",
-        *(f"rnn-wp.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+        *("filter", *tuned("baseline", 1)),
+        *("train.rnn", "rnn.score", "rnn.ini", *tuned("rnn", 1)),
+        *("rnn-wp.score", "rnn-wp.ini", *tuned("rnn-wp", 1)),
+        *(step for name in ("baseline", "rnn", "rnn-wp") for step in tuned(name, 2)),
     ]
 
 
@@ -132,31 +131,17 @@ def test_lists_of_a_tuned_system_are_rescored(settings: ExperimentSettings, tmp_
     """Columns and tuning are those of the row that has them; each step follows what it reads."""
     both = ExperimentSystem("Both", ("rnn",), rerank=("search", "back"))
     steps = lines(reranking(settings, both))
-    names = list(steps)
-    assert names[: names.index("train.search")] == [
-        "filter",
-        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "train.rnn",
-        "rnn.score",
-        "rnn.ini",
-        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-    ]
-    assert names[names.index("train.search") :] == [
+    names = [name for name in steps if "seed1" in name or "seed2" not in name]
+    assert names[names.index("rnn.seed1.test") + 1 :] == [
         "train.search",
         "train.back",
-        *(
-            step.replace("seed", f"seed{n}")
-            for n in (1, 2)
-            for step in (
-                "rnn.seed.dev.nbest",
-                "both.seed.dev.rescore",
-                "both.seed.dev.optimize",
-                "both.seed.dev",
-                "rnn.seed.test.nbest",
-                "both.seed.test.rescore",
-                "both.seed.test",
-            )
-        ),
+        "rnn.seed1.dev.nbest",
+        "both.seed1.dev.rescore",
+        "both.seed1.dev.optimize",
+        "both.seed1.dev",
+        "rnn.seed1.test.nbest",
+        "both.seed1.test.rescore",
+        "both.seed1.test",
     ]
     rnn, own = "/results/systems/rnn/seed2", "/results/systems/both/seed2"
     assert str(steps["rnn.seed2.test.nbest"].work) == (
@@ -238,17 +223,32 @@ def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings)
 
 
 def test_models_alone_translate_once(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Nothing of the system and no seed is needed."""
+    """Nothing of the system and no seed is needed; a model that is there is not trained."""
     alone = ExperimentSystem("Search alone", translate=("search", "back"))
     options = ExperimentTranslation(("--beam", "5"))
     more = dataclasses.replace(reranking(settings, alone), translate=options)
     steps = lines(more)
-    assert list(steps)[-4:] == [
-        "train.search", "train.back", "search-alone.dev", "search-alone.test"
+    assert [name for name in steps if name.startswith("search-alone")] == [
+        "search-alone.dev", "search-alone.test"
     ]  # fmt: skip
     assert str(steps["search-alone.test"].work) == (
         "phrasescore translate --model /results/models/search --model /results/models/back "
         f"-i {tmp_path}/test.en -o /results/systems/search-alone/test.txt --beam 5"
+    )
+
+
+def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Tuning reads the tables, the references, and whatever the ini names."""
+    given = {"rnn": ExperimentModel("models/given")}
+    steps = lines(dataclasses.replace(settings, models=given), Path("/bin/moses"))
+    inputs = steps["rnn.seed1.tune"].inputs
+    assert {tmp_path / "table", tmp_path / "dev.fr"} < set(inputs)
+    assert Path("/results/systems/rnn/phrase-table.gz") in inputs
+    assert "train.rnn" not in steps
+    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
+    assert str(steps["baseline.seed1.dev"].work) == (
+        f"/bin/moses -f /results/systems/baseline/seed1/moses.ini -input-file {tmp_path}/dev.en "
+        "-threads 1 > /results/systems/baseline/seed1.dev.txt"
     )
 
 
@@ -274,32 +274,6 @@ def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None
         f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/two.en "
         "-o /results/systems/rnn/seed2.two.txt --threads 1"
     )
-
-
-def test_real_moses_decodes_with_its_own_command(
-    settings: ExperimentSettings, tmp_path: Path
-) -> None:
-    """Its translations are what it prints."""
-    step = lines(settings, Path("/bin/moses"))["baseline.seed1.dev"]
-    assert str(step.work) == (
-        f"/bin/moses -f /results/systems/baseline/seed1/moses.ini -input-file {tmp_path}/dev.en "
-        "-threads 1 > /results/systems/baseline/seed1.dev.txt"
-    )
-
-
-def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Tuning reads the tables, the references, and whatever the ini names."""
-    inputs = lines(settings)["rnn.seed1.tune"].inputs
-    assert {tmp_path / "table", tmp_path / "dev.fr"} < set(inputs)
-    assert Path("/results/systems/rnn/phrase-table.gz") in inputs
-
-
-def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Its folder, relative to the experiment file, is used."""
-    given = {"rnn": ExperimentModel("models/given")}
-    steps = lines(dataclasses.replace(settings, models=given))
-    assert "train.rnn" not in steps
-    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
 
 
 @pytest.mark.parametrize("count", [0, 2])
