@@ -1,4 +1,4 @@
-"""Formats the table of an experiment, with explanatory notes, as Markdown and LaTeX."""
+"""Formats the table of an experiment, with explanatory notes, as Markdown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from tuning.experiment.experiment_settings import DEV, ExperimentSettings, Exper
 from tuning.metrics.score_tables import ScoreTable, points
 
 _NOTHING = "–"
-# the cells of a test set are BLEU, gain, interval and p; the interval has index 2
-_TEST_CELLS, _INTERVAL = 4, 2
 # settings of a row that the notes list if they are not empty
 _SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
 
@@ -38,22 +36,6 @@ def markdown(
     lines += ["## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
-
-
-def latex(settings: ExperimentSettings, record: ExperimentRecord) -> str:
-    """Return the table as LaTeX that needs the package booktabs."""
-    header = ["System", "dev"]
-    for text in settings.data.tests:
-        header += [text.name, "gain", "p"]
-    cells = []
-    for row in record.systems:
-        name, dev, *tests = _scores(settings, record, row)
-        shown = [cell for place, cell in enumerate(tests) if place % _TEST_CELLS != _INTERVAL]
-        cells.append([name, dev, *shown])
-    tables = [ScoreTable(header, cells)]
-    tables += [_parts(settings, record)] if record.parts else []
-    printed = "\n".join(table.to_latex() for table in tables)
-    return f"% {settings.name}; {_how(settings)}\n{printed}"
 
 
 def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:

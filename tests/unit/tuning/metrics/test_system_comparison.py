@@ -109,10 +109,9 @@ def test_tables(comparison: SystemComparison) -> None:
 
 
 def test_cells_cannot_break_a_table() -> None:
-    """What has a meaning in Markdown or LaTeX is escaped."""
+    """What has a meaning in Markdown is escaped."""
     table = ScoreTable(["", "x"], [["a|b_c%{1}", "1"]])
     assert table.to_markdown().split("\n")[2] == r"| a\|b_c%{1} | 1 |"
-    assert r"a|b\_c\%\{1\} & 1 \\" in table.to_latex()
 
 
 @pytest.mark.parametrize("systems", [{}, {"a": ["x"]}, {"a": ["x"], "b": []}])
