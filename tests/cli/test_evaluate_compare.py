@@ -167,24 +167,6 @@ def test_a_file_name_may_contain_an_equals_sign(
     assert json.loads(done.stdout)["files"]["system"] == ["lr=0.1"]
 
 
-def test_several_systems_in_one_table(
-    phrasescore: Phrasescore, texts: dict[str, list[str]]
-) -> None:
-    """Each system has a row, and the same numbers as in a comparison of its own."""
-    options = ["--reference", "ref.fr", "--metric", "bleu", "--trials", "200"]
-    options += ["--baseline", "base.s1", "--baseline", "base.s2"]
-    systems = {"A": ["--system", "A=rnn.s1"], "B": ["--system", "B=rnn.s2", "--system", "B=rnn.s1"]}
-    together = phrasescore("compare", *options, *systems["A"], *systems["B"])
-    assert together.returncode == 0, together.stderr.decode()
-    rows = [line.split("  ")[0] for line in together.stdout.decode().splitlines()[:4]]
-    assert rows == ["BLEU", "baseline", "A", "B"]
-    both = phrasescore("compare", *options, *systems["A"], *systems["B"], "--json")
-    found = json.loads(both.stdout)["metrics"]["bleu"]
-    for system, row in zip("AB", found[1:], strict=True):
-        alone = phrasescore("compare", *options, *systems[system], "--json")
-        assert json.loads(alone.stdout)["metrics"]["bleu"][1] == row
-
-
 @pytest.fixture
 def segments(tmp_path: Path) -> dict[str, list[float]]:
     """Scores of ten segments by a baseline and two systems, as another metric writes them."""

@@ -151,41 +151,6 @@ def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, h
 
 
 @pytest.mark.browser
-def test_figures_fill_the_column_and_fit_the_background(page: Path, pages: Pages) -> None:
-    """As wide as the text above; on a phone they scroll, which is said; other colours at night."""
-    colours = []
-    for scheme in ("light", "dark"):
-        opened = pages.open(page, scheme=scheme)  # type: ignore[arg-type]
-        column = opened.locator("#scores").bounding_box()
-        for figure in opened.locator("figure svg").all():
-            box = figure.bounding_box()
-            assert box is not None and column is not None
-            assert abs(box["width"] - column["width"]) < 2
-        line = opened.locator("#interval0 svg path[style*='--blue']").first
-        colours.append(line.evaluate("path => getComputedStyle(path).stroke"))
-        assert not opened.locator(".hint").first.is_visible()
-    assert colours[0] == "rgb(0, 114, 178)" != colours[1]
-    phone = pages.open(page, width=390)
-    assert phone.locator(".hint").first.is_visible()
-    inner = phone.locator("figure .scrolled").first
-    assert inner.evaluate("each => each.scrollWidth > each.clientWidth")
-
-
-@pytest.mark.browser
-def test_the_contents_stay_in_sight(page: Path, pages: Pages) -> None:
-    """Wherever one reads; what a link leads to is not hidden below them."""
-    for width in (1280, 390):
-        opened = pages.open(page, width=width)
-        opened.get_by_role("link", name="Tuning").click()
-        contents, heading = (
-            opened.locator(name).bounding_box() for name in ("nav", "#tuning-title")
-        )
-        assert contents is not None and heading is not None
-        assert contents["y"] == 0
-        assert contents["height"] <= heading["y"] < 200
-
-
-@pytest.mark.browser
 def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
     """Filter, order, search and the button for more, without a pointer."""
     opened = pages.open(page)
@@ -224,18 +189,6 @@ def test_without_scripts_all_is_there(page: Path, pages: Pages) -> None:
     opened = pages.open(page, scripts=False)
     assert opened.locator("#sentences li[data-gain]:visible").count() > 40
     assert not opened.get_by_label("Search").is_visible()
-
-
-@pytest.mark.browser
-def test_it_prints(page: Path, pages: Pages) -> None:
-    """Without controls, in dark ink."""
-    opened = pages.open(page, scheme="dark")
-    opened.emulate_media(media="print")
-    assert not opened.get_by_label("Search").is_visible()
-    assert (
-        opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    )
-    assert opened.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
 
 
 def foreign_results(folder: Path, secret: Path) -> None:

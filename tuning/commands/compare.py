@@ -90,7 +90,7 @@ def compare(options: CompareOptions) -> None:
             trials=options.trials,
             seed=options.seed,
         )
-    show_notes(found.notes)
+    show_notes(found.record.notes)
     if not options.as_json:
         click.echo(found.to_text(), nl=False)
     options.show(found.to_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,26 +34,19 @@ class SystemComparison:
     """The comparison of systems with the first of them.
 
     Args:
-        scores: By metric, the scores of each system, in the order given.
-        signatures: By metric, its settings as a signature of sacrebleu.
-        files: The translations by system.
-        references: The references.
-        sentences: The scored sentences.
-        trials: The number of trials of each test.
-        seed: The seed of each test.
-        notes: Warnings for the user.
+        record: All that the JSON has, but for the length groups.
+        sentences: The compared sentences.
         by_length: The ``scores`` of each length group.
     """
 
-    scores: Mapping[str, tuple[ComparedSystem, ...]]
-    signatures: Mapping[str, str]
-    files: Mapping[str, tuple[Path, ...]]
-    references: tuple[Path, ...]
+    record: ComparisonRecord
     sentences: SelectedSentences
-    trials: int
-    seed: int
-    notes: tuple[str, ...] = ()
     by_length: tuple[Mapping[str, tuple[ComparedSystem, ...]], ...] = ()
+
+    @property
+    def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
+        """By metric, the scores of each system, in the order given."""
+        return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
         """Format a fraction times 100; scores of segments are formatted in their own unit."""
@@ -92,20 +86,22 @@ class SystemComparison:
 
     def _p_value(self, p_value: float) -> str:
         """Format a p-value; the smallest p that the trials can show becomes an upper bound."""
-        smallest = 1 / (self.trials + 1)
+        smallest = 1 / (self.record.trials + 1)
         return f"<{1.5 * smallest:.1g}" if p_value <= 1.01 * smallest else f"{p_value:.2g}"
 
     def explanation(self) -> str:
         """Return the text below the table that explains its columns."""
-        first = next(iter(self.files))
+        first = next(iter(self.record.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
             f"{self.sentences}. Gain: mean over runs against {first}. 95 % and p: for other "
             "sentences and, where a system has several runs, other runs. AR: approximate "
             "randomisation of sentences, the runs as they are. Replicas: the randomisation of "
             "Clark et al. (2011), which often finds too much. All two-sided, "
-            f"{self.trials:,} trials, seed {self.seed}.{by_length} "
-            + " ".join(f"{_LABELS[metric]}: {text}." for metric, text in self.signatures.items())
+            f"{self.record.trials:,} trials, seed {self.record.seed}.{by_length} "
+            + " ".join(
+                f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
+            )
         )
 
     def to_text(self) -> str:
@@ -120,18 +116,7 @@ class SystemComparison:
             {**group.to_json(), "metrics": dict(scores)}
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
         ]
-        return ComparisonRecord(
-            references=tuple(map(str, self.references)),
-            sentences=len(self.sentences.rows),
-            **self.sentences.to_json(),
-            signatures=dict(self.signatures),
-            trials=self.trials,
-            seed=self.seed,
-            files={name: tuple(map(str, paths)) for name, paths in self.files.items()},
-            metrics=dict(self.scores),
-            notes=self.notes,
-            by_length=groups or None,
-        ).to_json()
+        return dataclasses.replace(self.record, by_length=groups or None).to_json()
 
 
 def compare_systems(
@@ -176,17 +161,22 @@ def compare_systems(
             for metric in texts.scoring.metrics
         }
 
-    return SystemComparison(
-        scores=compared(chosen.rows),
+    record = ComparisonRecord(
+        references=tuple(str(Path(path)) for path in references),
+        sentences=len(chosen.rows),
+        **chosen.to_json(),
         signatures=signatures(texts.scoring, len(references)),
-        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
-        references=tuple(map(Path, references)),
-        sentences=chosen,
         trials=trials,
         seed=seed,
+        files=_names(systems),
+        metrics=compared(chosen.rows),
         notes=tuple(notes),
-        by_length=tuple(compared(group.rows) for group in chosen.groups),
     )
+    return SystemComparison(record, chosen, tuple(compared(group.rows) for group in chosen.groups))
+
+
+def _names(systems: Mapping[str, Sequence[TextFile]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(str(Path(path)) for path in paths) for name, paths in systems.items()}
 
 
 def compare_segment_scores(
@@ -217,15 +207,17 @@ def compare_segment_scores(
                     remedy="give files with one number for each segment of the same text",
                 )
     stacked = {name: np.stack(runs) for name, runs in every.items()}
-    return SystemComparison(
-        scores={SEGMENTS: compare_segments(stacked, trials=trials, seed=seed)},
-        signatures={SEGMENTS: "the mean over segments, as the files have them"},
-        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
+    record = ComparisonRecord(
         references=(),
-        sentences=SelectedSentences(np.arange(segments), segments),
+        sentences=segments,
+        signatures={SEGMENTS: "the mean over segments, as the files have them"},
         trials=trials,
         seed=seed,
+        files=_names(systems),
+        metrics={SEGMENTS: compare_segments(stacked, trials=trials, seed=seed)},
+        notes=(),
     )
+    return SystemComparison(record, SelectedSentences(np.arange(segments), segments))
 
 
 def _numbers_of(text: TextFile) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import ReportSettings, Results, read_results, write_report
+from tuning.report.report_page import ReportSettings, read_results, write_report
 
 
 class Page(HTMLParser):
@@ -215,12 +215,6 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     write_report(tmp_path / "page.html", read_results(ReportSettings(tmp_path)))
     text = (tmp_path / "page.html").read_bytes().decode("utf-8")
     assert "caf\\udce9" in text
-
-
-def test_nothing_but_a_name(tmp_path: Path) -> None:
-    """A page of no results is a page."""
-    write_report(tmp_path / "page.html", Results("nothing"))
-    assert "nothing" in Page(tmp_path / "page.html").text
 
 
 def test_other_lengths_of_the_source(tmp_path: Path) -> None:
