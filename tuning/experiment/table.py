@@ -77,9 +77,12 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
 
 
 def _paper(system: ExperimentSystem) -> str:
-    if not system.paper_test:
-        return _NOTHING
-    return f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
+    scores = (system.paper_dev, system.paper_test)
+    return (
+        " / ".join(f"{score:.2f}" if score else _NOTHING for score in scores)
+        if any(scores)
+        else _NOTHING
+    )
 
 
 def _how(settings: ExperimentSettings) -> str:
