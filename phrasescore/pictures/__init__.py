@@ -1,1 +1,1 @@
-"""Figures of matplotlib, as files or as elements of a page."""
+"""Figures of matplotlib, as files or as images inside a page."""
