@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from phrasescore.commands.paths import label
+from phrasescore.commands.paths import label_of
 from phrasescore.errors import SettingsError
 
 _Given = TypeVar("_Given", bound="Options")
@@ -88,7 +88,7 @@ class DeclaredCommand(click.Command):
             SettingsError: An option lacks one that it needs, or is given with one that it excludes.
         """
         rest = super().parse_args(ctx, args)
-        labels = {str(each.name): label(each) for each in self.params}
+        labels = {str(each.name): label_of(each) for each in self.params}
         given = {
             name for name in labels if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         }

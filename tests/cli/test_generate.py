@@ -149,7 +149,6 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
             ],
             "--output would replace what --reordering reads",
         ),
-        (["-i", "phrases", "--temperature", "2"], "--temperature goes with --samples"),
         (
             ["-i", "phrases", "--samples", "2", "--beam", "2"],
             "--samples and --beam exclude each other",
