@@ -255,6 +255,7 @@ class ResultsKeeper:
 
     def __init__(self, plan: Plan, stamps: Steps, given: Iterable[str | Path] = ()) -> None:
         self._plan, self._stamps = plan, stamps
+        self._finished: dict[str, SystemRun] = {}  # in this call, so that each is read once
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
@@ -350,6 +351,8 @@ class ResultsKeeper:
 
     def _run(self, run: Run, before: SystemRun | None) -> SystemRun:
         """Return the results of a finished run; unchanged runs keep their earlier provenance."""
+        if run.name in self._finished:
+            return self._finished[run.name]
         texts = {
             text: _statistics(references, run.translation(text))
             for text, references in self._references.items()
@@ -357,7 +360,8 @@ class ResultsKeeper:
         weights = {} if run.system.translate else read_weights_file(run.weights)
         is_old = before is not None and before.provenance and before.texts == texts
         made = before.provenance if before and is_old else self._provenance
-        return SystemRun(run.seed, texts, weights, made)
+        self._finished[run.name] = SystemRun(run.seed, texts, weights, made)
+        return self._finished[run.name]
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
