@@ -213,7 +213,7 @@ def half_written(ground: Ground, call: Call) -> list[str]:
 
 
 # what is written anew from time to time; each state is whole
-_GROWS = {"steps", "result.json", "commands.sh"}
+_GROWS = {"steps", "result.json", "results.json", "commands.sh"}
 
 
 def judged_end(misfortune: Misfortune, ended: Observed) -> list[str]:
