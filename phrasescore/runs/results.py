@@ -284,7 +284,7 @@ class Optimized:
 class TunedRound:
     """One round of a tuning.
 
-    Args:
+    Attributes:
         number: The number of the round, from 1.
         weights: The weights that the round decoded with, by component.
         score: The objective of the decoded translations.
@@ -292,7 +292,7 @@ class TunedRound:
         length_ratio: The words of the decoded translations per reference word.
         new: The number of candidates that no earlier round had.
         candidates: The number of candidates of all rounds so far.
-        optimized: The result of the optimisation after the round.
+        optimized: The result of the optimisation that followed.
     """
 
     number: Positive

@@ -246,11 +246,11 @@ class StudentTail:
 
 @dataclass(frozen=True)
 class SystemDifference:
-    """The difference of a system from the first one in one metric, in fractions.
+    """The difference between a system and the first system in one metric; scores are fractions.
 
-    Args:
-        gain: The mean over runs minus the mean of the first system.
-        low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
+    Attributes:
+        gain: The mean over runs minus the first system's mean.
+        low: The lower end of the gain's 95 % interval, which covers other sentences and other runs.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation of sentences, for these runs.
         p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
@@ -269,7 +269,7 @@ class SystemDifference:
 class SystemScores:
     """The scores of one system in one metric, as fractions.
 
-    Args:
+    Attributes:
         name: The name of the system.
         runs: The score of each tuning run.
         difference: The difference from the first system; ``None`` for the first system itself.

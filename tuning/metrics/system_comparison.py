@@ -35,8 +35,9 @@ _LABELS = {**LABELS, SEGMENTS: "segment scores"}
 class SystemComparison:
     """The comparison of systems with the first of them.
 
-    Args:
-        scores: By metric, the scores of each system, in the order given.
+    Attributes:
+        scores: By metric, the scores of each system; the system that the others are compared with
+            comes first.
         signatures: By metric, its settings as a signature of sacrebleu.
         files: The translations by system.
         references: The references.
@@ -44,7 +45,7 @@ class SystemComparison:
         trials: The number of trials of each test.
         seed: The seed of each test.
         notes: Warnings for the user.
-        by_length: The ``scores`` of each length group.
+        by_length: The same as ``scores`` for each group of sentences of similar length.
     """
 
     scores: Mapping[str, tuple[SystemScores, ...]]
@@ -112,7 +113,7 @@ class SystemComparison:
         )
 
     def to_text(self) -> str:
-        """Return tables and explanation for a terminal."""
+        """Return the table that the command ``compare`` prints, with its explanation."""
         explanation = textwrap.fill(self.explanation(), 100, break_long_words=False)
         groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
         return f"{self.table().to_text()}{groups}\n{explanation}\n"
@@ -130,7 +131,7 @@ class SystemComparison:
         return f"% {self.explanation()}\n{self.table().to_latex()}{groups}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return every number as JSON values; scores are fractions."""
+        """Return all numbers as JSON values, as ``compare --json`` prints them."""
         groups = [
             {**group.to_json(), "metrics": _compared(scores)}
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
