@@ -70,12 +70,18 @@ def _weight(text: str) -> tuple[str, tuple[float, ...]]:
 class RiskOptions(Options):
     """Minimum-Bayes-risk decoding."""
 
-    minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
+    minimum_bayes_risk: bool = flag(
+        "Choose by minimum Bayes risk, that is, by expected BLEU.", "--minimum-bayes-risk", "--mbr"
+    )
     mbr_size: int = option(
-        BoundedInt(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
+        BoundedInt(1, 10_000),
+        "The number of distinct candidates to compare.",
+        default=RiskSettings.size,
     )
     mbr_scale: float = option(
-        BoundedFloat(0, 1e6), "Factor of the model scores.", default=RiskSettings.scale
+        BoundedFloat(0, 1e6),
+        "The factor by which to multiply model scores.",
+        default=RiskSettings.scale,
     )
 
     @property
