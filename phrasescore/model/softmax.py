@@ -151,7 +151,7 @@ def _softmax_gradient(
 ) -> float | Tensor:
     """Replace logits by the gradient of the loss, add it to ``grad_bias``, return the loss.
 
-    On a GPU nothing waits for the result, because a CUDA graph cannot record that.
+    On a GPU this function does not wait for the result, because a CUDA graph cannot record a wait.
     """
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))

@@ -2,10 +2,10 @@
 
 Read top to bottom in the order of the paper. Shapes use the legend of docs/architecture.md, with
 ``J`` for the positions of a source, its </s> included, ``A`` for alignment units, and ``D`` for the
-size of a context c_i: 2H in RNNsearch, where c_i is a sum over what both directions of the encoder
-wrote of each word, H in RNNencdec, where it is the last state of one direction, at every step.
+size of a context c_i. In RNNsearch D is 2H: c_i is a sum over the words of the states of both
+encoder directions. In RNNencdec D is H: every c_i is the last state of one direction.
 
-What the paper says and what its authors ran differ; ``formulation`` chooses (docs/fidelity.md):
+The paper and its authors' program differ; ``formulation`` chooses (docs/fidelity.md):
 
 * ``code``: word i comes from s_(i-1), word i - 1 and c_i; then s_i = f(s_(i-1), word i, c_i).
 * ``paper`` (section 3.1): s_i = f(s_(i-1), word i - 1, c_i); word i from s_i, word i - 1 and c_i.
@@ -34,7 +34,7 @@ _ALIGNMENT_DEVIATION = 0.001  # of W_a and U_a, appendix B.1
 
 
 class AttentionModel(MaxoutReadout):
-    """p(target sentence | source sentence); one class for both models and both readings."""
+    """p(target sentence | source sentence); one class for both models and both formulations."""
 
     settings: RnnEncdecSettings | RnnSearchSettings
 
@@ -65,8 +65,8 @@ class AttentionModel(MaxoutReadout):
     ) -> None:
         """Draw the initial weights from ``generator``: appendix B.1, or ``scaled``.
 
-        In the ``paper`` way W_a and U_a have deviation 0.001, v_a is 0, others have 0.01. In the
-        ``scaled`` way all pass a signal on at its strength.
+        With ``paper``, W_a and U_a have the deviation 0.001, v_a is 0, and other weights have 0.01.
+        With ``scaled``, every weight keeps the strength of a signal.
         """
 
         def deviation(name: str, parameter: Tensor) -> float:

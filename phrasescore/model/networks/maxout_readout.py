@@ -16,7 +16,7 @@ from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_
 
 
 def maxout(values: Tensor) -> Tensor:
-    """Return the larger of each two neighbours (Goodfellow et al., 2013).
+    """Return the larger number of each pair of neighbours (Goodfellow et al., 2013).
 
     NaN propagates; two equal neighbours share the gradient.
 
