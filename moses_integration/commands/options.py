@@ -25,7 +25,7 @@ class LoadingOptions(Options):
     weights: tuple[str, ...] = option(
         "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
-    cache_folder: str | None = option(OUTPUT_FOLDER, "Where parsed tables are kept.")
+    cache_folder: str | None = option(OUTPUT_FOLDER, "The folder for parsed tables.")
     no_cache: bool = flag("Keep no parsed tables on disk.")
     max_sentence_length: int = option(
         WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE

@@ -62,8 +62,8 @@ class ScoreTextOptions(Computing, Result):
     )
     keep: tuple[float | None, float | None] | None = option(
         _keep,
-        "Write only lines with a score of at least NUMBER, or the best SHARE of the lines, such "
-        "as 20%. With --dual the dual score decides.",
+        "Write only lines with a score of at least NUMBER, or only the best SHARE of the lines, "
+        "such as 20%. With --dual the dual score decides.",
         metavar="NUMBER|SHARE%",
     )
     on_error: Literal["stop", "skip"] = option(

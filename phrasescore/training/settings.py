@@ -165,9 +165,9 @@ class TrainingSettings:
         f"{_PHRASES.evaluations}; of language models with --recipe paper: after each pass]",
     )
     self_normalise: float | None = _size(
-        "Of feed-forward-lm: keep the sum over the vocabulary near 1, so that the decoder may "
-        f"leave it out; WEIGHT of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not given.  "
-        "[default: off]",
+        "For feed-forward-lm: keep the sum Z over the vocabulary near 1, so that the decoder may "
+        f"omit it. WEIGHT is the weight of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not "
+        "given.  [default: off]",
         "[WEIGHT]",
         is_flag=False,
         flag_value=str(_SELF_NORMALISE),

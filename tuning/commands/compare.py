@@ -40,7 +40,9 @@ class CompareOptions(ScoringOptions, Result):
     segment_scores: bool = flag(
         "The files have scores of another metric: one number for each segment, larger is better."
     )
-    trials: int = option(BoundedInt(100, 10**7), "The trials of each test.", default=TRIALS)
+    trials: int = option(
+        BoundedInt(100, 10**7), "The number of trials of each test.", default=TRIALS
+    )
     seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
     markdown: bool = flag("Print Markdown tables.")
     latex: bool = flag("Print LaTeX tables (package booktabs).")
@@ -50,10 +52,10 @@ class CompareOptions(ScoringOptions, Result):
 def compare(options: CompareOptions) -> None:
     """Test whether systems differ by more than chance, with several tuning runs of each.
 
-    The tests follow Clark et al. (2011). The table shows each system's mean and deviation over its
-    runs. For the gain over the baseline it shows a 95 % interval and a p-value, which cover other
-    sentences and other runs, and the p-values of two randomisation tests. Scores are printed times
-    100; in JSON they are 0 to 1.
+    Tuning is random, so give several runs of each system (Clark et al. 2011). The table shows each
+    system's mean and deviation over its runs. For the gain over the baseline it shows a 95 %
+    interval and a p-value, which cover other sentences and other runs, and the p-values of two
+    randomisation tests. Scores are printed times 100; in JSON they are 0 to 1.
 
     With --segment-scores the files have, instead of translations, one score for each segment, for
     example by COMET. Systems are compared by the mean of their scores, which are printed unchanged.

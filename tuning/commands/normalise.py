@@ -21,15 +21,15 @@ class TrainOptions(Options):
     dev: str = option(INPUT, "Other words and their normal forms, to tune on.", required=True)
     texts: tuple[str, ...] = option(
         INPUT,
-        "A text in the normal spelling, such as a list of words, for a further language model; may "
-        "be repeated.",
+        "A text in the normal spelling, such as a list of words, for one more language model; "
+        "may be repeated.",
         "--language-model-text",
         many=True,
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train an attention model of whole words, which chooses among the system's forms; it "
-        "is used if it does better on the dev words. Takes minutes."
+        "Also train an attention model of whole words, which chooses among the system's forms; "
+        "it is used if it does better on the dev words. This takes minutes."
     )
     threads: int | None = CORES
 

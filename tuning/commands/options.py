@@ -75,8 +75,8 @@ class ScoringOptions(Options):
     )
     known_words: str | None = option(
         INPUT_FOLDER,
-        "Score only sentences whose source and references have no word that this model does not "
-        "know.",
+        "Score only sentences of which this model knows every word, in the source and in all "
+        "references.",
         metavar="MODEL/",
     )
     source: str | None = option(
