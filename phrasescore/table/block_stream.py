@@ -80,7 +80,7 @@ class BlockStream(Generic[Block, Counts]):
     Args:
         inputs: The files to read; a run over pipes cannot be continued.
         asked: Everything else that decides the output's bytes, as JSON values; ``None`` for fast
-            work, of which no interrupted run is kept.
+            work: then an interrupted run is not continued.
         read: Given the counts and the number of finished blocks, yields the remaining blocks.
         work: Given a block and the counts before it, returns the text to write and the counts after
             it; with several outputs a text for each, beginning with the main output.
