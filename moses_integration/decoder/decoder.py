@@ -129,7 +129,7 @@ class Decoder:
     """A decoder for one moses.ini. Relative paths in the ini start at the current directory.
 
     Args:
-        ini: The path of the ini.
+        ini: The path of the ini, or the parsed ini.
         settings: Search settings that replace those of the ini.
         weights: Weights by feature that replace those of the ini; other features keep theirs.
         table_limit: A limit that replaces the limit of every phrase table.

@@ -58,9 +58,8 @@ _GROWING = np.dtype(
 _USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
-_AHEAD = (
-    128  # the number of rows whose contexts are looked up together, before the rows are inserted
-)
+# the number of rows whose contexts are looked up together, before the rows are inserted
+_AHEAD = 128
 # the maximum order; KenLM is built for 6 by default
 HIGHEST_ORDER = 20
 

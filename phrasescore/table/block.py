@@ -45,9 +45,8 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
-MAX_PHRASE = (
-    10_000  # the maximum number of words that a model reads; real phrases have about 20 at most
-)
+# the maximum number of words that a model reads; real phrases have about 20 at most
+MAX_PHRASE = 10_000
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
 # finds the format of a table in its first lines; the path is for errors

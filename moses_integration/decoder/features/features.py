@@ -21,9 +21,8 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-_MAX_PATHS = (
-    126  # decoding paths count from 0; unknown words have one more, and the number takes eight bits
-)
+# decoding paths count from 0; unknown words have one more, and the number takes eight bits
+_MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
 # classes with one component, whatever num-features says; PhrasePenalty may have one per table

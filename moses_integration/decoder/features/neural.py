@@ -51,7 +51,7 @@ HISTORIES_USED = np.dtype(
     [
         ("nodes", np.int64),
         ("edges", np.int64),
-        ("scored", np.int64),  # the first ones of the edges, up to this number, have known scores
+        ("scored", np.int64),  # the number of edges with known scores, which come first
     ]
 )
 
