@@ -44,7 +44,7 @@ bench: $(INSTALLED)  ## timings against peers, one after the other
 
 docs: $(INSTALLED)  ## the web site, in site/; fails on a broken link
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[docs]'
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 format: $(INSTALLED)
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

@@ -19,6 +19,9 @@ _PAGES = {
     "security.md": "SECURITY.md",
     "changelog.md": "CHANGELOG.md",
 }
+_CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+# inside <code>: a joint of a name, with no tag before the end of the code
+_CODE = re.compile(r"([_/.])(?=\w[^<]*</code>)")
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 
@@ -41,3 +44,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"]({posixpath.relpath(shown, posixpath.dirname(name) or '.')}"
 
     return _LINK.sub(in_site, markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let long names in tables break after ``_``, ``/`` and ``.``, as in prose after a hyphen."""
+    return _CELL.sub(lambda cell: _CODE.sub(r"\1<wbr>", cell[0]), html)

@@ -40,8 +40,8 @@ class Generated:
     """A target that a model wrote.
 
     Attributes:
-        text: Its words with a space between them.
-        ln_p: ln p(text and the end of the text | source), a natural logarithm.
+        text: The target, words separated by spaces.
+        ln_p: The natural logarithm of p(target | source), the end of the target included.
     """
 
     text: str
@@ -53,13 +53,17 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
 
     Args:
         folder: The model's folder. Every file in it is checked against its digest.
-        device: ``auto`` (the first GPU, if there is one), ``cpu``, ``cuda`` or ``cuda:N``. On a CPU
-            as many threads compute as ``torch.get_num_threads()`` says when the model is first
-            used.
+        device: ``auto`` (the first GPU, or else the CPU), ``cpu``, ``cuda`` or ``cuda:N``. On a CPU
+            the model computes with as many threads as ``torch.get_num_threads()`` gives when the
+            model is first used.
+
+    Returns:
+        The model, ready to use.
 
     Raises:
-        ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
-        SettingsError: The device is not there.
+        ModelError: The model is incomplete, damaged, or from a newer version.
+        SettingsError: This machine does not have the device.
+        TypeError: The folder is no path, or the device no string.
     """
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
@@ -72,16 +76,18 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
 
 
 class Model:
-    """A trained model, as :func:`load` returns it. Several threads may share one.
+    """A trained model; ``load`` returns one. Several threads may share a model.
 
-    Texts are prepared like the text that the model was trained on (tokenised, lower-cased), their
-    words separated by spaces. A pair is ``(source, target)`` in the sense of the phrase table; a
-    model trained with ``--direction target-source`` reads the targets and predicts the sources.
+    Texts must be prepared like the training text (tokenised, lower-cased), words separated by
+    spaces. A pair is ``(source, target)`` as in the phrase table, also for a model trained with
+    ``--direction target-source``, which reads the targets and predicts the sources.
 
     Attributes:
-        folder: Where it is from.
-        kind: What ``train --kind`` calls it, e.g. ``phrase`` or ``feed-forward-lm``.
-        reads_source: Whether it scores pairs; a language model scores texts.
+        folder: The folder that the model was loaded from.
+        kind: The kind of model as ``train --kind`` names it, e.g. ``phrase`` or
+            ``feed-forward-lm``.
+        reads_source: True for a model that scores pairs, false for a language model, which scores
+            texts.
         direction: ``source-target`` or ``target-source``.
     """
 
@@ -99,9 +105,10 @@ class Model:
         return f"<phrasescore.Model {str(self.folder)!r}, kind {self.kind}>"
 
     def score(self, texts: Iterable[Text]) -> NDArray[np.float64]:
-        """Return ln p(target | source) of each pair, or ln p of each text for a language model.
+        """Return ln p(target | source) of each pair; for a language model, ln p of each text.
 
-        The end of the predicted text counts. Pairs that share beginnings share work.
+        The end of the text is predicted too. Pairs that begin alike are scored together, so one
+        call with many pairs is faster than many calls.
 
         Args:
             texts: N pairs of strings ``(source, target)``, or N strings for a language model.
@@ -110,25 +117,26 @@ class Model:
             Natural logarithms, shape (N,).
 
         Raises:
-            TypeError: Something else than a list of these.
-            InputError: A source is empty, or a text has a line feed.
-            ModelError: The model's parameters are not finite.
+            TypeError: The argument is not a list, or an element is no pair or no string.
+            InputError: A source is empty, or a text contains a line feed.
+            ModelError: A parameter of the model is not finite.
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
             return self._finite(scorer.score(read, predicted))
 
     def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
-        """Return ln p of each predicted word and, last, of the end of the text.
+        """Return ln p of each predicted word and of the end of the text; ``score`` gives the sums.
 
         Args:
-            texts: As for :meth:`score`, which gives the sums.
+            texts: N pairs or strings, as for ``score``.
 
         Returns:
-            One array for each pair or text, of one number more than the predicted text has words.
+            N arrays. The array of a text with W predicted words has the shape (W + 1,); its last
+            number belongs to the end of the text.
 
         Raises:
-            As :meth:`score`.
+            TypeError, InputError, ModelError: As for ``score``.
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
@@ -137,16 +145,18 @@ class Model:
         return np.split(ln_p, np.cumsum(counts)[:-1]) if len(predicted) else []
 
     def perplexity(self, texts: Iterable[Text]) -> float:
-        """Return exp(-ln p / tokens) over all texts together, each end of a text a token.
+        """Return the perplexity exp(-ln p / tokens) of all texts together.
+
+        The end of each text counts as a token.
 
         Args:
-            texts: As for :meth:`score`.
+            texts: N pairs or strings, as for ``score``.
 
         Returns:
             The perplexity; not a number (NaN) for an empty list.
 
         Raises:
-            As :meth:`score`.
+            TypeError, InputError, ModelError: As for ``score``.
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
@@ -167,22 +177,23 @@ class Model:
         """Return the targets that a beam search finds most probable for each source.
 
         Args:
-            sources: N strings of at least one word; what the model reads.
-            beam: Hypotheses of a source to search with.
-            nbest: How many targets of each source to return; ``None`` for as many as the beam.
-            max_length: Words at which a target must end; ``None`` for three times its source's, at
-                least 10.
-            length_normalisation: Rank by ln p divided by the number of words, the end counted.
-            unknown: Whether ``<unk>`` may be among the words.
+            sources: N strings of at least one word, the texts that the model reads.
+            beam: The number of hypotheses that the search keeps for each source.
+            nbest: The number of targets to return for each source; ``None`` for the size of the
+                beam.
+            max_length: The maximum number of words in a target; ``None`` for three times the words
+                of the source, but at least 10.
+            length_normalisation: Rank targets by ln p divided by the number of words plus one.
+            unknown: Let targets contain ``<unk>``.
 
         Returns:
             N lists, the best target first.
 
         Raises:
-            TypeError: Something else than a list of strings.
-            InputError: A source is empty, or has a line feed.
-            ModelError: It is a language model, or its parameters are not finite.
-            SettingsError: The numbers make no sense together.
+            TypeError: ``sources`` is not a list of strings, or a number is not a whole number.
+            InputError: A source is empty or contains a line feed.
+            ModelError: The model is a language model, or a parameter of it is not finite.
+            SettingsError: A number is out of bounds, or ``nbest`` is larger than ``beam``.
         """
         must_read_a_source(self._loaded.model.settings, self.folder)
         best = beam if nbest is None else nbest
@@ -229,7 +240,7 @@ class Model:
                 self._scorer.cores.rest()
 
     def _ids(self, texts: Iterable[Text]) -> tuple[TokenSequences, TokenSequences]:
-        """Return the ids of what the model reads and of what it predicts."""
+        """Return the token ids of the texts to read and of the texts to predict."""
         if not self.reads_source:
             alone = [_checked(text, f"texts[{at}]") for at, text in enumerate(_listed(texts))]
             return encode_texts(self._loaded, [self._spans(alone, "texts")], len(alone))
@@ -239,7 +250,7 @@ class Model:
         return encode_texts(self._loaded, [sources, self._spans(sides[1], "targets")], len(pairs))
 
     def _spans(self, texts: list[bytes], name: str) -> TokenSpans:
-        """Return the tokens of texts; sources must have some."""
+        """Return the tokens of texts; refuse an empty source."""
         factor = self._loaded.model.settings.factor
         spans, lacking = TokenSpans.find_in_texts(texts, factor)
         if lacking.any():

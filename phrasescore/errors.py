@@ -12,13 +12,14 @@ from pathlib import Path
 
 
 class PhrasescoreError(Exception):
-    """The base of all errors that a user can understand and act on.
+    """The base class of all errors that a user can understand and act on.
 
-    Args:
+    Attributes:
         problem: What was expected and what was found, one sentence without a final full stop.
-        path: The file with the problem, if any.
-        line: The 1-based line in that file, if known.
-        remedy: What the user can do, one sentence without a final full stop.
+        path: The file with the problem, or ``None``.
+        line: The number of the line in that file, from 1, or ``None``.
+        remedy: What the user can do, one sentence without a final full stop, or ``None``.
+        exit_code: The exit status of a command that ends with this error.
     """
 
     exit_code = 1

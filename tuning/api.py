@@ -55,14 +55,14 @@ def evaluate(
     tokenize: str = "none",
     lowercase: bool = False,
 ) -> TextScores:
-    """Score a translation.
+    """Score a translation against references.
 
     Args:
         translation: N lines, words separated by spaces.
         references: One text of N lines, or a list of several.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
         tokenize: BLEU's tokenisation: ``none``, or sacrebleu's ``13a``, ``intl``, ``char``, ``zh``.
-        lowercase: Whether to compare without case.
+        lowercase: Whether to ignore case.
 
     Returns:
         The scores by metric (``scores``), and the parts of BLEU: ``precisions``,
@@ -95,24 +95,27 @@ def compare(
     """Test whether systems differ from a baseline by more than chance (Clark et al. 2011).
 
     Args:
-        baseline: The baseline's translation, or a list of translations, one for each tuning run.
+        baseline: The baseline's translation, or a list with one translation for each tuning run.
         systems: By name, the translation or translations of each other system.
-        references: One text, or a list of several. ``None``: the systems have no translations but
-            the scores that another metric gave each segment, larger is better: lists of numbers,
-            or files with one number a line.
+        references: One text, or a list of several. ``None`` if ``baseline`` and ``systems`` hold
+            no translations but segment scores of another metric (larger is better), as lists of
+            numbers or as files with one number in each line.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
-        tokenize: BLEU's tokenisation, as for :func:`evaluate`.
-        lowercase: Whether to compare without case.
-        trials: The trials of each test.
+        tokenize: BLEU's tokenisation, as for ``evaluate``.
+        lowercase: Whether to ignore case.
+        trials: The number of trials of each test.
         seed: The seed of each test.
 
     Returns:
-        By metric, in ``scores``, the baseline and then each system with its mean and ``difference``
-        (gain, 95 % interval, p-values); ``to_text()`` is the table of the command. The metric of
+        The comparison. ``scores`` has a tuple for each metric: first the baseline, then each
+        system with its mean and its ``difference`` (gain, 95 % interval, p-values). The metric of
         segment scores is called ``segments``.
 
     Raises:
-        As :func:`evaluate`.
+        TypeError: A text or a list of scores has the wrong type, or a number is not a whole number.
+        CorpusError: The texts have different numbers of lines, or none.
+        SettingsError: A metric or tokenisation is unknown, a number is out of bounds, or a system
+            is called ``baseline``.
     """
     check_whole_number("trials", trials, 1, 10_000_000)
     check_whole_number("seed", seed, 0, 2**32 - 1)
@@ -149,27 +152,28 @@ def tune(
     decoder: DecoderName = "embedded",
     say: Say | None = None,
 ) -> TuningReport:
-    """Find the weights of a system that translate a dev set best; works on files.
+    """Find the weights with which a system translates a dev set best.
 
     Args:
-        ini: The moses.ini; its paths resolve against the current directory.
-        source: The dev set, prepared like the training text.
-        references: The reference translation of the dev set, or a list of several.
-        output: The folder for all files; the same call continues a run that was stopped.
+        ini: The moses.ini. Relative paths in it start at the current directory.
+        source: The source side of the dev set, a file prepared like the training text.
+        references: The file of the reference translation, or a list of several.
+        output: The folder for all results. The same call continues a run that was stopped.
         optimizer: ``mert``, ``pro`` or ``mira``.
-        objective: Shares of the metrics; ``None`` for BLEU.
+        objective: The share of each metric in the score to optimise; ``None`` for BLEU alone.
         nbest_size: The maximum number of distinct translations of a sentence in a round.
-        rounds: The maximum number of optimisations.
-        runs: The number of runs, with seeds from ``seed`` on.
-        seed: The seed of all that is random.
+        rounds: The maximum number of rounds of decoding and optimisation.
+        runs: The number of runs; their seeds are ``seed``, ``seed`` + 1 and so on.
+        seed: The seed of everything random in the first run.
         threads: The number of threads; ``None`` for all cores.
         decoder: ``embedded``, or ``moses`` for real Moses, which runs as a child process.
-        say: Called with each line about the progress; ``None`` for silence.
+        say: A function to call with each line about the progress; ``None`` for silence.
 
     Returns:
-        The runs, the best of them with its ``weights`` (``best_run``), and the tuned ini.
+        All runs, the best run with its weights (``best_run``), and the tuned ini.
 
     Raises:
+        TypeError: A number is not a whole number.
         PhrasescoreError: An input cannot be used, or the folder belongs to another run.
     """
     for name, number in {"nbest_size": nbest_size, "rounds": rounds, "runs": runs}.items():

@@ -75,12 +75,16 @@ class BuildOptions(Options):
         "alignment; or monotone, for characters.",
     )
     max_phrase_length: int | None = _by_unit(
-        BoundedInt(1, LONGEST_PHRASE), "max_phrase_length", "Words of a phrase.", metavar="WORDS"
+        BoundedInt(1, LONGEST_PHRASE),
+        "max_phrase_length",
+        "The maximum number of words in a phrase.",
+        metavar="WORDS",
     )
     lm_order: int | None = _by_unit(
         BoundedInt(1, HIGHEST_ORDER),
         "lm_order",
-        "Order of the language models; real Moses reads up to 6 unless it is compiled for more.",
+        "The order of the language models; real Moses reads orders up to 6 unless it is compiled "
+        "for more.",
     )
     language_model_texts: tuple[Path, ...] = option(
         _FILE,
@@ -91,7 +95,7 @@ class BuildOptions(Options):
     )
     distortion_limit: int = option(
         BoundedInt(-1, 10_000),
-        "The distortion limit in moses.ini; -1 is without limit.",
+        "The distortion limit in moses.ini; -1 for no limit.",
         default=BuildSettings.distortion_limit,
         metavar="WORDS",
     )
@@ -103,7 +107,7 @@ class BuildOptions(Options):
         metavar="WORDS",
     )
     no_cleaning: bool = flag(
-        "Keep all pairs, however long or uneven; an empty sentence is an error."
+        "Keep pairs of any length and ratio of lengths; an empty sentence is an error."
     )
     absolute_paths: bool = flag(
         "Write absolute paths into moses.ini; otherwise Moses must run in the current directory."
@@ -115,15 +119,15 @@ class BuildOptions(Options):
         default=f"{BuildSettings.memory >> 20}M",
         metavar="SIZE",
     )
-    update: bool = flag("Repeat the steps in SYSTEM that other text or options affect.")
+    update: bool = flag("Repeat the steps in SYSTEM whose text or options changed.")
 
 
 @command("build", BuildOptions)
 def build(options: BuildOptions) -> None:
     """Build a Moses system in the folder SYSTEM from the parallel text SOURCE and TARGET.
 
-    Both have one sentence per line, plain or gzip. The same command continues an interrupted
-    build.
+    Both texts have one sentence per line and may be gzip files. The same command continues an
+    interrupted build.
     """
     from moses_integration.system_building.build import build_system
     from phrasescore.runs.interruption import interruptible

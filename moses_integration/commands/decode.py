@@ -32,52 +32,60 @@ def _search_option(name: str, text: str) -> Any:
 class SearchOptions(Options):
     """Limits of the search, by default those of the ini, or else Moses's."""
 
-    search_algorithm: int | None = option(BoundedInt(0, 1), "0 stack decoding, 1 cube pruning.")
-    stack: int | None = _search_option("stack", "Hypotheses of a stack; 0 for all.")
+    search_algorithm: int | None = option(
+        BoundedInt(0, 1), "0 for stack decoding, 1 for cube pruning."
+    )
+    stack: int | None = _search_option(
+        "stack", "The maximum number of hypotheses in a stack; 0 for no limit."
+    )
     beam_threshold: float | None = option(
         BoundedFloat(0, 1, below=True),
-        f"Lowest probability ratio in a stack.  [{SearchSettings.beam_threshold}]",
+        "The minimum ratio of a hypothesis's probability to the best one's in a stack.  "
+        f"[{SearchSettings.beam_threshold}]",
     )
     distortion_limit: int | None = _search_option(
-        "distortion_limit", "How far phrases may jump, in words; -1 without limit."
+        "distortion_limit", "The maximum number of words that a phrase may jump; -1 for no limit."
     )
     table_limit: int | None = option(
-        BoundedInt(0, 10**6), f"Entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]"
+        BoundedInt(0, 10**6),
+        f"The maximum number of table entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]",
     )
     cube_pruning_pop_limit: int | None = _search_option(
-        "cube_pruning_pop_limit", "Hypotheses popped per stack."
+        "cube_pruning_pop_limit", "The number of hypotheses to pop for each stack."
     )
     cube_pruning_diversity: int | None = _search_option(
-        "cube_pruning_diversity", "Minimum hypotheses per coverage."
+        "cube_pruning_diversity", "The minimum number of hypotheses per coverage."
     )
-    max_phrase_length: int | None = _search_option("max_phrase_length", "Words of a source phrase.")
+    max_phrase_length: int | None = _search_option(
+        "max_phrase_length", "The maximum number of words in a source phrase."
+    )
     max_trans_opt_per_coverage: int | None = _search_option(
-        "max_trans_opt_per_coverage", "Options of a span."
+        "max_trans_opt_per_coverage", "The maximum number of options of a span."
     )
     drop_unknown: bool = flag("Drop unknown words without digits.")
-    threads: int | None = option(THREADS, "Sentences searched at once.  [1]")
+    threads: int | None = option(THREADS, "The number of sentences to search at once.  [1]")
 
 
 class OutputOptions(Options):
     """Outputs, with the names of Moses's switches."""
 
-    output: str = option(OUTPUT, "Translations.", "-o", default="-")
+    output: str = option(OUTPUT, "The file of the translations.", "-o", default="-")
     nbest: str | None = option(
         PathName(Use.WRITE, may_replace="--output"), "Also write an n-best list."
     )
     nbest_size: int = option(
         BoundedInt(1, 100_000),
-        "Derivations of a sentence in the list.",
+        "The maximum number of derivations of a sentence in the list.",
         default=NBestSettings().size,
     )
     distinct: bool = flag(
-        "Whether a list has one derivation of each translation, or all.",
+        "Whether the list has one derivation of each translation, or all derivations.",
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,
     )
     n_best_factor: int = option(
         BoundedInt(0, 10**4),
-        "Derivations to look at for each distinct one.",
+        "The number of derivations to examine for each distinct one.",
         default=NBestSettings().factor,
     )
     include_segmentation_in_n_best: bool = flag("Add source spans to the lines of the list.")
@@ -85,7 +93,7 @@ class OutputOptions(Options):
     report_segmentation: bool = flag("Print source spans: |0-1|.", "-t")
     print_alignment_info: bool = flag("Print word links.")
     output_hypo_score: bool = flag("Print the model score first.")
-    output_unknowns: str | None = option(OUTPUT, "Unknown words, line by line.")
+    output_unknowns: str | None = option(OUTPUT, "Also write the unknown words of each line.")
 
 
 class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
@@ -98,11 +106,12 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
 def decode(options: DecodeOptions) -> None:
     """Translate sentences, one per line, with the models and weights of MOSES_INI.
 
-    Search and scores are those of Moses. Options have Moses's names; those not given come from
-    the ini. Input must be preprocessed like the training text (phrasescore preprocess).
+    Search and scores are the same as in Moses, and options have Moses's names. An option that is
+    not given comes from the ini, or else has Moses's default, in brackets below. Input must be
+    preprocessed like the training text (phrasescore preprocess).
 
-    If it is interrupted, even by kill -9, and all outputs are files, the same command continues
-    where it stopped.
+    If all outputs are files and the command is interrupted, even by kill -9, the same command
+    continues where it stopped.
     """
     from moses_integration.decoder.file_decoding import DecodingOutputs, decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences

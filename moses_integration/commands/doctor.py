@@ -16,30 +16,32 @@ class DoctorOptions(Result):
     """Options of ``doctor``."""
 
     ini: str = INI
-    source: str | None = option(INPUT, "The text to tune on, as Moses gets it.")
+    source: str | None = option(INPUT, "The text to tune on, prepared for Moses.")
     references: tuple[str, ...] = option(
         INPUT, "Its translation; may be repeated.", "--reference", many=True
     )
     models: tuple[str, ...] = option(
-        INPUT_FOLDER, "A phrase model, to see which words it knows.", "--model", many=True
+        INPUT_FOLDER, "A phrase model; checks which words it knows.", "--model", many=True
     )
     work_dir: str = option(
         INPUT,
-        "The working folder of mert-moses.pl, to see whether it has anything stale.",
+        "The working folder of mert-moses.pl; checks for stale files.",
         default="mert-work",
         metavar="FOLDER",
     )
-    moses: str | None = option(INPUT, "Let this Moses (or the one in this folder) read it.")
+    moses: str | None = option(
+        INPUT, "A Moses binary, or its folder, that tries to read MOSES_INI."
+    )
     strict: bool = flag("Count warnings as errors in the exit status.")
 
 
 @command("doctor", DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
-    """Look for everything that would fail, or silently make translations worse.
+    """Find everything that would fail or silently make translations worse.
 
-    MOSES_INI, the files it names, the text to tune on with its references, and phrase models are
-    compared with one another. The exit status is 1 if there is an error (with --strict, or a
-    warning), else 0. Relative paths resolve against the current directory, as in Moses.
+    The command compares MOSES_INI, the files that it names, the text to tune on with its
+    references, and phrase models. The exit status is 1 if there is an error (with --strict, also
+    for a warning), else 0. Relative paths in the ini start at the current directory, as in Moses.
     """
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses.decoder import find_moses

@@ -30,7 +30,7 @@ class FilterOptions(Options):
     )
     output: str = option(
         OUTPUT_FOLDER,
-        "A new folder for moses.ini and the tables, which get the names of their features.",
+        "A new folder for moses.ini and the tables. Each table is named after its feature.",
         "-o",
         required=True,
     )
@@ -41,10 +41,10 @@ class FilterOptions(Options):
 
 @command("filter", FilterOptions)
 def filter_tables(options: FilterOptions) -> None:
-    """Copy the lines of the phrase and reordering tables of MOSES_INI that given texts can use.
+    """Copy the lines of MOSES_INI's phrase and reordering tables that given texts can use.
 
-    Lines whose source phrase occurs in a text stay as they are, all columns of them. Binary tables
-    and language models stay where they are. The new moses.ini has absolute paths.
+    The new tables have the lines whose source phrase occurs in a text, unchanged. Binary tables and
+    language models stay where they are. The new moses.ini has absolute paths.
     """
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.filtering import filter_system, is_filtered

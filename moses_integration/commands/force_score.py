@@ -32,10 +32,10 @@ class ForceScoreOptions(LoadingOptions):
 
 @command("force-score", ForceScoreOptions, short_help="Recompute the features of an n-best list.")
 def force_score(options: ForceScoreOptions) -> None:
-    """Recompute every feature of the derivations in an n-best list, from Moses or from here.
+    """Recompute every feature of the derivations in an n-best list of Moses or phrasescore.
 
-    The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
-    Values may differ in the last of six digits: Moses adds in single precision.
+    Each line of the list must name its phrases (-include-segmentation-in-n-best, or -t). Values may
+    differ in the last of six digits, because Moses adds in single precision.
     """
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list

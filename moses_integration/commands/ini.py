@@ -62,7 +62,7 @@ class RemoveFeatureOptions(NewIniOptions):
 class NewFeatureOptions(NewIniOptions):
     """Options of commands that add features or scores to an ini."""
 
-    absolute_paths: bool = flag("Make all paths absolute, so that the ini works from everywhere.")
+    absolute_paths: bool = flag("Make all paths absolute, so that the ini works from every folder.")
     start_weight: float | None
 
     def weight(self, before: MosesIni) -> float:
@@ -118,20 +118,20 @@ class AddLanguageModelOptions(NewFeatureOptions):
     )
     name: str | None = option(
         "NAME",
-        "Its name in weights and n-best lists.  [default: NeuralLM or, of an n-gram model, LM, and "
-        "the next free number]",
+        "The name of the feature in weights and n-best lists.  [default: NeuralLM or, of an "
+        "n-gram model, LM, and the next free number]",
     )
     start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
     normalised: bool | None = flag(
-        "Of feed-forward-lm: whether its scores are ln p, or omit ln Z, which is several times "
+        "For a feed-forward-lm: whether scores are ln p, or omit ln Z, which is several times "
         "faster.  [default: unnormalised if the model was trained with --self-normalise]",
         "--normalised/--unnormalised",
     )
     unknown: str | None = option(
         ["whole", "share"],
-        "Of feed-forward-lm: the probability of a word outside its shortlist: the whole p(<unk>), "
-        "which is the sum over all such words, or a share of it by the word's training count.  "
-        "[default: share, if training saw such words]",
+        "For a feed-forward-lm: the probability of a word outside the shortlist: whole is "
+        "p(<unk>), the sum over all such words; share is a part of it, in proportion to the "
+        "word's count in training.  [default: share, if training saw such words]",
     )
 
 
@@ -139,13 +139,13 @@ class AddLanguageModelOptions(NewFeatureOptions):
 def ini() -> None:
     """Show a moses.ini, or add a rescored phrase table or a language model to it.
 
-    Relative paths in an ini resolve against the current directory, as in Moses.
+    Relative paths in an ini start at the current directory, as in Moses.
     """
 
 
 @command("show", ShowOptions, short_help="List features, weights, files and problems.")
 def show(options: ShowOptions) -> None:
-    """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
+    """List features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
     from moses_integration.ini.listing import Listing
     from moses_integration.ini.moses_ini import MosesIni
 
@@ -155,13 +155,14 @@ def show(options: ShowOptions) -> None:
     options.show(vars(found))
 
 
-@command("add-column", AddColumnOptions, short_help="Make it use a table with more scores.")
+@command("add-column", AddColumnOptions, short_help="Use a phrase table with more scores.")
 def add_column(options: AddColumnOptions) -> None:
     """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
 
-    With --reordering, the reordering table is replaced, too, which must have the same pairs.
+    --reordering replaces the reordering table, too; it must have the same pairs.
 
-    The scores of the whole table are checked first. Every other byte of the ini stays as it is.
+    The command first checks the scores of the whole table. Every other byte of the ini stays as it
+    is.
     """
     from moses_integration.ini.edits import (
         check_table_path,
@@ -190,15 +191,13 @@ def add_column(options: AddColumnOptions) -> None:
     options.write(options.placed(after), *said, warnings=survey.warnings())
 
 
-@command(
-    "add-language-model", AddLanguageModelOptions, short_help="Make it ask one more language model."
-)
+@command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")
 def add_language_model(options: AddLanguageModelOptions) -> None:
     """Write MOSES_INI with one more feature: a language model that scores while decoding.
 
-    Of a neural model, decode, tune and force-score of phrasescore read the new ini; real Moses does
-    not, until remove-feature has removed the feature. The model is checked first. Every other byte
-    of the ini stays as it is.
+    The command first checks the model. If it is neural, decode, tune and force-score of phrasescore
+    can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
+    Every other byte of the ini stays as it is.
     """
     from moses_integration.ini.edits import with_language_model
     from moses_integration.ini.moses_ini import MosesIni
@@ -251,12 +250,12 @@ def _add_ngram_model(options: AddLanguageModelOptions, before: MosesIni) -> None
     options.write(options.placed(change.ini), said, change.summary, options.advice(weight))
 
 
-@command("remove-feature", RemoveFeatureOptions, short_help="Take a feature and its weights out.")
+@command("remove-feature", RemoveFeatureOptions, short_help="Remove a feature and its weights.")
 def remove_feature(options: RemoveFeatureOptions) -> None:
     """Write MOSES_INI without the feature NAME and its weights.
 
-    Every other byte of the ini stays as it is. Real Moses can read an ini again once the language
-    models of add-language-model are removed.
+    Every other byte of the ini stays as it is. Real Moses can read the ini once no neural language
+    model is left in it.
     """
     from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
@@ -267,12 +266,12 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     options.write(after, f"{name}: a {before.feature(name).kind} is gone, and its weights")
 
 
-@command("absolute-paths", NewIniOptions, short_help="Make it work from every folder.")
+@command("absolute-paths", NewIniOptions, short_help="Make all paths of the ini absolute.")
 def absolute_paths(options: NewIniOptions) -> None:
-    """Write MOSES_INI with all paths absolute, so that it works from everywhere.
+    """Write MOSES_INI with all paths absolute, so that it works from every folder.
 
-    Relative paths resolve against the current directory, as in Moses, and must exist. Every other
-    byte of the ini stays as it is.
+    Relative paths start at the current directory, as in Moses, and must exist. Every other byte of
+    the ini stays as it is.
     """
     from moses_integration.ini.model_files import (
         files_read,

@@ -23,19 +23,20 @@ class NBestOptions(Computing):
     nbest: str = argument(INPUT, "NBEST")
     models: tuple[str, ...] = option(
         INPUT_FOLDER,
-        "A model folder, of either direction; may be repeated, one feature each.",
+        "A model folder, of either direction; may be repeated: each model adds a feature.",
         "--model",
         many=True,
     )
     scores: tuple[str, ...] = option(
         INPUT,
-        "A file with one number for each candidate of the list, in its order, from any other "
-        "program; plain or gzip; may be repeated, one feature each.",
+        "A file of another program, plain or gzip, with one number for each candidate in the "
+        "order of the list; may be repeated: each file adds a feature.",
         many=True,
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder read it; needed by models that read it.",
+        "The text that the list translates, as the decoder read it; models that read a source "
+        "need it.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
@@ -46,26 +47,26 @@ class NBestOptions(Computing):
         many=True,
     )
     table: str | None = option(
-        INPUT, "The phrase table: words that it does not translate get 0, as in the decoder."
+        INPUT, "The phrase table: words without an entry in it get 0, as in the decoder."
     )
 
 
 @command("nbest", NBestOptions)
 def nbest(options: NBestOptions) -> None:
-    """Add one feature for each model, and each file of scores, to NBEST, a list of any decoder.
+    """Add one feature for each model and each file of scores to NBEST, the list of any decoder.
 
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
     trained with --direction target-source, of the source given the translation.
 
-    Models of phrases give the sum of ln p of the phrase pairs of a candidate. For them the list
-    must have the segmentation into phrases: decode with -include-segmentation-in-n-best.
+    Models of phrases give the sum of ln p of the phrase pairs of a candidate. They need the
+    segmentation into phrases: decode with -include-segmentation-in-n-best.
 
-    With --scores the numbers of any other program, such as a Transformer, COMET or a rule of your
-    own, become a feature. The tuned weight is below 0 where smaller numbers are better.
+    With --scores the numbers of another program, such as a Transformer, COMET or a rule of your
+    own, become a feature. If smaller numbers are better, tuning finds a negative weight.
 
-    Totals, order and every other byte stay; phrasescore optimize then finds weights for all
-    features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
-    same command continues where it stopped.
+    Totals, order and every other byte stay as they are. Then phrasescore optimize finds weights for
+    all features, and phrasescore rerank chooses with them. If the command is interrupted, even by
+    kill -9, the same command continues where it stopped.
     """
     from moses_integration.nbest.rescoring import NBestScores, read_table_words, rescore_nbest
 

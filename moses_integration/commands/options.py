@@ -25,7 +25,7 @@ class LoadingOptions(Options):
     weights: tuple[str, ...] = option(
         "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
-    cache_folder: str | None = option(OUTPUT_FOLDER, "Where parsed tables are kept.")
+    cache_folder: str | None = option(OUTPUT_FOLDER, "The folder for parsed tables.")
     no_cache: bool = flag("Keep no parsed tables on disk.")
     max_sentence_length: int = option(
         WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
@@ -70,16 +70,18 @@ def _weight(text: str) -> tuple[str, tuple[float, ...]]:
 class RiskOptions(Options):
     """Minimum-Bayes-risk decoding."""
 
-    minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
+    minimum_bayes_risk: bool = flag(
+        "Choose by minimum Bayes risk, that is, by expected BLEU.", "--minimum-bayes-risk", "--mbr"
+    )
     mbr_size: int = option(
         BoundedInt(1, 10_000),
-        "Distinct candidates to compare.",
+        "The number of distinct candidates to compare.",
         default=RiskSettings.size,
         needs=("minimum_bayes_risk",),
     )
     mbr_scale: float = option(
         BoundedFloat(0, 1e6),
-        "Factor of the model scores.",
+        "The factor by which to multiply model scores.",
         default=RiskSettings.scale,
         needs=("minimum_bayes_risk",),
     )

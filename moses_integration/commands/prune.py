@@ -25,13 +25,13 @@ class PruneOptions(Reordering, Result):
     output: str = output_file("the table")
     top: int | None = option(
         ITEMS,
-        "Keep the best K targets of each source; of equally good ones those that come first.",
+        "Keep the best K targets of each source; of equally good ones, the first in the table.",
         metavar="K",
     )
     threshold: float | None = option(
         BoundedFloat(-1e300, 1e300),
-        "Keep pairs of at least this: a score as in the table with --column, a weighted sum of "
-        "natural logarithms with --weights.",
+        "Keep pairs with at least this value: the score in the table with --column, the weighted "
+        "sum of natural logarithms with --weights.",
         metavar="P",
     )
     column: int | None = option(
@@ -49,17 +49,18 @@ class PruneOptions(Reordering, Result):
     feature: str | None = option("NAME", "The phrase table of the ini, if it has several.")
     significance: str | None = option(
         "LEVEL",
-        "Keep pairs with -ln p above this in Fisher's exact test on the table's counts; a+e drops "
-        "pairs seen once of phrases seen once, a-e keeps them.",
+        "Keep pairs with -ln p above this number in Fisher's exact test on the table's counts; "
+        "a+e drops pairs that were seen once and whose phrases were seen once, a-e keeps them.",
     )
     sentences: int | None = option(
-        ITEMS, "How many sentence pairs the table was extracted from, for --significance."
+        ITEMS,
+        "With --significance: the number of sentence pairs that the table was extracted from.",
     )
     drop: str | None = option(
-        INPUT, "Pairs to drop: source, tab, target; further columns are ignored."
+        INPUT, "A file of pairs to drop: source, tab, target; further columns are ignored."
     )
     reordering: str | None = option(
-        INPUT, "The lexicalised reordering table of the same system, to be cut to the same pairs."
+        INPUT, "The lexicalised reordering table of the same system; keep the same pairs in it."
     )
 
 
@@ -68,8 +69,9 @@ def prune(options: PruneOptions) -> None:
     """Keep the pairs of TABLE (plain, .gz, or - for standard input) that meet all conditions.
 
     Conditions apply in this order, each to the pairs that are left: --drop, --significance,
-    --threshold, --top. Kept lines stay byte for byte, in order. The table must be sorted as Moses
-    sorts it (LC_ALL=C). If it is interrupted, even by kill -9, the same command continues.
+    --threshold, --top. Kept lines stay as they are, in their order. The table must be sorted as
+    Moses sorts it (LC_ALL=C). If the command is interrupted, even by kill -9, the same command
+    continues.
     """
     from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
 

@@ -28,17 +28,17 @@ class PreprocessOptions(Options):
     output: str = option(OUTPUT, "The output; - is standard output.", "-o", default="-")
     system: str | None = option(
         INPUT_FOLDER,
-        "A system that phrasescore build made: its record of the text gives the defaults of the "
-        "options below.",
+        "A system of phrasescore build; the options below default to its settings.",
     )
     side: Side = _side("source")
     language: str | None = option("CODE", "The language of the text, such as fr.")
     tokenize: bool | None = flag(
-        "Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
+        "Tokenise as Moses's tokenizer does, or take the words of the text as tokens.  [default: "
+        "yes]",
         "--tokenize/--no-tokenize",
     )
     characters: bool | None = flag(
-        "Make every character a token, e.g. to normalise spelling; spaces come back.  "
+        "Make every character a token, e.g. to normalise spelling; postprocess restores spaces.  "
         "[default: no]",
         "--characters/--no-characters",
     )
@@ -46,7 +46,8 @@ class PreprocessOptions(Options):
         "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
     )
     escape: bool | None = flag(
-        "Whether entities such as &apos; stand for what Moses takes for markup.  [default: yes]",
+        "Whether entities such as &apos; replace characters that Moses takes for markup.  "
+        "[default: yes]",
         "--escape/--no-escape",
     )
 
@@ -90,7 +91,7 @@ def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -
 def preprocess(options: PreprocessOptions) -> None:
     """Turn TEXT (plain, .gz, or - for standard input) into the tokens of a system.
 
-    Tokens match the phrase table only if they are made like those of its training text. Give
+    Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
     from moses_integration.system_building.corpus.text_preparation import Preprocessor

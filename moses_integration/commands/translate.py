@@ -41,15 +41,17 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
         "-o",
         default="-",
     )
-    beam: int = option(BEAM, "Hypotheses in the beam of a sentence.", default=10)
+    beam: int = option(
+        BEAM, "The number of hypotheses that the search keeps for each sentence.", default=10
+    )
     length_bounds: bool = flag(
-        "The bounds of Bahdanau et al. (2014): at least half as many words as the sentence, and "
-        "at most three times as many symbols, </s> counted on both sides."
+        "Bound the length as Bahdanau et al. (2014) do: at least half the words of the sentence, "
+        "and at most three times its symbols; the end counts as a symbol on both sides."
     )
     max_length: int | None = option(
         WORDS,
-        "The maximum words of a translation.  [default: three times the sentence's, at least 10; "
-        "with --length-bounds three times the sentence's and two more]",
+        "The maximum number of words in a translation.  [default: three times the sentence's, at "
+        "least 10; with --length-bounds three times the sentence's and two more]",
     )
     no_unknown: bool = flag("Never write <unk>.")
     replace_unknown: bool = flag(
@@ -57,37 +59,40 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     )
     lexicon: str | None = option(
         INPUT,
-        "With --replace-unknown: write that word's most probable translation in this lexical "
-        "table, if any. Give lex.f2e of Moses's model folder or of phrasescore build, which has "
-        "'target source p' (for models that read the target side: lex.e2f).",
+        "With --replace-unknown: write the most probable translation of the source word in this "
+        "lexical table, if it has one. Give lex.f2e of Moses's model folder or of phrasescore "
+        "build, with lines 'target source p' (for models that read the target side: lex.e2f).",
     )
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
     nbest_size: int | None = option(
-        BEAM, "Translations of a sentence in the list, at most the beam.  [default: the beam]"
+        BEAM,
+        "The number of translations of a sentence in the list, at most the beam.  [default: the "
+        "beam]",
     )
     alignments: str | None = option(
         OUTPUT,
-        "Also write, as JSON lines, the attention on each source word for each word of the "
-        "translation.",
+        "Also write, as JSON lines, the attention that each word of the translation pays to each "
+        "source word.",
     )
     max_sentence_length: int = option(WORDS, "Refuse lines with more words.", default=1000)
-    batch_size: int | None = option(BATCH, "Sentences at a time.", metavar="SENTENCES")
+    batch_size: int | None = option(
+        BATCH, "The number of sentences to translate at a time.", metavar="SENTENCES"
+    )
 
 
 @command("translate", TranslateOptions)
 def translate(options: TranslateOptions) -> None:
     """Translate sentences, one per line, with models of sentences.
 
-    The models alone translate, without phrase table or language model (decode translates with a
-    moses.ini). The text must be prepared like that of the training. An empty line stays empty. A
-    model trained with --direction target-source translates the target language into the source
-    language.
+    The models translate alone, without a phrase table or language model (decode translates with a
+    moses.ini). The text must be prepared like the training text. An empty line stays empty. A model
+    trained with --direction target-source translates the target language into the source language.
 
-    In the n-best list AttentionModel0 is ln p of a translation, WordPenalty0 minus its words, and
-    the total is the score of the search. optimize and rerank read the list, and nbest adds
-    features.
+    In the n-best list, AttentionModel0 is ln p of a translation, WordPenalty0 is minus the number
+    of its words, and the total is the score of the search. optimize and rerank read the list, and
+    nbest adds features.
 
-    Everything is computed in fp32. If it is interrupted, even by kill -9, the same command
+    Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
     _check(options)

@@ -65,15 +65,15 @@ Words = Sequence[bytes]
 
 
 class OwnFeature(Protocol):
-    """A feature of the caller that no moses.ini declares: it scores candidates.
+    """A feature that the caller provides and no moses.ini declares; it scores candidates.
 
-    It scores all candidates of a sentence at once, so that a neural model can do it in one batch.
-    Its values reorder the candidates and appear in n-best lists under its name, where tuning reads
-    them.
+    The decoder passes all candidates of a sentence at once, so that a neural model can score them
+    in one batch. The values reorder the candidates. N-best lists show them under the feature's
+    name, and tuning reads them there.
 
     Attributes:
-        name: Its name in n-best lists.
-        components: The number of its values.
+        name: The feature's name in n-best lists.
+        components: The number of values of a candidate.
     """
 
     @property
@@ -89,11 +89,11 @@ class OwnFeature(Protocol):
 
 @dataclass(frozen=True)
 class WeightedFeature:
-    """A feature and its weights.
+    """A feature of your own, with its weights.
 
     Args:
-        feature: The feature.
-        weights: One for each of its components.
+        feature: An object with ``name``, ``components`` and ``scores``.
+        weights: One weight for each component.
 
     Raises:
         SettingsError: There are more or fewer weights than components.
@@ -115,9 +115,9 @@ class Translation:
     """One translation of a sentence.
 
     Attributes:
-        text: Its words with a space between them.
-        score: The model score, the weighted sum of the features (natural logarithms).
-        features: The unweighted values of each feature, by the name it has in n-best lists.
+        text: The translation, words separated by spaces.
+        score: The model score, which is the weighted sum of the features (natural logarithms).
+        features: The unweighted values of each feature, by the feature's name in n-best lists.
     """
 
     text: str
@@ -126,19 +126,19 @@ class Translation:
 
 
 class Decoder:
-    """A decoder for one moses.ini, whose relative paths resolve against the current directory.
+    """A decoder for one moses.ini. Relative paths in the ini start at the current directory.
 
     Args:
-        ini: The ini, or its path.
-        settings: Overrides the search settings of the ini.
-        weights: Overrides the weights of the named features.
-        table_limit: Overrides the limit of all phrase tables.
-        cache: Folder of parsed tables and models; ``None`` keeps nothing on disk.
-        own_features: Features that the ini does not declare, which reorder n-best lists.
+        ini: The path of the ini, or the parsed ini.
+        settings: Search settings that replace those of the ini.
+        weights: Weights by feature that replace those of the ini; other features keep theirs.
+        table_limit: A limit that replaces the limit of every phrase table.
+        cache: The folder for parsed tables and models; ``None`` keeps nothing on disk.
+        own_features: Features that the ini does not declare; they reorder n-best lists.
 
     Raises:
-        IniError: Something in the ini is unknown or invalid.
-        InputError: There is no such phrase table.
+        IniError: The ini contains something unknown or invalid.
+        InputError: A phrase table is missing.
         SettingsError: A setting is invalid.
     """
 
@@ -198,24 +198,23 @@ class Decoder:
     ) -> list[list[Translation]]:
         """Translate sentences, as ``phrasescore decode`` does.
 
-        Tables and models are read with the first call and stay in memory, so that further
-        sentences need no more reading. `load` and `decode` read only what one text needs.
+        The first call reads all tables and models, which then stay in memory.
 
         Args:
             sentences: N strings, prepared like the training text (``phrasescore preprocess``),
                 words separated by spaces.
-            nbest: The maximum number of translations of a sentence, all of different words. Own
-                features choose among at least `CANDIDATES`, whatever this number is.
-            threads: How many sentences are searched at once.
+            nbest: The maximum number of translations of a sentence, no two with the same words.
+                Features of your own always choose among at least 100 candidates.
+            threads: The number of sentences to search at once.
 
         Returns:
             N lists, the best translation first; an empty list if the phrases of the tables cannot
             cover a sentence.
 
         Raises:
-            TypeError: Something else than a list of strings, or no whole numbers.
+            TypeError: ``sentences`` is not a list of strings, or a number is not a whole number.
             SettingsError: A number is out of bounds.
-            InputError: A sentence has what cannot be decoded; or a table or model is missing,
+            InputError: A sentence contains markup or is too long, or a table or model is missing,
                 damaged, or disagrees with the ini.
         """
         if isinstance(sentences, str | bytes) or not isinstance(sentences, Sequence):

@@ -22,17 +22,20 @@ _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Options of the search, called as in Moses with underscores for dashes.
+    """Options of the search. The names are those of Moses, with underscores for dashes.
 
     Args:
-        search_algorithm: 0 stack decoding, 1 cube pruning.
-        stack: Hypotheses of a stack that are expanded; 0 for all.
-        beam_threshold: Hypotheses less probable than this, relative to the best, are dropped.
-        distortion_limit: Words a phrase may start away from the end of the one before; negative
-            for no limit (which is Moses's default where the ini says nothing), 0 for monotone.
-        max_phrase_length: Words of the longest source phrase.
-        max_trans_opt_per_coverage: Options of a span, over all tables; 0 for all.
-        cube_pruning_pop_limit: Hypotheses that cube pruning pops for each stack.
+        search_algorithm: 0 for stack decoding, 1 for cube pruning.
+        stack: The maximum number of hypotheses that a stack expands; 0 for no limit.
+        beam_threshold: The minimum ratio of a hypothesis's probability to the best one's; the
+            search drops hypotheses below it.
+        distortion_limit: The maximum number of words between the end of one phrase and the start
+            of the next; 0 for monotone translation, negative for no limit, as in Moses without
+            this setting.
+        max_phrase_length: The maximum number of words in a source phrase.
+        max_trans_opt_per_coverage: The maximum number of options of a span, over all tables; 0 for
+            no limit.
+        cube_pruning_pop_limit: The number of hypotheses that cube pruning pops for each stack.
         cube_pruning_diversity: The minimum number of hypotheses per coverage in a stack.
         drop_unknown: Drop unknown words without a digit instead of copying them.
     """

@@ -47,7 +47,7 @@ _LONGEST_SHOWN = 60
 CUT_OFF = "it was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
-# each is <unk>
+# both names stand for <unk>
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
 _BLOCK = 1 << 23
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
     Attributes:
         words: Word ids, shape (rows, order).
         log10: log10 probabilities, shape (rows,).
-        backoff: log10 back-off weights, shape (rows,); 0 where there is none.
+        backoff: log10 back-off weights, shape (rows,); 0 for an n-gram without one.
     """
 
     words: NDArray[np.int32]
@@ -83,7 +83,7 @@ def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
 
 @compiled
 def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Return the begin and the end of the next field; both are ``stop`` if there is none."""
+    """Return the start and the end of the next field; both are ``stop`` if there is none."""
     block = borrowed(block)
     start = token_begin(block, at, stop, SPACES_AND_TABS)
     return start, token_end(block, start, stop, SPACES_AND_TABS)
@@ -126,7 +126,7 @@ def parse_ngrams(
 
     Args:
         block: Whole lines, each with its line feed.
-        at: Where the first line begins.
+        at: The start of the first line.
         words: The vocabulary, which receives the words of 1-grams; id 0 must be ``<unk>``
             (``<UNK>`` is treated as ``<unk>``).
         rows: Receives the n-grams; its shape gives their order.
@@ -134,8 +134,8 @@ def parse_ngrams(
             0.
 
     Returns:
-        The begin of the first unread line, the number of lines read, and the bad row (its line is
-        the first unread one), or -1.
+        The start of the first unread line; the number of lines read; and the bad row, whose line is
+        the first unread one, or -1.
     """
     block, words, rows = borrowed((block, words, rows))
     row = 0
@@ -154,7 +154,7 @@ def parse_ngrams(
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
-            # 1-grams introduce each word once; longer n-grams only have known words
+            # each word stands in one 1-gram; longer n-grams have only words of 1-grams
             is_in_place = word <= 0 if order == 1 else word >= 0
             if not is_in_place:
                 return at, row, row
@@ -162,7 +162,7 @@ def parse_ngrams(
         rows.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
             return at, row, row
-        if rows.words[row, 0] < 0:  # added last, so that a bad line adds no word
+        if rows.words[row, 0] < 0:  # the word is added last, so that a bad line adds no word
             rows.words[row, 0] = intern_word(words, block, start, after)
         row += 1
         at = end + 1
@@ -170,12 +170,12 @@ def parse_ngrams(
 
 
 class ArpaFile:
-    """An open ARPA file: its counts at once, its n-grams block by block.
+    """An open ARPA file; counts are read at once, n-grams block by block.
 
     Attributes:
         counts: The n-gram counts that the header promises, order 1 first.
-        words: The vocabulary; id 0 is ``<unk>``, the others follow the file. Filled once a block
-            of order 2 was read.
+        words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. It is
+            complete when a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
     """
 
@@ -188,12 +188,12 @@ class ArpaFile:
     def blocks(self) -> Iterator[NGrams]:
         """Yield the n-grams, lowest order first, several thousand at a time.
 
-        Every order has at least one block, if an empty one. After the last, the end of the file
-        is checked.
+        Every order has at least one block, which may be empty. After the last block the end of the
+        file is checked.
 
         Raises:
-            LanguageModelError: A line is malformed, a section is missing, longer or shorter than
-                promised, or the file ends early.
+            LanguageModelError: A line is malformed, a section is missing or does not have the
+                promised length, or the file ends early.
         """
         for order, promised in enumerate(self.counts, 1):
             self._expect(f"\\{order}-grams:")
@@ -215,7 +215,7 @@ class ArpaFile:
 
     @property
     def unknown_is_context(self) -> bool:
-        """KenLM makes ``<unk>`` a state of its own where the file does not list it."""
+        """Whether ``<unk>`` is a state: KenLM makes it one if the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
 
     def _read_header(self) -> tuple[int, ...]:
@@ -278,8 +278,8 @@ class ArpaFile:
                 self._look_for_unknown(ngrams)
             yield ngrams
         if order == 1:
-            # room was reserved for a word on each of the shortest possible lines; a smaller table
-            # has better memory locality
+            # room was reserved for as many words as there could be lines; a smaller table has
+            # better memory locality
             self.words.trim()
 
     def _look_for_unknown(self, unigrams: NGrams) -> None:
@@ -308,7 +308,7 @@ def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
     """Open a plain or gzip ARPA file; errors inside the block get its name.
 
     Raises:
-        LanguageModelError: It is not an ARPA file, or a damaged one.
+        LanguageModelError: The file is no ARPA file, or is damaged.
         InputError: It cannot be read.
     """
     try:
@@ -319,11 +319,12 @@ def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
 
 
 class _Lines:
-    """A stream as single lines for Python code and as blocks of complete lines for compiled code.
+    """The lines of a stream: single lines for Python code, blocks of lines for compiled code.
 
     Attributes:
         number: The 1-based number of the last line returned.
-        cut_off: Whether the last line returned is the file's last and lacks its line feed.
+        cut_off: Whether the last line returned is the last line of the file and lacks its line
+            feed.
         at_border: Whether the current block is used up.
     """
 

@@ -1,16 +1,16 @@
 """A back-off model as an automaton in arrays, which compiled code queries without Python objects.
 
 A node is an n-gram below the highest order. A state is the node of the longest suffix of the
-history that can matter for the words to come: the n-gram is the context of a longer one, or has a
+history that can influence later words: this n-gram is the context of a longer n-gram, or has a
 back-off weight other than 0. Equal states therefore mean equal futures, and hypotheses recombine
 exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (state, word) to the
-probability and the next state; without an entry the model backs off. Most histories are followed
-by few words, so each node has a bit for each of 64 classes of words that tells whether any word of
-the class follows: this avoids most unsuccessful lookups.
+probability and the next state; without an entry the model backs off. Few words follow most
+histories. Each node therefore has 64 bits, one for each class of words, which tell whether any word
+of the class follows. These bits avoid most unsuccessful lookups.
 
-`AutomatonBuilder` takes the n-grams of a model, lowest order first. Carelessly pruned models may
-lack ``b c`` though they have ``a b c``. The lookup needs every suffix, so a missing one is added
-with its back-off probability, as in KenLM; that changes no score.
+`AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
+lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
+with its back-off probability, as in KenLM; this changes no score.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phrasescore.words.word_table import WordTable
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
 _CLASS_SHIFT = np.uint64(58)
-# the limit of probabilities and back-off weights; weighted sums stay within single precision
+# the limit of log10 values; weighted sums stay within single precision
 LARGEST_LOG10 = 1e9
 # slots per entry; KenLM's probing tables have the same
 ROOM = 1.5
@@ -42,7 +42,7 @@ NODE = np.dtype(
     [
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the state to back off to
-        ("classes", np.uint64),  # of the words that follow it, one bit for each class
+        ("classes", np.uint64),  # one bit for each class of words, set if one of them follows
     ]
 )
 # a node while the automaton grows
@@ -58,8 +58,9 @@ _GROWING = np.dtype(
 _USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
-_AHEAD = 128  # rows whose contexts are looked up together, before they are inserted
-# words of the longest n-gram; KenLM is built for 6 unless it is told otherwise
+# the number of rows whose contexts are looked up together, before the rows are inserted
+_AHEAD = 128
+# the maximum order; KenLM is built for 6 by default
 HIGHEST_ORDER = 20
 
 
@@ -119,15 +120,15 @@ def score_words(
 
 @dataclass(frozen=True)
 class NGrams:
-    """Some n-grams of one order, in the order of the file.
+    """N-grams of one order, in the sequence of the file.
 
     Attributes:
-        order: How many words each has.
+        order: The number of words of each n-gram.
         words: Word ids, shape (rows, order).
         log10: log10 probabilities, shape (rows,).
         backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
-        first_line: The 1-based line of row 0, the rows follow without a gap; ``None`` where the
-            file has no lines.
+        first_line: The 1-based line of row 0; rows follow without a gap. ``None`` if the file has
+            no lines.
     """
 
     order: int
@@ -147,7 +148,7 @@ class AutomatonBuilder:
     Args:
         log10: log10 probability per word id, shape (words,).
         backoff: log10 back-off weight per word id, shape (words,).
-        promised: The number of n-grams of higher orders, according to the header.
+        promised: The number of n-grams of higher orders that the header promises.
         vocabulary: The words, for errors.
     """
 
@@ -173,11 +174,11 @@ class AutomatonBuilder:
         self._nodes["extends"][1 + UNKNOWN_WORD] = True
 
     def add(self, ngrams: NGrams, *, longest: bool) -> None:
-        """Add n-grams, none shorter than those added before.
+        """Add n-grams that are not shorter than the n-grams added before.
 
         Args:
             ngrams: The n-grams.
-            longest: Whether this is the highest order, whose n-grams are not nodes.
+            longest: Whether this is the highest order; its n-grams are no nodes.
 
         Raises:
             LanguageModelError: An n-gram occurs twice, or its context is not in the model.
@@ -213,7 +214,7 @@ class AutomatonBuilder:
         )
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
-        """Make room for this many more entries and nodes, and a few added suffixes."""
+        """Make room for more entries and nodes, and for a few added suffixes."""
         used_nodes, used_slots = self._used[0].tolist()
         capacity = used_nodes + nodes + 64
         if capacity > self._nodes.size:
@@ -221,7 +222,7 @@ class AutomatonBuilder:
             larger[: self._nodes.size] = self._nodes
             self._nodes = larger
         if (needed := _slots_for(used_slots + rows)) > self._slots.size:
-            # a damaged header may promise any number, so trust it up to four times the present size
+            # a damaged header may promise any number, so allow at most four times the present size
             hoped = min(self._promised, 4 * self._slots.size)
             slots = np.zeros(max(needed, hoped, self._slots.size * 3 // 2), SLOT)
             move_pairs(self._slots, slots)
@@ -265,10 +266,10 @@ def _insert_rows(
         nodes: The nodes.
         used: One record, the nodes and slots in use.
         words: The n-grams.
-        log10: Their probabilities.
-        backoff: Their back-off weights.
-        row: The first to insert.
-        longest: Whether they are of the highest order.
+        log10: The log10 probability of each n-gram.
+        backoff: The log10 back-off weight of each n-gram.
+        row: The first row to insert.
+        longest: Whether this is the highest order.
         contexts: Scratch memory, one entry more than the rows to look up together.
     """
     slots, nodes, used, words, log10, backoff, contexts = borrowed(
@@ -286,7 +287,7 @@ def _insert_rows(
         if no_room or (used[0].slots + order) * 5 > slots.size * 4:
             return row, _FULL
         context = contexts[row - first]
-        if context < 0:  # a row after the lookup may have added the context as a suffix
+        if context < 0:  # an earlier row may have added the context as a suffix after the lookup
             context = _context_of(slots, words[row])
             if context < 0:
                 return row, _NO_CONTEXT
@@ -308,7 +309,7 @@ def _insert_rows(
 def _look_ahead(
     slots: Records, nodes: Records, words: NDArray[np.int32], contexts: NDArray[np.int64]
 ) -> None:
-    """Write the context of each row to ``contexts``, -1 where there is none.
+    """Write the context of each row to ``contexts``, -1 if it is missing.
 
     The lookups of one row depend on one another, but those of different rows do not, so the
     processor overlaps their cache misses. The last loop prefetches the slots that `_insert_rows`
@@ -395,7 +396,7 @@ def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, wo
 
 @compiled
 def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
-    """Set the state of each node: the longest suffix, itself included, that may be one."""
+    """Set the state of each node: its longest suffix, or the node itself, that may be a state."""
     for node in range(state_of.size):
         state = node
         while state != EMPTY_STATE and not nodes[state].extends:

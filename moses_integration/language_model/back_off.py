@@ -41,8 +41,9 @@ from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.input_files import GZIP_MAGIC, open_input
 from phrasescore.words.word_table import WordTable
 
-LN_10 = 2.302585093  # as Moses has it
-UNKNOWN_LOG10 = -100.0  # KenLM's log10 p(<unk>) where the ARPA file has none, in binaries, too
+LN_10 = 2.302585093  # the digits that Moses uses
+# KenLM's log10 p(<unk>) if the ARPA file has none; KenLM's binaries have this value, too
+UNKNOWN_LOG10 = -100.0
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class ArrayLanguageModel:
 
 
 class KenlmBinary:
-    """An open binary: its words and 1-grams at once, longer n-grams on request.
+    """An open binary; words and 1-grams are read at once, longer n-grams on request.
 
     Args:
         data: The file, shape (bytes,).
@@ -76,10 +77,11 @@ class KenlmBinary:
         counts: The n-gram counts of the header, order 1 first.
         words: The vocabulary, with KenLM's ids; id 0 is ``<unk>``.
         has_unknown: Whether the ARPA file seems to have listed ``<unk>``.
-        unknown_is_context: Whether ``<unk>`` is a state; where the ARPA file had none it is.
+        unknown_is_context: Whether ``<unk>`` is a state, which it is if the ARPA file did not list
+            it.
 
     Raises:
-        LanguageModelError: It is damaged, cut off, or of a kind that cannot be read.
+        LanguageModelError: The file is damaged, cut off, or of a kind that cannot be read.
     """
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
@@ -101,7 +103,7 @@ class KenlmBinary:
     def blocks(self) -> Iterator[NGrams]:
         """Yield the n-grams, lowest order first, a block for each order.
 
-        n-grams that KenLM added because longer ones end with them are among them.
+        They include the n-grams that KenLM added because longer n-grams end with them.
 
         Raises:
             LanguageModelError: The file is damaged, or it would take too long.
@@ -121,7 +123,7 @@ class KenlmBinary:
 
 def _checked(ngrams: NGrams) -> NGrams:
     for weights in (ngrams.log10, ngrams.backoff):
-        if not np.all(np.abs(weights) <= LARGEST_LOG10):  # nor is it a number
+        if not np.all(np.abs(weights) <= LARGEST_LOG10):  # nan, too, fails this comparison
             raise damaged(f"a weight of its {ngrams.order}-grams is not one of a language model")
     return ngrams
 
@@ -139,7 +141,7 @@ def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
     """Open a KenLM binary; errors inside the block get its name.
 
     Raises:
-        LanguageModelError: It is damaged, or of a kind that cannot be read.
+        LanguageModelError: The file is damaged, or of a kind that cannot be read.
     """
     try:
         data = np.asarray(np.memmap(path, np.uint8, "r"))
@@ -164,7 +166,7 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
     """Read an ARPA file, plain or gzip, or a KenLM binary into arrays.
 
     Raises:
-        LanguageModelError: It is neither or damaged, or lacks ``<s>`` or ``</s>``.
+        LanguageModelError: The file is neither, is damaged, or lacks ``<s>`` or ``</s>``.
         InputError: It cannot be read.
     """
     with open_ngrams(path) as model:

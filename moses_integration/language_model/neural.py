@@ -1,8 +1,8 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
-The first layer is linear in each word of the history, so its product with every word's vector is
-computed once for each place: a history then costs C additions of rows. There remain the second
-layer, and the output layer for ln Z, which a self-normalised model may omit.
+The first layer is linear in each word of the history. So its product with every word's vector is
+computed once for each place in the history, and a history then costs C additions of rows. What
+remains is the second layer, and the output layer for ln Z, which a self-normalised model may omit.
 
 Compiled passes between the matrix products read their inputs once and write their results once, on
 one core and without the interpreter's lock. N histories, C words in each, W words of an input, H
@@ -39,7 +39,8 @@ _LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 _END = 0
-_CHUNK = 1024  # histories: enough for a fast product, few enough for the cache of a core
+# histories per product: enough for a fast product, few enough for the cache of a core
+_CHUNK = 1024
 _LOGITS_BYTES = 8 << 20
 
 
@@ -106,10 +107,10 @@ def scores_at(
     """Score words after histories.
 
     Args:
-        vectors: ``(N, R)``, what the output layer sees of each history.
-        normalisers: ``(N,)``, ln Z of each; zeros where scores stay as they are.
-        rows: ``(M,)`` int32, which history.
-        words: ``(M,)`` int32, which word.
+        vectors: ``(N, R)``, the input of the output layer for each history.
+        normalisers: ``(N,)``, ln Z of each history, or zeros to leave scores unnormalised.
+        rows: ``(M,)`` int32, the number of a history.
+        words: ``(M,)`` int32, the number of a word.
         output_words: ``(W, R)``.
         output_bias: ``(W,)``.
         out: ``(M,)``, filled.
@@ -126,7 +127,7 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
     """Read the folder of a language model that can score during decoding.
 
     Raises:
-        ModelError: It is not a model folder, or damaged, or of another kind.
+        ModelError: The folder is no model folder, is damaged, or has a model of another kind.
     """
     stored = load_weights(folder)
     if not isinstance(stored.settings, FeedForwardLmSettings):
@@ -135,7 +136,7 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
         if not kind.reads_source:
             remedy += "; a model that remembers the whole sentence scores n-best lists (nbest)"
         raise ModelError(
-            f"a model of kind {kind.option}, and a decoder asks models of kind feed-forward-lm",
+            f"a model of kind {kind.option}, but decoding needs a model of kind feed-forward-lm",
             path=folder,
             remedy=remedy,
         )
@@ -172,13 +173,14 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 class InputNetwork:
     """A language model whose vocabulary is the W words of an input.
 
-    The number W is the boundary of a sentence: its beginning in a history, its end as a word.
+    The number W is the boundary of a sentence: in a history it is the beginning, as a word it is
+    the end.
 
     Args:
         stored: The model.
-        ids: Its own id of each of the input's words, shape (W,).
-        ln_shares: What is added to ln p of each of these words, shape (W,).
-        normalised: Whether scores are ln p; otherwise they lack ln Z, which is near 0 in a
+        ids: The model's id of each word of the input, shape (W,).
+        ln_shares: The number to add to ln p of each word, shape (W,).
+        normalised: Whether scores are ln p; otherwise they omit ln Z, which is near 0 in a
             self-normalised model.
     """
 
@@ -214,10 +216,10 @@ class InputNetwork:
         """Compute the last hidden layer of histories, and their normalisers.
 
         Args:
-            histories: Numbers of the input's words, the oldest first, shape (N, C) with C at least
-                the words that this model looks at.
+            histories: Numbers of the input's words, the oldest first, shape (N, C); C is at least
+                the number of words that this model reads.
             vectors: Filled, shape (N, width).
-            normalisers: Filled with ln Z, or with 0 if scores are to lack it, shape (N,).
+            normalisers: Filled with ln Z, or with 0 if scores omit it, shape (N,).
         """
         histories = histories[:, histories.shape[1] - self.context :]
         hidden = np.empty((min(_CHUNK, len(histories)), self._input_bias.size), np.float32)
@@ -243,28 +245,28 @@ class InputNetwork:
     def score(
         self, vectors: Floats, normalisers: Floats, rows: Numbers, words: Numbers, out: Floats
     ) -> None:
-        """Score words after histories that `read` has worked out.
+        """Score words after histories that `read` has computed.
 
         Args:
-            vectors: Of histories, shape (N, width).
-            normalisers: Of these, shape (N,).
-            rows: Which of them, shape (M,).
-            words: Which word follows, shape (M,).
+            vectors: The vectors of histories, shape (N, width).
+            normalisers: The normalisers of histories, shape (N,).
+            rows: The history of each score, shape (M,).
+            words: The word after that history, shape (M,).
             out: Filled with natural logarithms, shape (M,).
         """
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)
 
 
 def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
-    """Read a model that is to work inside decoding.
+    """Read a model for use in decoding.
 
     Args:
         folder: The model.
-        normalised: Whether its scores will be ln p; otherwise ln Z is left out.
+        normalised: Whether scores will be ln p; otherwise they omit ln Z.
 
     Raises:
-        ModelError: It is no model folder, damaged, or of another kind.
-        SettingsError: ln Z cannot be left out of its scores.
+        ModelError: The folder is no model folder, is damaged, or has a model of another kind.
+        SettingsError: The scores of the model cannot omit ln Z.
     """
     if folder == STANDARD_STREAM:
         raise SettingsError("the model is standard input", remedy="name a model folder")
@@ -289,10 +291,10 @@ def checked_words(ini: MosesIni, stored: StoredWeights) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
-        A sentence for each table of which it knows few words, without a final full stop.
+        A sentence, without a final full stop, for each table of which the model knows few words.
 
     Raises:
-        ModelError: It seems to be a model of the language that the system translates from.
+        ModelError: The model seems to be a model of the system's source language.
     """
     warnings = []
     for words in table_words(ini, stored):

@@ -28,25 +28,29 @@ class AlignmentsOptions(Computing):
         INPUT_FOLDER, "A model with attention (train --kind search).", required=True
     )
     source: str = option(INPUT, "The source text.", required=True)
-    target: str = option(INPUT, "The target text, line by line its translation.", required=True)
+    target: str = option(
+        INPUT,
+        "The target text; each of its lines translates the same line of the source.",
+        required=True,
+    )
     sentences: tuple[int, ...] = option(
-        _line_numbers, "Which lines to draw, from 1.", required=True, metavar="N,N"
+        _line_numbers, "The numbers of the lines to draw, from 1.", required=True, metavar="N,N"
     )
     output: str = option(
-        OUTPUT_FOLDER, "Where the pictures go; made if need be.", "-o", required=True
+        OUTPUT_FOLDER, "The folder for the pictures, created if missing.", "-o", required=True
     )
-    format: str = option(["png", "svg", "pdf"], "Of the pictures.", default="png")
+    format: str = option(["png", "svg", "pdf"], "The format of the pictures.", default="png")
 
 
 @command("alignments", AlignmentsOptions)
 def alignments(options: AlignmentsOptions) -> None:
     """Draw the soft alignments of sentence pairs, as in figure 3 of Bahdanau et al. (2014).
 
-    Each pair becomes a picture, FOLDER/3.png for line 3: from left to right the words that the
-    model reads, from top to bottom those that it is given to predict, both with </s>. A row says
-    how much the model looks at each word it reads when it predicts the row's word: dark is little,
-    light is much, and the scale beside the picture says how much. A model trained with --direction
-    target-source reads the target text.
+    Each pair becomes a picture, FOLDER/3.png for line 3. The columns are the words that the model
+    reads, the rows the words that it predicts; the end of the sentence counts as a word on both
+    sides. A row shows how much attention the model pays to each word that it reads when it predicts
+    the row's word: dark is little, light is much, as on the scale beside the picture. A model
+    trained with --direction target-source reads the target text.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """

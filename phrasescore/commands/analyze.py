@@ -23,7 +23,7 @@ _PAGES = (".html", ".htm")
 
 @click.group("analyze")
 def analyze() -> None:
-    """Look at what a model learned, as section 4 of Cho et al. (2014) does."""
+    """Show what a model learned, as section 4 of Cho et al. (2014) does."""
 
 
 class TopOptions(Computing, Result):
@@ -34,7 +34,9 @@ class TopOptions(Computing, Result):
     output: str = option(
         OUTPUT, "Where to write Markdown.  [default: standard output]", "-o", default="-"
     )
-    phrases: int = option(BoundedInt(1, 100_000), "Sources to draw of each group.", default=10)
+    phrases: int = option(
+        BoundedInt(1, 100_000), "The number of sources to draw from each group.", default=10
+    )
     min_words: int = option(WORDS, "Minimum number of words of a drawn source.", default=4)
     min_targets: int = option(
         ITEMS, "Minimum number of targets of a drawn source in the table.", default=2
@@ -42,24 +44,24 @@ class TopOptions(Computing, Result):
     frequent: int = option(ITEMS, "Minimum extraction count of a frequent source.", default=10)
     rare: int = option(ITEMS, "Maximum extraction count of a rare source.", default=3)
     column: int = option(COLUMN, "The score that is p(target|source), counted from 1.", default=3)
-    best: int = option(BEAM, "Targets of each list.", default=3)
+    best: int = option(BEAM, "The number of targets in each list.", default=3)
     samples: int = option(
         BoundedInt(1, 100_000),
         "Targets to sample from the model for each source; the five best distinct ones are shown.",
         default=50,
     )
     seed: int = option(SEED, "Seed for drawing sources and samples.", default=1)
-    no_unknown: bool = flag("No <unk> in samples.")
+    no_unknown: bool = flag("Draw no sample that contains <unk>.")
 
 
 @command("top", TopOptions)
 def top(options: TopOptions) -> None:
     """Compare the targets that TABLE prefers with those that the model prefers and samples.
 
-    As in tables 2 and 3 of Cho et al. (2014): for long source phrases with several targets,
-    frequent and rare ones drawn at random, the best targets by p(target|source) of TABLE, the best
-    of the same candidates by the model, and the best of 50 samples from the model, with how often
-    each was drawn. --json-file also gets all p and ln p.
+    As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases with several
+    targets, frequent and rare ones. For each it shows the best targets by p(target|source) of
+    TABLE, the best of the same targets by the model, and the best of 50 samples from the model with
+    the number of times each was drawn. --json-file also gets all p and ln p.
 
     Extraction counts are read from the fifth column of TABLE. Without counts there is a single
     group of long sources. TABLE is plain, .gz, or - for standard input, and sorted as Moses sorts
@@ -109,31 +111,35 @@ class ScatterOptions(Computing, Result):
     model: str | None = option(INPUT_FOLDER, "A model folder.")
     model_column: int | None = option(
         COLUMN,
-        "In place of --model: the score of TABLE that a model has written, counted from 1.",
+        "Instead of --model: the number of the score in TABLE that a model has written, counted "
+        "from 1.",
     )
     output: str = option(
-        OUTPUT_FOLDER, "Where the results go; made if need be.", "-o", required=True
+        OUTPUT_FOLDER, "The folder for the results, created if missing.", "-o", required=True
     )
     column: int | None = option(
         COLUMN,
         "The score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
         "Moses; 1, p(source|target), for a model of that direction]",
     )
-    pairs: int = option(BoundedInt(1, 10_000_000), "Pairs to draw at random.", default=100_000)
-    seed: int = option(SEED, "For the draw.", default=1)
+    pairs: int = option(
+        BoundedInt(1, 10_000_000), "The number of pairs to draw at random.", default=100_000
+    )
+    seed: int = option(SEED, "The seed for drawing pairs.", default=1)
     format: Literal["svg", "pdf", "png"] = option(
-        ["svg", "pdf", "png"], "Of the picture.", default="svg"
+        ["svg", "pdf", "png"], "The format of the picture.", default="svg"
     )
 
 
 @command("scatter", ScatterOptions)
 def scatter(options: ScatterOptions) -> None:
-    """Draw ln p of phrase pairs by a model against that by TABLE.
+    """Draw a scatter plot of phrase pairs: ln p by TABLE and ln p by a model.
 
     As in figure 3 of Cho et al. (2014). FOLDER gets the picture, scatter.svg; result.json with
     correlations and shares; and pairs.tsv.gz with the drawn pairs: source, target, ln p by the
-    table and by the model. The pairs to which the model gives most more than the table come first,
-    those to which it gives most less come last. prune --drop takes such lines.
+    table and by the model. The pairs that the model finds more probable than the table come first,
+    with the largest difference on top; the pairs that it finds less probable come last. prune
+    --drop takes such lines.
 
     TABLE is plain, .gz, or - for standard input, in any order; memory does not depend on its
     length.
@@ -187,10 +193,10 @@ def _scores(options: ScatterOptions) -> Scores:
 class Words(Options):
     """Options that choose word vectors instead of summaries."""
 
-    words: bool = flag("Word vectors, which every kind of model has.")
+    words: bool = flag("Write word vectors, which every kind of model has.")
     side: Literal["source", "target"] | None = option(
         ["source", "target"],
-        "With --words: of which side.  [default: the side that the model reads]",
+        "With --words: the language whose words to take.  [default: the side that the model reads]",
         needs=("words",),
     )
 
@@ -235,10 +241,10 @@ class MapOptions(Words, Computing):
 def map_command(options: MapOptions) -> None:
     """Draw a map on which similar phrases or words stand together (figures 4 and 5 of the paper).
 
-    The map shows phrases of PHRASE-TABLE whose words the model knows, by the summary c that the
-    encoder computes for each; or with --words the most frequent words, by their vectors. The
-    layout is Barnes-Hut t-SNE: neighbours are similar, but long distances mean nothing. Clusters
-    are regions where points are dense, and are named by their most typical words.
+    The map shows phrases of PHRASE-TABLE whose words the model knows, placed by the summary c that
+    the encoder computes for each. With --words it shows the most frequent words, placed by their
+    vectors. The layout is Barnes-Hut t-SNE: neighbours are similar, but long distances mean
+    nothing. Clusters are regions where points are dense; their most typical words are their names.
 
     The page shows a phrase under the pointer, searches phrases, and zooms; it is a single file and
     needs no network. A picture shows the whole map and some clusters at a larger scale.
@@ -308,12 +314,13 @@ class VectorsOptions(Words, Computing):
 def vectors(options: VectorsOptions) -> None:
     """Write the vectors of phrases to a file that numpy opens without pickle.
 
-    PHRASES has one phrase a line, plain, gzip or -. The vector of a phrase is the summary c from
-    the encoder. With --words there is a vector for each word that the model knows, the
+    PHRASES has one phrase a line, plain, gzip or -. The vector of a phrase is the summary c that
+    the encoder computes. With --words the file has a vector for each word that the model knows, the
     most frequent first.
 
-    The file has the arrays vectors (N, D) in float32; text and offsets, in which the text of
-    row i is text[offsets[i]:offsets[i + 1]]; what, phrases or words; and model, a digest.
+    The file has these arrays: vectors, shape (N, D) in float32; text and offsets, where
+    text[offsets[i]:offsets[i + 1]] is the phrase of row i; what, which is phrases or words; and
+    model, the digest of the model.
     """
     from phrasescore.analysis.vectors import word_vectors, write_vectors
 

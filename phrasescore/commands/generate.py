@@ -31,24 +31,32 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     """Options of ``generate``."""
 
     model: str = MODEL
-    input: str | None = option(INPUT, "Source phrases, one a line; - is standard input.", "-i")
-    table: str | None = option(INPUT, "A phrase table, for whose sources to write a new one.")
+    input: str | None = option(
+        INPUT, "The source phrases, one per line; - is standard input.", "-i"
+    )
+    table: str | None = option(INPUT, "A phrase table; write a new one for its sources.")
     output: str = option(
         OUTPUT,
         "Where to write; gzip if the name ends in .gz.  [default: standard output]",
         "-o",
         default="-",
     )
-    beam: int | None = option(BEAM, "Hypotheses of a source to search with.  [default: 10]")
+    beam: int | None = option(
+        BEAM, "The number of hypotheses that the search keeps for each source.  [default: 10]"
+    )
     nbest_size: int | None = option(
-        BEAM, "Targets of a source to write.  [default: the beam; all distinct samples]"
+        BEAM,
+        "The number of targets to write for each source.  [default: the beam; all distinct "
+        "samples]",
     )
     samples: int | None = option(
         BoundedInt(1, 100_000),
         "Draw N targets of each source at random instead of searching.",
         excludes=("beam", "length_normalisation"),
     )
-    seed: int | None = option(SEED, "For the samples.  [default: 1]", needs=("samples",))
+    seed: int | None = option(
+        SEED, "The seed for drawing samples.  [default: 1]", needs=("samples",)
+    )
     temperature: float | None = option(
         BoundedFloat(1e-3, 1e3),
         "Draw words from softmax(ln p / T).  [default: 1]",
@@ -56,11 +64,13 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         needs=("samples",),
     )
     max_length: int | None = option(
-        WORDS, "Words at which a target must end.  [default: three times its source's, at least 10]"
+        WORDS,
+        "The maximum number of words in a target.  [default: three times its source's, at least "
+        "10]",
     )
-    no_unknown: bool = flag("Never write <unk>; tables never have it.")
+    no_unknown: bool = flag("Never write <unk>; with --table it is never written.")
     extend: bool = flag(
-        "With --table: keep the table's own pairs, too, and add the new ones.", needs=("table",)
+        "With --table: keep all pairs of the table, and add the new ones.", needs=("table",)
     )
     reordering: str | None = option(
         INPUT,
@@ -68,24 +78,27 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         "mean of their source's lines.",
         needs=("table",),
     )
-    batch_size: int | None = option(BATCH, "Sources at a time.", metavar="SOURCES")
+    batch_size: int | None = option(
+        BATCH, "The number of sources to compute at a time.", metavar="SOURCES"
+    )
 
 
 @command("generate", GenerateOptions)
 def generate(options: GenerateOptions) -> None:
-    """Write the targets that a model finds most probable, or draws, for source phrases.
+    """Write targets of source phrases: the most probable by a model, or samples from it.
 
-    With -i, each line of the output has the source, a target and ln p(target | source), which
-    score-text and score give the pair, too; of samples it also has how often each was drawn.
+    With -i, each line of the output has the source, a target and ln p(target | source), the same
+    number that score-text computes. With --samples a fourth column says how often the
+    target was drawn.
 
-    With --table the output is a phrase table, sorted as Moses sorts: the targets that the model
-    writes for the sources of the table. Pairs that the table has keep their scores; new ones get
-    the geometric mean over the source's own pairs. Two more scores follow, p(target | source) by
-    the model, and e for a new pair or 1 for one of the table. Give such a table to an ini with
-    phrasescore ini add-column.
+    With --table the output is a phrase table of the targets that the model writes for the sources
+    of the table, sorted as Moses sorts. Pairs of the table keep their scores; a new pair gets the
+    geometric mean of the scores of its source's pairs. Two more scores follow: p(target | source)
+    by the model; and e for a new pair, 1 for a pair of the table. phrasescore ini add-column makes
+    an ini use such a table.
 
-    All is computed in fp32. If it is interrupted, even by kill -9, the same command continues where
-    it stopped.
+    Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
+    continues where it stopped.
     """
     _check_input(options)
     reordering = options.reordering_pair(options.output)

@@ -29,7 +29,7 @@ def model_folders(text: str) -> Any:
 
 def factor(owner: str) -> Any:
     """Declare ``--factor N``; the default is the factor of the ``owner``."""
-    text = "The factor of a token surface|tag to score, from 0."
+    text = "The factor of tokens such as surface|tag to score, counted from 0."
     return option(FACTOR, f"{text}  [default: {owner} own]")
 
 
@@ -83,7 +83,7 @@ class Device(Options):
 
     device: str = option(
         device_name,
-        "Where to compute; auto: on the first GPU, if there is one.",
+        "The device to compute on; auto is the first GPU, or else the CPU.",
         default="auto",
         metavar="auto|cpu|cuda|cuda:N",
     )
@@ -92,7 +92,7 @@ class Device(Options):
 class Computing(Device):
     """The device and the threads that a command computes with."""
 
-    threads: int | None = option(THREADS, "CPU threads.")
+    threads: int | None = option(THREADS, "The number of CPU threads.")
 
     def use_threads(self) -> None:
         """Set the number of torch's threads if ``--threads`` is given."""
@@ -151,7 +151,9 @@ class Result(JsonFile):
 class LengthNormalisation(Options):
     """The ranking of a beam search."""
 
-    length_normalisation: bool = flag("Rank by ln p divided by the number of words, </s> counted.")
+    length_normalisation: bool = flag(
+        "Rank by ln p divided by the number of words; the end counts as a word."
+    )
 
 
 class Reordering(Options):

@@ -32,48 +32,54 @@ class ScoreOptions(Computing, OnCluster, Result):
 
     table: str = argument(INPUT)
     models: tuple[str, ...] = model_folders(
-        "A model folder; may be repeated, one column each in this order."
+        "A model folder; may be repeated: each model writes a score, in this order."
     )
     output: str = output_file("the table")
-    average: bool = flag(
-        "Merge the models into one column: the mean of their ln p (geometric mean of p)."
-    )
+    average: bool = flag("Merge the models into one score, the geometric mean of their p.")
     unknown_column: bool = flag(
-        "Append exp(number of words outside the first model's shortlists) as the last score."
+        "Append exp(n) as the last score, where n is the number of words of the pair outside the "
+        "first model's shortlists."
     )
     unknown: Unknown = option(
         ["whole", "share"],
-        "What a predicted word outside a model's shortlist is given: the whole p(<unk>), which is "
-        "the sum over all such words, or its share of it, by how often training saw it.",
+        "The probability of a predicted word outside a model's shortlist: whole is p(<unk>), the "
+        "sum over all such words; share is a part of it, in proportion to the word's count in "
+        "training.",
         default="whole",
     )
     replace_column: int | None = option(
         COLUMN,
-        "Replace score N (counted from 1) and, for further columns, N+1 ... instead of appending.",
+        "Write the scores over score N, N+1 and so on, counted from 1, instead of appending them.",
     )
     factor: int | None = factor("the models'")
     accept_unknown: bool = flag(
-        "Score even if a model knows less than half of the words of the table's beginning."
+        "Score even if a model knows less than half of the words at the beginning of the table."
     )
     precision: Literal["auto", "fp32", "bf16"] = option(
         ["auto", "fp32", "bf16"],
-        "Of the large products; sums are in fp32 or better. auto: bf16 where it is faster and, on "
-        "a sample of the table, within 0.01 per word of fp32 on average and 0.05 at worst.",
+        "The precision of large matrix products; sums are in fp32 or better. auto chooses bf16 "
+        "where it is faster and, on a sample of the table, ln p per word differs from fp32 by at "
+        "most 0.01 on average and 0.05 at worst.",
         default="auto",
     )
-    batch_size: int | None = option(BATCH, "Pairs scored at a time.", metavar="PAIRS")
+    batch_size: int | None = option(
+        BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
+    )
     same_hardware: bool = flag(
-        "Refuse workers of a cluster whose processors differ, as last digits may.",
+        "Refuse workers whose processors differ, because the last digits of scores may differ, "
+        "too.",
         needs=("cluster",),
     )
 
 
 @command("score", ScoreOptions)
 def score(options: ScoreOptions) -> None:
-    """Append the models' probabilities to TABLE (plain, .gz, or - for standard input).
+    """Append one score for each model, p(target | source), to every line of TABLE.
 
-    Every other byte and the order of the lines stay as they are. If it is interrupted, even by
-    kill -9, the same command continues where it stopped.
+    TABLE is plain, .gz, or - for standard input. Every other byte and the order of the lines stay
+    as they are. A table that already has a model's score gets another one; --replace-column
+    replaces it. If the command is interrupted, even by kill -9, the same command continues where it
+    stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings

@@ -40,7 +40,7 @@ class ScoreTextOptions(Computing, Result):
         INPUT, "PAIRS | SOURCE TARGET | TEXT", nargs=-1, required=True
     )
     models: tuple[str, ...] = model_folders(
-        "A model folder; may be repeated: all models score in one pass, a column each."
+        "A model folder; may be repeated: each model adds a column, all in one pass."
     )
     output: str | None = option(
         OUTPUT,
@@ -48,42 +48,46 @@ class ScoreTextOptions(Computing, Result):
         "[default: standard output; with --perplexity nowhere]",
         "-o",
     )
-    words: bool = flag("Append a column with ln p of each word and of </s>.")
+    words: bool = flag("Append a column with ln p of each word and of the end.")
     perplexity: bool = flag(
-        "Print lines, tokens (</s> counted), unknown words, ln p and perplexity of all together; "
-        "lines are written only if -o says where."
+        "Print the numbers of lines, tokens (ends counted) and unknown words, and ln p and "
+        "perplexity of all lines together. Scored lines are written only with -o."
     )
-    length_normalisation: bool = flag("Write ln p divided by the number of tokens, </s> counted.")
+    length_normalisation: bool = flag(
+        "Write ln p divided by the number of tokens; the end counts as a token."
+    )
     dual: bool = flag(
         "Append the dual conditional cross-entropy score of two models of opposite directions "
         "(Junczys-Dowmunt 2018), from 0 to 1."
     )
     keep: tuple[float | None, float | None] | None = option(
         _keep,
-        "Write only lines whose score, the dual one if asked for, is at least NUMBER, or the best "
-        "SHARE of the lines, such as 20%.",
+        "Write only lines with a score of at least NUMBER, or only the best SHARE of the lines, "
+        "such as 20%. With --dual the dual score decides.",
         metavar="NUMBER|SHARE%",
     )
     on_error: Literal["stop", "skip"] = option(
         ["stop", "skip"],
-        "What to do at a line that cannot be scored; skip leaves its score empty.",
+        "Stop at a line that cannot be scored, or leave its score empty.",
         default="stop",
     )
     factor: int | None = factor("the model's")
-    batch_size: int | None = option(BATCH, "Pairs scored at a time.", metavar="PAIRS")
+    batch_size: int | None = option(
+        BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
+    )
 
 
 @command("score-text", ScoreTextOptions)
 def score_text(options: ScoreTextOptions) -> None:
-    r"""Append ln p(target | source), or of a language model ln p(text), to each line of texts.
+    r"""Append ln p(target | source), or ln p(text) of a language model, to each line of texts.
 
-    PAIRS has source and target in the first two columns of each line, separated by a tab; or give
-    two files, SOURCE and TARGET, line by line. For a language model, TEXT has in its first column
-    what is scored. All may be plain or .gz, and one may be - (standard input). Texts can be of any
-    length; they must be prepared like the text that the model was trained on.
+    PAIRS has a source and a target in the first two columns of each line, separated by a tab. Two
+    files, SOURCE and TARGET, may take its place. For a language model, TEXT has the text to score
+    in its first column. All may be plain or .gz, and one may be - (standard input). Texts may be of
+    any length; they must be prepared like the training text.
 
-    Each output line is the input line, a tab, and ln p of the target and its end </s>, computed in
-    fp32. With --words a further column has ln p of each word, </s> last. A model trained with
+    Each output line is the input line, a tab, and ln p of the target and its end, computed in fp32.
+    With --words a further column has ln p of each word and, last, of the end. A model trained with
     --direction target-source reads the targets and predicts the sources.
 
     To filter parallel text, give two models of opposite directions, --dual and, for example,

@@ -115,8 +115,8 @@ def train(options: Options) -> None:
     \b
       phrasescore train train.fr MODEL/ --kind feed-forward-lm
 
-    While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
-    continues. A finished model is trained further by the same command with a larger --max-time or
+    MODEL.training/ has the state of a training; after Ctrl-C or a crash, the same command
+    continues. To train a finished model further, give the same command a larger --max-time or
     --max-epochs. Under torchrun, several processes share the work.
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.session import train_model

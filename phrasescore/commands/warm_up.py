@@ -19,14 +19,14 @@ class WarmUpOptions(Options):
 
 @command("warm-up", WarmUpOptions)
 def warm_up(options: WarmUpOptions) -> None:
-    """Compile ahead what the commands use.
+    """Compile the numerical code of all commands ahead of time.
 
-    Each command compiles what it needs when it first runs on a machine, and keeps it. This runs
-    them all on a small text of their own in a temporary folder, so that an image or a cluster has
-    everything before the first job. The code is kept in NUMBA_CACHE_DIR, else beside the program,
-    else in the user's cache folder; users who cannot write the first of them still read it. It
-    holds for one version of phrasescore, Python and numba and one kind of processor: on a cluster
-    with several kinds run this on each.
+    A command compiles its numerical code when it first runs on a machine, and keeps the result.
+    warm-up runs all commands on a small text in a temporary folder, so that a container image or a
+    cluster is compiled before the first job. The compiled code goes to NUMBA_CACHE_DIR, or else
+    beside the program, or else to the user's cache folder; users who cannot write there can still
+    read it. It is valid for one version of phrasescore, Python and numba, and for one kind of
+    processor: on a cluster with several kinds, run warm-up on each.
     """
     from phrasescore.compiling.warm_up import warm_up as compile_all
 

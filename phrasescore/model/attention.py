@@ -4,9 +4,9 @@ Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) 
 alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``gated_recurrence`` the gradient is written
 by hand, so that each weight gradient is one large product at the end.
 
-Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of what is
-summed, ``A`` alignment units. Positions are stored flat, those of sequence b from ``b * J`` on, so
-that rows with the same source share its positions without copies.
+Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of the
+vectors that are summed, ``A`` alignment units. Positions are stored flat, and sequence b starts at
+``b * J``, so that rows with the same source share its positions without copies.
 
 The compiled passes take matrices in float32, or bfloat16 as bit patterns, and sum in float32.
 """
@@ -47,10 +47,10 @@ def _attend_rows(
     Args:
         queries: ``(N, A)``, s W_a.
         keys: ``(P, A)``, h_j U_a of all positions.
-        values: ``(P, D)``, what is summed.
+        values: ``(P, D)``, the vectors to sum.
         vector: ``(A,)`` float32, v_a.
         begins: ``(N,)`` the first position of each row.
-        lengths: ``(N,)`` how many positions it has.
+        lengths: ``(N,)`` the number of positions of each row.
         weights: ``(N, J)`` float32, filled: alpha, 0 beyond the row's positions.
         found: ``(N, D)``, filled: the sum of alpha_j values_j.
     """
@@ -113,10 +113,10 @@ def _attend_rows_backward(
     grad_keys: Array,
     grad_vector: Array,
 ) -> None:
-    """Turn the gradient of the sums into those of queries, keys and v_a (not of the values).
+    """Turn the gradient of the sums into the gradients of queries, keys and v_a (not the values).
 
     Args:
-        queries: As in :func:`_attend_rows`, likewise the next five.
+        queries: As in :func:`_attend_rows`, like the next five arguments.
         keys: ``(P, A)``.
         values: ``(P, D)``.
         vector: ``(A,)``.
@@ -167,7 +167,7 @@ class Attended:
 
     Attributes:
         keys: ``(P, A)``, h_j U_a of all positions.
-        values: ``(P, D)``, what is summed: h_j, or a product of h_j.
+        values: ``(P, D)``, the vectors to sum: h_j, or a product of h_j.
         begins: ``(N,)`` the first position of each row.
         lengths: ``(N,)`` the number of positions of each row.
     """

@@ -40,7 +40,7 @@ def choose_device(name: str) -> torch.device:
     if not torch.cuda.is_available():
         raise SettingsError(
             "there is no CUDA device, or this torch is built without CUDA",
-            remedy="use --device cpu, or install a CUDA build of torch",
+            remedy="choose the device cpu, or install a CUDA build of torch",
         )
     number = name.partition(":")[2]
     return _numbered(number) if number else _own(os.environ.get("LOCAL_RANK"))
@@ -52,7 +52,7 @@ def _numbered(number: str) -> torch.device:
     if int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
         raise SettingsError(
             f"several processes of torchrun would share the device cuda:{number}",
-            remedy="use --device cuda, which gives each a device of its own",
+            remedy="choose the device cuda, which gives each process its own",
         )
     if int(number) >= count:
         raise SettingsError(
@@ -70,7 +70,7 @@ def _own(rank: str | None) -> torch.device:
     if int(rank) >= count:
         raise SettingsError(
             f"more processes than CUDA devices, of which this machine has {count}",
-            remedy=f"start at most {count} with --nproc-per-node, or use --device cpu",
+            remedy=f"start at most {count} with --nproc-per-node, or choose the device cpu",
         )
     return torch.device("cuda", int(rank))
 
@@ -105,10 +105,11 @@ def each_on_one_core(
 class Cores:
     """Threads that compute on one core each, started when there is work for them.
 
-    They stay, because new ones would each leave memory behind, until :meth:`rest` ends them.
+    The threads stay until :meth:`rest` ends them, because every new thread would leave memory
+    behind.
 
     Args:
-        count: How many.
+        count: The number of threads.
     """
 
     def __init__(self, count: int) -> None:

@@ -39,7 +39,7 @@ from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabul
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
-# to be raised when this version could not read the new folders; 2: with byte pairs
+# raise it when older versions cannot read the new folders; 2 added byte pairs
 FORMAT, _WITHOUT_BYTE_PAIRS = 2, 1
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
@@ -103,7 +103,7 @@ def digest_of_folder(folder: Path) -> str:
 
 
 _LONGEST = 80  # characters of a name in an error
-_KIND = "F32"  # of all weights, as safetensors calls float32
+_KIND = "F32"  # the type of all weights: float32, in the words of safetensors
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,9 @@ class LoadedModel:
 
     Attributes:
         model: The network in evaluation mode, on the CPU, float32.
-        source_vocabulary: Words that it reads; only ``</s>`` and ``<unk>`` for a language model.
-        target_vocabulary: Words that it predicts.
+        source_vocabulary: Words that the model reads; only ``</s>`` and ``<unk>`` for a language
+            model.
+        target_vocabulary: Words that the model predicts.
         digest: Equal for equal models.
         path: The folder.
     """
@@ -157,7 +158,7 @@ class ModelWords:
 
     Attributes:
         sides: Vocabularies by side of the corpus; a language model has one side only.
-        factor: The factor of factored tokens that the words are, from 0.
+        factor: The factor of factored tokens that the words come from, counted from 0.
     """
 
     sides: Mapping[Side, Vocabulary]

@@ -2,8 +2,8 @@
 
 Autograd would record about fifteen operations for each step and compute weight gradients step by
 step. Here a step is two matrix products and a few passes over its gates, and each weight gradient
-is one large product at the end. The formulas are those of section 2.3 of the paper in the form that
-the authors ran (reset before the product). Tests compare them with numerical gradients.
+is one large product at the end. The formulas are those of section 2.3 of the paper in the form of
+the authors' program (reset before the product). Tests compare them with numerical gradients.
 """
 
 from __future__ import annotations

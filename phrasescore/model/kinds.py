@@ -194,7 +194,7 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
     kind = kind_named(settings.kind)
     if kind.of_sentences:
         raise ModelError(
-            f"a model of kind {kind.option} has learnt from sentences, and a phrase table has "
+            f"a model of kind {kind.option} has learnt from sentences, but a phrase table has "
             "phrases",
             path=folder,
             remedy="name a phrase model; score-text and translate are for models of sentences",

@@ -15,10 +15,10 @@ Direction = Literal["source-target", "target-source"]
 UnitName = Literal["gated", "tanh", "lstm"]
 ContextName = Literal["every-step", "once"]
 
-_MAX = 100_000_000  # of any size; torch's sizes in bytes do not overflow for a product of two
+_MAX = 100_000_000  # the limit of any size; a product of two does not overflow torch's sizes
 Size = Annotated[int, Between(1, _MAX)]
-Words = Annotated[int, Between(2, _MAX)]  # of a vocabulary: </s> and <unk> alone are 2
-NoWords = Annotated[int, Between(0, _MAX)]  # of a kind that reads no source
+Words = Annotated[int, Between(2, _MAX)]  # a vocabulary has at least </s> and <unk>
+NoWords = Annotated[int, Between(0, _MAX)]  # 0 for a kind that reads no source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class ModelSettings:
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings and those that follow from them, by name."""
+        """Return the given settings, and the settings that follow from them, by name."""
         return dict(sizes)
 
     @property

@@ -44,6 +44,8 @@ class State:
 
     def followed_by(self, others: Sequence[State]) -> State:
         """Concatenate states of the same model."""
+        if not others:
+            return self
         states = [self, *others]
         parts = [state.rows for state in states]
         memory = self.memory
@@ -185,14 +187,15 @@ class SequenceModel(StepModel):
     def multiplied(self) -> list[nn.Parameter]:
         """Return the weights that the loss only uses after conversion to the type of its products.
 
-        Training may keep these weights in that type; returning none costs nothing but time.
+        Training may keep these weights in that type. A model that returns none only trains more
+        slowly.
         """
         return []
 
     def expect_words(self, counts: Tensor) -> None:
         """Initialise the output's bias with the word frequencies of the training text.
 
-        Does nothing for kinds with which this was not tried.
+        Kinds for which this was not tried do nothing.
 
         Args:
             counts: ``(V,)`` occurrences of each word and of </s>.
@@ -213,7 +216,7 @@ class SequenceModel(StepModel):
     def log_normalisers(self, batch: Batch) -> Tensor:
         """Return ln Z of every target word and final </s>, ``(N,)``.
 
-        Only for models whose settings are ``is_self_normalised``; likewise :meth:`centre`.
+        Only for models whose settings are ``is_self_normalised``, like :meth:`centre`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
@@ -241,7 +244,7 @@ def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisati
         return _PAPER_DEVIATION
     if name.endswith("embedding"):
         return 1.0
-    # the output layer has a row for each word, the others for each input
+    # the output layer has a row for each word, other weights have a row for each input
     inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
     return float(inputs) ** -0.5
 

@@ -62,8 +62,8 @@ class RecurrentUnit(nn.Module, ABC):
             waiting: ``(L, B)`` mask of steps that keep the state as it is; ``None``: no step.
 
         Returns:
-            Hidden states ``(L + 1, B, H)``, that of ``start`` first, and the carried state after
-            the last step, ``(B, carries * H)``.
+            Hidden states ``(L + 1, B, H)``, beginning with that of ``start``, and the carried state
+            after the last step, ``(B, carries * H)``.
         """
 
     def states_with_context_inside(

@@ -79,9 +79,9 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
 
 @dataclass(frozen=True)
 class SystemDifference:
-    """The difference of a system from the first one in one metric, in fractions.
+    """The difference between a system and the first system in one metric, in fractions.
 
-    Args:
+    Attributes:
         gain: The mean over runs minus the mean of the first system.
         low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
         high: The upper end of the interval.
@@ -102,12 +102,12 @@ class SystemDifference:
 class ComparedSystem:
     """The scores of one system in one metric, as fractions; the first system has no gain.
 
-    Args:
+    Attributes:
         system: The name of the system.
         runs: The score of each run.
         mean: The mean over runs.
         deviation: The standard deviation over runs (n - 1); ``None`` for a single run.
-        gain: As in ``SystemDifference``, and so are the five values that follow.
+        gain: The mean minus the mean of the first system.
         low: The lower end of the interval.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation.
@@ -315,7 +315,7 @@ class Optimized:
 class TunedRound:
     """One round of a tuning.
 
-    Args:
+    Attributes:
         number: The number of the round, from 1.
         weights: The weights that the round decoded with, by component.
         score: The objective of the decoded translations.
@@ -323,7 +323,7 @@ class TunedRound:
         length_ratio: The words of the decoded translations per reference word.
         new: The number of candidates that no earlier round had.
         candidates: The number of candidates of all rounds so far.
-        optimized: The result of the optimisation after the round.
+        optimized: The result of the optimisation that followed.
     """
 
     number: Positive

@@ -1,8 +1,8 @@
 """Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
 
-The compiled loops accept only lines that are certainly right. ``phrase_table.check_line`` accepts
-or rejects every doubtful line, so that the rules and the errors stand in one place. No Python
-object is made for a token.
+The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` decides
+about every doubtful line, so that the rules and the errors are in one place. No token becomes a
+Python object.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
-MAX_PHRASE = 10_000  # words that a model reads; honest phrases have at most some 20
+# the maximum number of words that a model reads; real phrases have about 20 at most
+MAX_PHRASE = 10_000
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
 # finds the format of a table in its first lines; the path is for errors
@@ -79,13 +80,13 @@ class TokenSpans:
         *,
         hierarchical: bool = False,
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
-        """Find the tokens of some phrases, and the phrases that lack a factor or a label.
+        """Find the tokens of phrases, and the phrases that lack a factor or a label.
 
         Args:
             data: uint8, the bytes of the block and then those of the gap token.
             begins: (lines,) int64, the first byte of each phrase.
             ends: (lines,) int64, the byte after its last.
-            factor: Which factor of a token counts, from 0.
+            factor: The factor of a token that counts, from 0.
             hierarchical: Whether the phrases are sides of rules.
 
         Returns:
@@ -103,9 +104,9 @@ class TokenSpans:
     def find_in_texts(
         cls, texts: Sequence[bytes], factor: int
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
-        """Find the tokens of some texts, and the texts that lack the factor."""
+        """Find the tokens of texts, and the texts that lack the factor."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        # a byte behind each text, because numpy makes no array of zero bytes
+        # one byte after each text, because numpy makes no array of zero bytes
         data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
         ends = np.cumsum(lengths + 1) - 1
         return cls.find(data, ends - lengths, ends, factor)
@@ -123,8 +124,8 @@ class TableBlock:
     """Some consecutive lines of a phrase table, checked.
 
     Args:
-        text: Their bytes, line feeds included.
-        first_line: The 1-based number of the first.
+        text: The bytes of the lines, line feeds included.
+        first_line: The 1-based number of the first line.
         path: The file, for errors.
         format: The properties of all lines of the table.
         spans: (lines, 6) int64: begin and end of source, target and scores, blanks trimmed.
@@ -148,8 +149,8 @@ class TableBlock:
         """Find the tokens that a model sees (see ``phrase_table.scored_tokens``).
 
         Raises:
-            PhraseTableError: A token lacks the factor, a rule its left-hand side, or a phrase is
-                too long for a model to read in any reasonable time.
+            PhraseTableError: A token lacks the factor, a rule lacks its left-hand side, or a phrase
+                is too long for a model to read in reasonable time.
         """
         column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
@@ -190,20 +191,20 @@ class TableBlock:
 
     @cached_property
     def score_values(self) -> NDArray[np.float64]:
-        """(lines, scores) float64: all scores as they stand, rounded to the nearest double."""
+        """(lines, scores) float64: all scores, rounded to the nearest double."""
         values = np.empty((len(self), self.format.scores))
         rounded = np.empty((values.size, 4), np.int64)
         count = read_scores(self.data, self.spans, values, rounded)
-        # Python rounds the few numbers correctly that the compiled loop cannot
+        # the compiled loop cannot round a few numbers correctly; Python can
         for line, score, begin, end in rounded[:count].tolist():
             values[line, score] = float(self.text[begin:end])
         return values
 
     def score_column(self, number: int) -> NDArray[np.float64]:
-        """Return (lines,) float64: one score of each line, as it stands in the table.
+        """Return (lines,) float64: one score of each line.
 
         Args:
-            number: Which score, counted from 1.
+            number: The number of the score, counted from 1.
 
         Raises:
             SettingsError: The table has no such score.
@@ -238,7 +239,7 @@ class TableBlock:
         return _spliced(self.text, ends, ends, added)
 
     def with_replaced_scores(self, number: int, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with the scores from the given one on replaced.
+        """Return the lines with scores replaced, from a given one on.
 
         Args:
             number: The first column to replace, counted from 1.
@@ -278,15 +279,17 @@ def read_blocks(
     format_of: FormatFinder = TableFormat.from_lines,
     on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks of ``lines``; the last one may be shorter, as may the first.
+    """Yield a table's lines in blocks of ``lines``; the first blocks and the last may be shorter.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The lines of a block.
         skip: The number of blocks to skip at the beginning, their lines unchecked.
-        first: The lines of the first block; each next one has four times as many, up to ``lines``.
+        first: The lines of the first block; each next block has four times as many, up to
+            ``lines``.
         format_of: Finds the format in the first lines.
-        on_fault: Takes the error of each bad line, whose spans are then 0; otherwise it is raised.
+        on_fault: Receives the error of each bad line, whose spans are then 0; without ``on_fault``
+            the error is raised.
 
     Raises:
         InputError: The file cannot be read.
@@ -302,7 +305,8 @@ def block_sizes(max_size: int, first: int | None = None) -> Iterator[int]:
 
     Args:
         max_size: The largest size.
-        first: The first size, by default a sixteenth of it; each next size is four times as large.
+        first: The first size, by default a sixteenth of ``max_size``; each next size is four times
+            as large.
     """
     size = min(first or -(-max_size // 16), max_size)
     while True:
@@ -319,7 +323,7 @@ def read_source_runs(
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks that end where the lines of a source phrase end.
 
-    A block has up to ``lines`` lines. If its first source alone has as many, the block has all
+    A block has up to ``lines`` lines. If its first source alone has that many, the block has all
     lines of that source and up to ``lines`` more. Sources are compared byte by byte. The end of a
     block depends on its own lines and the next ones, not on the blocks before it.
 
@@ -339,7 +343,7 @@ def read_source_runs(
         PhraseTableError: It breaks the format, or its sources are not sorted; the error names the
             file and the line.
     """
-    begun: list[TableBlock] = []  # the lines so far of the last source, which may have more
+    begun: list[TableBlock] = []  # the lines of the last source so far; more may follow
     previous = b""
 
     def room() -> int:
@@ -394,7 +398,7 @@ def checked_block(
         first_line: The 1-based number of the first line.
         path: Their file, for errors.
         expected: The format of the table.
-        on_fault: Takes the error of each bad line, whose spans are then 0.
+        on_fault: Receives the error of each bad line, whose spans are then 0.
 
     Raises:
         PhraseTableError: A line is faulty, and there is no ``on_fault``.

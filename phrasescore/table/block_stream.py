@@ -1,4 +1,4 @@
-"""A stream of blocks from an input through some work to an output; all three steps overlap.
+"""A stream of blocks from an input through work to an output; all three steps overlap.
 
 The caller decides what a block is, what is written for it and what is counted. An output file is
 continued where an earlier run of the same work was killed.
@@ -26,7 +26,7 @@ from phrasescore.runs.progress import Progress
 
 
 class LineCounts(Protocol):
-    """Counts of what was done: a dataclass of JSON values that ``from_mapping`` reads back."""
+    """Counts of finished work: a dataclass of JSON values that ``from_mapping`` reads back."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -47,9 +47,9 @@ class StreamReport(Generic[Counts]):
     """The result of a run.
 
     Args:
-        counts: Over the whole input, including the part that an interrupted run had done.
+        counts: The counts of the whole input, including the part that an interrupted run had done.
         resumed: Lines that an interrupted run had done.
-        seconds: How long this run took.
+        seconds: The duration of this run.
         sha256: The digest of each input; empty if one is a pipe.
     """
 
@@ -79,13 +79,13 @@ class BlockStream(Generic[Block, Counts]):
 
     Args:
         inputs: The files to read; a run over pipes cannot be continued.
-        asked: Everything else that decides the output's bytes, as JSON values; ``None`` for work
-            that is quickly repeated: then nothing of an interrupted run is kept.
-        read: Given the counts and the number of the blocks that are done, yields the other blocks.
+        asked: Everything else that decides the output's bytes, as JSON values; ``None`` for fast
+            work: then an interrupted run is not continued.
+        read: Given the counts and the number of finished blocks, yields the remaining blocks.
         work: Given a block and the counts before it, returns the text to write and the counts after
             it; with several outputs a text for each, beginning with the main output.
         nothing: The counts before the first block.
-        unlike: What differed if an interrupted run is not continued, for the message.
+        unlike: The difference that keeps an interrupted run from being continued, for the message.
         check: Reads the whole input while the work goes on, so that its errors show in seconds;
             ``None`` for work that is fast.
         changed: The error if the check counted a different number of lines.
@@ -115,8 +115,8 @@ class BlockStream(Generic[Block, Counts]):
         """Write the output, or continue where an earlier run of the same work was killed.
 
         Args:
-            output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            before_name: Called when all is written, before the output gets its name.
+            output: The output file; gzip if the name ends in ``.gz``; ``-`` is standard output.
+            before_name: Called when everything is written, before the output gets its name.
             beside: The further outputs, which get their names before the main one.
 
         Raises:
@@ -151,7 +151,7 @@ class BlockStream(Generic[Block, Counts]):
             lines = None if check is None else stack.enter_context(_counted(check))
             # a single thread for each keeps the blocks in order
             reader = ThreadPoolExecutor(1, "reader")
-            # no waiting for the reader: a pipe may stay silent for ever
+            # do not wait for the reader, because a pipe may stay silent for ever
             stack.callback(reader.shutdown, wait=False, cancel_futures=True)
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
@@ -180,7 +180,7 @@ def _counted(read: Callable[[], Iterator[Sized]]) -> Iterator[Future[int]]:
     The compiled loops and the decompression release Python's lock, so the work hardly slows down.
 
     Args:
-        read: Begins to read the input; the lengths of the blocks are numbers of lines.
+        read: Starts to read the input; the length of a block is its number of lines.
     """
     stop = threading.Event()
 

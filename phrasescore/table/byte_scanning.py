@@ -1,7 +1,7 @@
 """Building blocks of compiled loops over text: separators, columns, decimal numbers, comparison.
 
 Text is uint8 arrays, positions are byte offsets, and a run of bytes is ``data[at:end]``. Formats
-differ in the bytes that separate tokens, so functions take a set of these: `SPACE_ONLY`,
+differ in the bytes that separate tokens, so functions take a set of such bytes: `SPACE_ONLY`,
 `SPACES_AND_TABS` or `BLANKS`.
 """
 
@@ -26,7 +26,7 @@ SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN
 
-_MAX_DIGITS = 18  # of a mantissa that fits into 64 bits
+_MAX_DIGITS = 18  # digits of a mantissa that fits into 64 bits
 _MAX_EXPONENT = 9999
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
 # integers up to 2^53 and these powers are exact doubles, so one operation rounds correctly
@@ -57,7 +57,7 @@ def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the end of a run without its final separators, ``at`` if it has nothing else."""
+    """Return the end of a run without its final separators; ``at`` if nothing is left."""
     while end > at and is_separator(np.int64(data[end - 1]), separators):
         end -= 1
     return end
@@ -65,7 +65,7 @@ def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
-    """Return begin and end of a run without the separators around it."""
+    """Return the start and end of a run without the separators around it."""
     at = token_begin(data, at, end, separators)
     return at, trimmed_end(data, at, end, separators)
 
@@ -98,7 +98,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
 
 @compiled
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
-    """Find the column that so many ``|||`` after ``at`` begin; an empty run if there is none."""
+    """Find the column after the next ``columns`` bars ``|||``; an empty run if there is none."""
     for _ in range(columns):
         at = find_bars(data, at, end)
         if at < 0:
@@ -141,8 +141,8 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
     """Read the decimal number that begins at ``at``: sign, digits, point, exponent.
 
     Returns:
-        The value; the end of the number, ``at`` itself if there is none; and whether the value is
-        the nearest double. Otherwise it is off by a few units in the last place, because the
+        The value; the end of the number, or ``at`` if there is no number; and whether the value is
+        the nearest double. If not, it is wrong by a few units in the last place, because the
         mantissa or the power of ten is not exact as a double.
     """
     data = borrowed(data)

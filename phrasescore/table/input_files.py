@@ -68,7 +68,7 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
                 f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
             ) from None
         except OSError as error:
-            # errors that name a file or tell of a full disk are about another file, an output
+            # errors that name a file, or report a full disk, are about another file: an output
             if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
                 raise
             raise refusal(error, path) from None
@@ -93,8 +93,8 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader asks for ``closed`` with every line. A gzip file would compute it in Python,
-    where a signal can raise KeyboardInterrupt, which the buffered reader turns into another error.
+    A buffered reader reads ``closed`` for every line. A gzip file computes it in Python, where a
+    signal can raise KeyboardInterrupt, and the buffered reader turns that into another error.
     """
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:

@@ -2,11 +2,11 @@ r"""The text of a Moses phrase table, line by line: columns, scores, tokens, and
 
 A line has up to seven columns, separated by ``|||``: source phrase, target phrase, scores, word
 alignment, counts, sparse features, properties. The first three are required. Scores are
-probabilities: Moses takes their natural logarithm and floors it at -100. Everything is bytes:
-lines end at ``\n``, tokens at a space or a tab, and nothing else separates. The rules are those of
-Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
+probabilities: Moses takes their natural logarithm and floors it at -100. Everything is bytes: lines
+end at ``\n`` only, and tokens at a space or a tab only. The rules are those of Moses's own loader
+(RuleTable/LoaderStandard.cpp, Phrase.cpp).
 
-``phrasescore.table.block`` does the same to many lines at once.
+``phrasescore.table.block`` does the same for many lines at once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from phrasescore.errors import PhraseTableError, counted, visible
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
-BLANKS = b" \t\r"  # around columns, and between scores
+BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
-# so many first lines decide on the kind of table, which works for pipes, too
+# the number of first lines that decide the kind of table; pipes can be inspected, too
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
-# fewer lines could sum to one by chance
+# scores of fewer lines could sum to one by chance
 _LINES_THAT_TELL_REORDERING = 5
 
 Side = Literal["source", "target"]
@@ -68,7 +68,7 @@ class TableFormat:
         """Find the format of a phrase table in its first lines.
 
         One bracketed token at the end of a phrase does not make a table hierarchical; one at the
-        end of both phrases of all these lines does, because a rule cannot be without it.
+        end of both phrases of all these lines does, because every rule has one.
 
         Args:
             lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
@@ -156,7 +156,7 @@ def parse_entry(line: bytes) -> Entry:
 
 
 def parse_scores(field: bytes) -> list[float]:
-    """Parse the score column; every number is finite and not negative.
+    """Parse the score column; every number must be finite and not negative.
 
     Raises:
         PhraseTableError: There is no score, or one is not such a number.
@@ -212,12 +212,12 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """Split at spaces and nowhere else; several in a row count as one."""
+    """Split at spaces only; several spaces in a row count as one."""
     return [word for word in text.split(b" ") if word]
 
 
 def phrase_tokens(phrase: bytes) -> list[bytes]:
-    """Split a phrase at spaces and tabs, and at nothing else."""
+    """Split a phrase at spaces and tabs only."""
     return words_of(phrase.replace(b"\t", b" "))
 
 
@@ -226,13 +226,13 @@ def scored_tokens(
 ) -> list[bytes]:
     """Return the tokens of a phrase as a model sees them.
 
-    Of a token ``surface|tag`` one factor counts, by default factor 0 as in Moses. A token whose
-    factor is empty (a bare ``|``) counts as a whole. A hierarchical rule loses the left-hand side
-    at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
+    One factor of a token such as ``surface|tag`` counts, by default factor 0 as in Moses. A token
+    whose factor is empty (a bare ``|``) counts as a whole. A hierarchical rule loses the left-hand
+    side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
 
     Args:
         phrase: The source or target column.
-        side: Which of the two, for errors.
+        side: The name of that side, for errors.
         factor: The factor to take, counted from 0.
         hierarchical: Whether the table holds rules (see ``TableFormat``).
 

@@ -1,7 +1,7 @@
 """Compiled loops that find columns, scores and tokens in a block of phrase-table lines.
 
-They implement the rules of ``phrasescore.table.phrase_table`` and mark every line as doubtful that
-they cannot accept for certain. Positions are byte offsets into the block.
+The loops implement the rules of ``phrasescore.table.phrase_table``, and mark every line as doubtful
+that is not certainly correct. Positions are byte offsets into the block.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def find_columns(
 
     Args:
         data: uint8, whole lines.
-        scores: How many scores a line of this table has.
+        scores: The number of scores of a line in this table.
         hierarchical: Whether its lines are rules.
         spans: (lines, 6) int64, filled: begin and end of the three columns, blanks trimmed.
         doubtful: (lines,) bool, filled: whether Python must check a line.
@@ -111,7 +111,7 @@ def find_columns(
 
 @compiled
 def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, int]:
-    """Narrow a token to one factor; an empty one leaves it whole; (-1, -1) if there is none."""
+    """Narrow a token to a factor; an empty one leaves it whole, a missing one gives (-1, -1)."""
     data = borrowed(data)
     start = begin
     for _ in range(factor):
@@ -150,9 +150,9 @@ def find_tokens(
 
     Args:
         data: uint8, whole lines and then the gap token.
-        begins: (lines,) int64, where each phrase begins.
-        ends: (lines,) int64, where it ends.
-        factor: Which factor of a token counts, from 0.
+        begins: (lines,) int64, the first byte of each phrase.
+        ends: (lines,) int64, the byte after its last.
+        factor: The factor of a token that counts, from 0.
         hierarchical: Whether the phrases are sides of rules.
         spans: (2, enough) int64, filled: begin and end of every token.
         offsets: (lines + 1,) int64, filled: the first token of each phrase.
@@ -187,12 +187,12 @@ def find_tokens(
 
 @compiled
 def find_runs(data: Bytes, spans: Positions, starts: Positions) -> int:
-    """Find the lines whose source differs from that of the line before; return their number.
+    """Find the lines whose source differs from the source of the line before; return their number.
 
     Args:
         data: uint8, whole lines.
         spans: (lines, 6) int64, from `find_columns`.
-        starts: (lines,) int64, filled: those lines, beginning with the first line.
+        starts: (lines,) int64, filled: the lines found, beginning with the first line.
     """
     data, spans, starts = borrowed((data, spans, starts))
     runs = 0
@@ -231,7 +231,7 @@ def compare_phrases(
 ) -> int:
     """Compare the phrases of two lines; return -1, 0 or 1.
 
-    The order is that of the bytes of the phrase and of the `` |||`` behind it, as Moses sorts.
+    As in Moses, phrases are ordered by their bytes and the `` |||`` after them.
 
     Args:
         data: uint8, the bytes of the first block.
@@ -248,7 +248,7 @@ def compare_phrases(
         there += 1
     if at == end and there == there_end:
         return 0
-    # if one phrase is a prefix of the other, the separator behind it is compared
+    # if one phrase is a prefix of the other, compare the separator after it
     for place in range(4):
         ours = _byte_or_bar(data, at + place, end)
         theirs = _byte_or_bar(other, there + place, there_end)
@@ -259,7 +259,7 @@ def compare_phrases(
 
 @compiled
 def _byte_or_bar(data: Bytes, at: int, end: int) -> int:
-    """Return a byte of a phrase, or of the `` |||`` behind it."""
+    """Return a byte of a phrase, or of the `` |||`` after it."""
     if at < end:
         return np.int64(data[at])
     return SPACE if at == end else BAR
@@ -269,13 +269,14 @@ def _byte_or_bar(data: Bytes, at: int, end: int) -> int:
 def read_scores(
     data: Bytes, spans: Positions, values: NDArray[np.float64], rounded: Positions
 ) -> int:
-    """Read all scores; return the number of those that may not be the nearest double.
+    """Read all scores; return how many of them may not be the nearest double.
 
     Args:
         data: uint8, whole lines.
         spans: (lines, 6) int64, from `find_columns`.
         values: (lines, scores) float64, filled.
-        rounded: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of these.
+        rounded: (lines * scores, 4) int64, filled for each of these: line, score (from 0), start
+            and end.
     """
     data, spans, values, rounded = borrowed((data, spans, values, rounded))
     count = 0

@@ -1,9 +1,10 @@
 r"""Blocks of lines with pairs of texts, in columns of one file or in files side by side.
 
 In one file, the texts of a line are its first columns, separated by tabs; further columns are kept
-as they are. Side by side, line i of each file is a text, in which a tab separates tokens. Lines end
-at ``\n``, tokens at a space or a tab, and a carriage return counts only inside a text, as in a
-phrase table. Blocks have a maximum of lines and bytes; their borders depend on the input alone.
+as they are. With files side by side, line i of each file is a text, and a tab separates tokens.
+Lines end at ``\n``, tokens at a space or a tab, and a carriage return counts only inside a text, as
+in a phrase table. Blocks have a maximum of lines and bytes; their borders depend on the input
+alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
-_LARGEST = 1e9  # absolute value of a score: records of results hold no larger number
+_LARGEST = 1e9  # the maximum absolute value of a score: records of results hold no larger number
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
@@ -37,10 +38,11 @@ class TextBlock:
     r"""Some consecutive lines.
 
     Args:
-        lines: Their bytes without line feeds; texts of several files have a tab between them.
+        lines: The bytes of the lines without line feeds; texts of several files have a tab between
+            them.
         first_line: The 1-based number of the first line.
         path: The file, or the file of the first texts, for errors.
-        tokens: The tokens of each text, without a meaning in faulty lines.
+        tokens: The tokens of each text; meaningless in faulty lines.
         faulty: (lines,) bool, whether a line cannot be scored.
     """
 
@@ -74,10 +76,10 @@ class Texts:
         paths: One file with all texts in columns, or one file for each; plain, gzip or ``-``.
         columns: 2 for source and target, 1 for a model without a source.
         factor: The factor of a token that counts, from 0.
-        skips: Whether faulty lines are passed on, marked; otherwise they are errors.
+        skips: Whether faulty lines are marked and passed on; otherwise they are errors.
         empties: Whether a source may be empty.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
-        advice: Another remedy for a faulty line, the end of the error.
+        advice: Another remedy for a faulty line, appended to the error.
         lines_per_block: The maximum number of lines of a block.
         bytes_per_block: A block ends with the line that reaches this size.
     """
@@ -122,7 +124,8 @@ class Texts:
             size = 0
             for row in itertools.islice(rows, max_lines):
                 taken.append(row)
-                # tabs and line feeds count, so that both forms of the same texts are cut alike
+                # tabs and line feeds count, so that both forms of the same texts give the same
+                # blocks
                 size += sum(len(line or b"") + 1 for line in row)
                 if size >= max_bytes:
                     break
@@ -151,7 +154,7 @@ class Texts:
             fields = [[line or b"" for line in row] for row in rows]
         else:
             fields = [(row[0] or b"").split(b"\t", self.columns)[: self.columns] for row in rows]
-        # an additional empty line guarantees the number of columns if every line has fewer
+        # an additional empty line guarantees the number of columns even if every line has fewer
         padded = itertools.zip_longest(*fields, [b""] * self.columns, fillvalue=b"")
         columns = [[field.strip(BLANKS) for field in column[:-1]] for column in padded]
         faults = np.full(len(rows), _FINE)

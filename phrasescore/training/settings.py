@@ -140,65 +140,67 @@ class TrainingSettings:
     model: Path = Path("model")
     recipe: RecipeName = _option(
         "fast",
-        "fast: Adam, length-uniform batches, a decaying learning rate, the best model is kept. "
-        "paper: Adadelta and the authors' batches; nothing is held out, the last weights are the "
-        "model.",
+        "fast: Adam, batches of one length, a decaying learning rate; the best model is kept. "
+        "paper: Adadelta and the authors' batches; nothing is held out, and the last model is "
+        "kept.",
     )
     max_epochs: OftenOrNever | None = _option(
         None,
-        "Passes over the pairs; 0 writes the untrained model.  "
-        f"[default: {DEFAULT_EPOCHS} unless --max-time is given]",
+        "The maximum number of passes over the pairs; 0 writes the untrained model.  [default: "
+        f"{DEFAULT_EPOCHS} unless --max-time is given]",
     )
     max_time: Annotated[float, Between(0, _TEN_YEARS, above=True)] | None = _option(
         None,
-        "End after this time by the clock, the learning rate decayed: 45m, 2h. Reading the input "
-        "and compiling do not count.",
+        "End after this wall-clock time, such as 45m or 2h, while the learning rate decays. "
+        "Reading the input and compiling do not count.",
     )
     patience: OftenOrNever | None = _option(
         None,
-        "End after this many evaluations without a better figure on unseen sources; 0: never.  "
+        "End after this many evaluations without a better result on unseen sources; 0: never.  "
         f"[default: {_PHRASES.patience}; paper: {_PAPER.patience}]",
     )
     evaluations: Often | None = _option(
         None,
-        f"How often the held-out pairs are scored in a run.  [default: {_PHRASES.evaluations}; of "
-        "language models with --recipe paper: after each pass]",
+        "The number of times that a run scores the held-out pairs.  [default: "
+        f"{_PHRASES.evaluations}; of language models with --recipe paper: after each pass]",
     )
     self_normalise: float | None = _size(
-        "Of feed-forward-lm: keep the sum over the vocabulary near 1, so that the decoder may "
-        f"leave it out; WEIGHT of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not given.  "
-        "[default: off]",
+        "For feed-forward-lm: keep the sum Z over the vocabulary near 1, so that the decoder may "
+        f"omit it. WEIGHT is the weight of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not "
+        "given.  [default: off]",
         "[WEIGHT]",
         is_flag=False,
         flag_value=str(_SELF_NORMALISE),
     )
     hidden: Units | None = _size(
-        f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
+        f"The number of hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
         f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
         f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
         f"{_FAST_RNN['hidden']}, with --recipe paper 1000]"
     )
     second_hidden: Units | None = _size(
-        "Units of the second hidden layer of feed-forward-lm.  [default: "
+        "For feed-forward-lm: the number of units in the second hidden layer.  [default: "
         f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]"
     )
     order: Annotated[int, Between(2, 100)] | None = _size(
-        "Length of the n-grams of feed-forward-lm: a word and those it is predicted from.  "
-        f"[default: {_LM.order}]"
+        "For feed-forward-lm: the length of n-grams, that is, the predicted word and the words "
+        f"before it.  [default: {_LM.order}]"
     )
     embedding: Units | None = _size(
-        f"Size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
-        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: {_FAST_LM['embedding']}, "
-        f"with --recipe paper {_LM.embedding}; rnn-lm: {_FAST_RNN['embedding']}, with --recipe "
-        "paper 100]"
+        f"The size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
+        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: "
+        f"{_FAST_LM['embedding']}, with --recipe paper {_LM.embedding}; rnn-lm: "
+        f"{_FAST_RNN['embedding']}, with --recipe paper 100]"
     )
-    maxout: Units | None = _size("Maxout units.  [default: half of --hidden]")
+    maxout: Units | None = _size("The number of maxout units.  [default: half of --hidden]")
     rank: Units | None = _size(
-        f"Inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
+        f"The inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
         f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
         "paper 100]"
     )
-    alignment: Units | None = _size("Alignment units of search.  [default: --hidden]")
+    alignment: Units | None = _size(
+        "For search: the number of alignment units.  [default: --hidden]"
+    )
     unit: UnitName | None = _size(
         f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]", "NAME"
     )
@@ -208,40 +210,42 @@ class TrainingSettings:
         "NAME",
     )
     phrase_length: Annotated[int, Between(1, 1000)] | None = _size(
-        "Maximum length of phrases of a feed-forward phrase model.  "
-        f"[default: {_FEED_FORWARD.phrase_length}]"
+        "For feed-forward-phrase: the maximum length of a phrase.  [default: "
+        f"{_FEED_FORWARD.phrase_length}]"
     )
     formulation: Formulation | Reading | None = _size(
-        "code: what the authors ran; appendix: the paper's appendix; search and encdec have paper, "
-        f"section 3.1 of theirs, instead.  [default: {_PHRASE.formulation}]",
+        "The equations to follow. code: the authors' program; appendix: the appendix of the "
+        "paper; for search and encdec, paper: section 3.1 of their paper.  [default: "
+        f"{_PHRASE.formulation}]",
         "NAME",
     )
     direction: Direction | None = _size(
-        "Which side the encoder reads: source-target or target-source.  "
+        "source-target: read the source and predict the target; target-source: the reverse.  "
         f"[default: {_PHRASE.direction}]",
         "NAME",
     )
     factor: Annotated[int, Between(0, 99)] | None = _size(
-        f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]"
+        "The factor of tokens such as surface|tag to read, counted from 0.  [default: "
+        f"{_PHRASE.factor}]"
     )
     source_words: Items | None = _option(
-        None, f"Size of the source shortlist.  {_SHORTLIST_DEFAULT}", "reads_source"
+        None, f"The size of the source shortlist.  {_SHORTLIST_DEFAULT}", "reads_source"
     )
     target_words: Items | None = _option(
-        None, f"Size of the target shortlist.  {_SHORTLIST_DEFAULT}"
+        None, f"The size of the target shortlist.  {_SHORTLIST_DEFAULT}"
     )
     byte_pairs: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
-        "Cut rare words into pieces with N merges of byte pairs, learnt from both texts: no word "
-        "is unknown, and the layers over the words are smaller (extra: byte-pairs).  [default: "
+        "Cut rare words into pieces by N merges of byte pairs, learnt from both texts. No word "
+        "is unknown then, and the layers over words are smaller (extra: byte-pairs).  [default: "
         "whole words]",
         "translates",
         metavar="N",
     )
     batch_size: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
-        "Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
-        "paper: 80; language models: 64 sentences]",
+        "The number of pairs in an update.  [default: by the size of the table; paper: 64; "
+        "search, encdec: 64; paper: 80; language models: 64 sentences]",
     )
     learning_rate: Annotated[float, Between(0, 100, above=True)] | None = _option(
         None,
@@ -250,61 +254,62 @@ class TrainingSettings:
     )
     held_out_sources: ItemsOrNone | None = _option(
         None,
-        "Pairs to hold out whose sources are in no training pair.  "
-        f"[default: {_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; "
-        f"paper: {_PAPER.held_out_sources}]",
+        "The number of pairs to hold out whose sources are in no training pair.  [default: "
+        f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; paper: "
+        f"{_PAPER.held_out_sources}]",
         "reads_source",
     )
     held_out_pairs: ItemsOrNone | None = _option(
         None,
-        "Pairs to hold out, drawn at random from the rest; of a text sentences.  "
-        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; "
-        f"paper: {_PAPER.held_out_pairs}; language models: one sentence in 1,000, "
-        f"{_TEXT.held_out_sources} at least]",
+        "The number of pairs, or sentences of a text, to hold out at random from the rest.  "
+        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; paper: {_PAPER.held_out_pairs}; "
+        f"language models: one sentence in 1,000, {_TEXT.held_out_sources} at least]",
     )
     held_out_text: tuple[Path, ...] = _option(
         (),
-        "Texts to hold out instead of a part of the inputs: dev source and reference, or for a "
-        "language model one text.",
+        "Texts to hold out instead of a part of the inputs: source and reference of a dev set, "
+        "or one text for a language model.",
         "of_sentences",
         metavar="[SOURCE] TARGET",
         multiple=True,
     )
     max_length: Annotated[int, Between(1, 10_000)] | None = _option(
         None,
-        f"Leave out sentences of more words on either side.  [default: {MAX_LENGTH}]",
+        f"Leave out pairs with more words on either side.  [default: {MAX_LENGTH}]",
         "of_sentences",
         metavar="N",
     )
     dropout: Share | None = _option(
         None,
-        f"Of models of sentences: share of units set to 0 in training.  [default: "
+        "For models of sentences: the share of units to set to 0 in training.  [default: "
         f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; paper: 0]",
         "of_sentences",
     )
     label_smoothing: Share | None = _option(
         None,
-        f"Of models of sentences.  [default: {_SENTENCES.label_smoothing}; paper, "
-        "language models: 0]",
+        f"For models of sentences: the label smoothing.  [default: {_SENTENCES.label_smoothing}; "
+        "paper, language models: 0]",
         "of_sentences",
     )
     # exact in JSON, which some read as floating point
     seed: Annotated[int, Between(0, 1 << 53)] = _option(
-        1, "For the weights, the order and the held-out pairs."
+        1, "The seed for initial weights, the order of pairs and the held-out pairs."
     )
     precision: Literal["auto", "bf16", "fp32"] = _option(
         "auto",
-        "Of matrix products; auto: bf16 with recipe fast where the hardware has it, but not for "
-        "small models of small tables on a CPU.",
+        "The precision of matrix products. auto is bf16 for recipe fast if the hardware has it, "
+        "except for small models of small tables on a CPU.",
     )
     device: str = "auto"
     threads: Annotated[int, Between(1, 256)] | None = _option(None, "Cores to use.  [default: all]")
     checkpoint_every: Annotated[float, Between(0, _TEN_YEARS)] = _option(
         300.0,
-        "How often to save the state from which the same command continues.",
+        "The time between saves of the state from which the same command continues.",
         default="5m",
     )
-    overwrite: bool = _option(False, "Start again, whatever is there; replaces a model.")
+    overwrite: bool = _option(
+        False, "Start again, and replace a training or a model that is there."
+    )
 
     def __post_init__(self) -> None:
         """Refuse numbers out of bounds."""

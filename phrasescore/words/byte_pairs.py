@@ -1,7 +1,7 @@
-"""Byte pairs: words cut into frequent pieces (Sennrich et al., 2016), so that none is unknown.
+"""Byte pairs: words cut into frequent pieces (Sennrich et al., 2016), so that no word is unknown.
 
 subword-nmt learns and applies the merges. A piece that does not end its word carries the mark
-``@@``: ``b"low@@ er"``. On disk: subword-nmt's text file of merges, one a line.
+``@@``: ``b"low@@ er"``. On disk: subword-nmt's text file of merges, one per line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import refusal
 
-BYTE_PAIRS = "byte-pairs.txt"  # the name of the file wherever there are vocabularies
+BYTE_PAIRS = "byte-pairs.txt"  # the name of the file beside vocabularies
 MARK = b"@@"
 _VERSION, _END = "#version: 0.2", "</w>"  # the first line, and the sign of a word's end
 _MAX_BYTES = 1 << 28
@@ -42,7 +42,8 @@ class BytePairs:
             raise _damaged(1, f"the first line is not {_VERSION}")
         for line, merge in enumerate(merges, 2):
             left, _, right = merge.partition(" ")
-            # the sign of a word's end anywhere else would send subword-nmt into a circle
+            # the sign of a word's end in any other place would send subword-nmt into an endless
+            # loop
             ends = right.endswith(_END) and right != _END
             if not left or not right or " " in right or (left + right).count(_END) > ends:
                 shown = visible(_bytes(merge)[:_SHOWN])
@@ -53,7 +54,7 @@ class BytePairs:
         """Learn merges from words and their counts.
 
         Args:
-            counts: The words, and how often each occurs.
+            counts: The number of occurrences of each word.
             merges: Maximum number of merges; pairs that occur once are not merged.
 
         Raises:
@@ -68,7 +69,7 @@ class BytePairs:
                 remedy="give whole words, or leave out --byte-pairs",
             )
         words = ((_text(word), count) for word, count in counts.items() if count)
-        # subword-nmt takes other white space, which a word may have, for a border between pieces
+        # a word may contain other white space, which subword-nmt takes for a border between pieces
         lines = [
             f"{word} {count}"
             for word, count in words
@@ -107,7 +108,7 @@ class BytePairs:
         """Return the function that cuts a word.
 
         Args:
-            known: If given, pieces outside it are cut further, as far as the merges allow.
+            known: If given, pieces outside this set are cut further, as far as the merges allow.
         """
         return Cutter(self, frozenset(known))
 
@@ -126,12 +127,12 @@ class Cutter:
         return apply(io.StringIO(self.pairs.text), separator=MARK.decode(), vocab=known)
 
     def __call__(self, word: bytes) -> list[bytes]:
-        """Return the pieces of a word, marked; joined without the marks they are the word."""
+        """Return the pieces of a word, with marks; without the marks they join to the word."""
         return [_bytes(piece) for piece in self._merges.segment_tokens([_text(word)])]
 
 
 def joined(pieces: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the words of some pieces; the last piece ends its word in any case.
+    """Yield the words that pieces form; the last piece always ends its word.
 
     >>> list(joined([b"low@@", b"er", b"and"]))
     [b'lower', b'and']

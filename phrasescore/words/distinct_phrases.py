@@ -25,7 +25,7 @@ def phrase_digests(types: NDArray[np.int32], offsets: Rows) -> Digests:
 
     Args:
         types: (tokens,) int32, word numbers, one phrase after the other.
-        offsets: (N + 1,) int64, the begin of each phrase.
+        offsets: (N + 1,) int64, the start of each phrase.
 
     Returns:
         (N, 2) uint64.
@@ -59,7 +59,7 @@ def first_rows(digests: Digests) -> Rows:
         digests: (N, 2) uint64.
 
     Returns:
-        (N,) int64; a row that is its own first row is the first with its digest.
+        (N,) int64; the first row with a digest is its own first row.
 
     >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
     [0, 1, 0]

@@ -57,7 +57,7 @@ def splitmix(value: Any) -> Any:
 
 @compiled
 def pair_key(first: int, second: int) -> np.uint64:
-    """Return two ids as one number; the number of (0, 0) marks a free slot and is not a key."""
+    """Return two ids as one number; the number of (0, 0) marks a free slot, so (0, 0) is no key."""
     return (np.uint64(first) << _SHIFT_32) | np.uint64(second)
 
 

@@ -1,6 +1,6 @@
 """Checks that a model knows the words of a phrase table, judged by the table's first lines.
 
-A model of the wrong language causes no error anywhere: nearly every word is ``<unk>`` to it.
+A model of the wrong language causes no error, although nearly every word is ``<unk>`` for it.
 Numbers and punctuation are the same in many languages, so only words with a letter count.
 """
 
@@ -17,7 +17,7 @@ from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
 _PIPES = b"|||"
-MIN_SHARE = 0.5  # a model that knows less can hardly tell good translations from bad ones
+MIN_SHARE = 0.5  # a model that knows fewer words can hardly tell good translations from bad ones
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class KnownWords:
     Args:
         table: The table.
         source: The share of its source tokens, from 0 to 1.
-        target: The share of its target tokens; 1 of a table without words.
+        target: The share of its target tokens; 1 for a table without words.
     """
 
     table: str
@@ -72,12 +72,12 @@ def unknown_warning(*unknown: float) -> str:
 
 
 def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownWords:
-    """Look the words of a table's first 100,000 lines up in a vocabulary.
+    """Look up the words of a table's first 100,000 lines in a vocabulary.
 
     Args:
         table: In text form, plain or gzip.
         words: The vocabulary.
-        factor: The factor of a token that it knows.
+        factor: The factor of tokens that the vocabulary has, counted from 0.
 
     Raises:
         InputError: The table cannot be read.
@@ -101,7 +101,7 @@ def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:
 
 
 def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> float:
-    """Return the share of tokens with a letter that a vocabulary has; 1 if there are none."""
+    """Return the share that a vocabulary has of the tokens with a letter; 1 without such tokens."""
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():

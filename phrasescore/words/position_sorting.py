@@ -27,8 +27,8 @@ def sorted_by_words(
         offsets: The offsets of the words to sort by, the most significant one first.
 
     Returns:
-        The sorted positions; and for each, how many of these words, from the first on, it shares
-        with the position before it.
+        The sorted positions; and for each, the number of these words, counted from the first, that
+        it shares with the position before it.
 
     >>> ids = np.array([1, 2, 1, 1], np.int32)
     >>> sorted_by_words(ids, np.arange(3, dtype=np.int32), 3, [0, 1])
@@ -55,7 +55,7 @@ def sorted_by_words(
 def _keys(ids: NDArray[np.int32], offsets: Sequence[int], bits: int) -> NDArray[np.uint64]:
     """Pack the words at some offsets from each position, the first one into the upper bits.
 
-    A key has no meaning if an offset leads out of the text.
+    A key is meaningless if an offset leads out of the text.
     """
     keys = np.zeros(ids.size, np.uint64)
     for offset in offsets:

@@ -1,4 +1,4 @@
-"""Many short sequences of word ids in flat arrays, without a Python object for each."""
+"""Many short sequences of word ids in flat arrays, without a Python object for each sequence."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class TokenSequences:
 
 
 def gather(tokens: NDArray[Any], offsets: NDArray[Any], rows: NDArray[Any]) -> TokenSequences:
-    """Copy some sequences out of flat arrays, which may be memory-mapped and of any integer type.
+    """Copy sequences out of flat arrays, which may be memory-mapped and of any integer type.
 
     Args:
         tokens: (sum of lengths,) ids.
-        offsets: (N + 1,) the begin of each sequence.
+        offsets: (N + 1,) the start of each sequence.
         rows: (M,) the sequences to copy, in this order.
 
     >>> flat = np.array([5, 6, 7, 8], np.uint16), np.array([0, 1, 3, 4])

@@ -7,11 +7,12 @@ number (from 0) is the id, and lines end at ``\n`` only.
 With byte pairs, the shortlist has pieces of words. A word that cannot be cut into known pieces is a
 single ``<unk>``, so a sequence of ids shows where its words end.
 
-To a model every word outside its shortlist is ``<unk>``, so p(<unk>) is the sum over all of them
-(footnote 3 of Cho et al. (2014)). Divided by their counts, one word w outside has the probability
-p(<unk>) q(w) with q(w) = (c(w) + 1) / (N + U + 1): c(w) is its count in the distinct phrases that
-the shortlist was made from, and N is the sum over all U words outside. Words that were never seen
-have c = 0 and together one share. On disk: a line ``WORD<TAB>COUNT`` for each, ending at ``\n``.
+A model reads every word outside its shortlist as ``<unk>``, so p(<unk>) is the sum over all words
+outside (footnote 3 of Cho et al. (2014)). Shared out in proportion to counts, one word w outside
+has the probability p(<unk>) q(w) with q(w) = (c(w) + 1) / (N + U + 1). c(w) is the count of w in
+the distinct phrases that the shortlist was made from, and N is the sum of the counts of all U words
+outside. All words that were never seen have c = 0 and share one part. On disk: a line
+``WORD<TAB>COUNT`` for each, ending at ``\n``.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
 _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be added or removed"
 _RESTORE = "restore the file, or train the model again"
 _SHOWN = 80  # bytes of a word or line in an error
-_MAX_DIGITS = 18  # of a count that fits into 64 bits
-_MAX_BYTES = 1 << 30  # of a list of words: ten bytes for each of a hundred million
+_MAX_DIGITS = 18  # digits of a count that fits into 64 bits
+_MAX_BYTES = 1 << 30  # bytes of a list of words: ten for each of a hundred million words
 
 
 @dataclass(frozen=True)
@@ -159,18 +160,18 @@ class Vocabulary:
         return pieces
 
     def encode(self, tokens: Sequence[bytes]) -> list[int]:
-        """Return the ids of some tokens; end of sentence is not added."""
+        """Return the ids of tokens, without an end of sentence."""
         if self.byte_pairs is not None:
             return list(itertools.chain.from_iterable(map(self._pieces, tokens)))
         ids = self._ids
         return [ids.get(token, UNK_ID) for token in tokens]
 
     def knows(self, word: bytes) -> bool:
-        """Tell whether a word is in the shortlist, or its pieces are."""
+        """Tell whether the shortlist has a word, or all its pieces."""
         return UNK_ID not in self.encode([word])
 
     def decode(self, ids: Ids) -> list[bytes]:
-        """Return the words of some ids, ``<unk>`` for one with an unknown piece."""
+        """Return the words of ids; a word with an unknown piece is ``<unk>``."""
         words = [self.words[number] for number in ids.tolist()]
         if self.byte_pairs is None:
             return words
@@ -189,13 +190,13 @@ class Vocabulary:
         return TokenSequences(numbers, spans.offsets)
 
     def word_ends(self, ids: Ids) -> NDArray[np.bool_]:
-        """Return whether each id, ``(N,)``, ends a word; the last one does in any case."""
+        """Return whether each of the ids, ``(N,)``, ends a word; the last id always does."""
         ends = self._ends_word[ids]
         ends[-1:] = True
         return ends
 
     def count_words(self, ids: Ids) -> int:
-        """Return the number of words that ids, ``(N,)``, are the pieces of."""
+        """Return the number of words whose pieces are the ids, ``(N,)``."""
         return int(self._ends_word[ids].sum())
 
     @cached_property
@@ -213,7 +214,8 @@ class Vocabulary:
             phrases: Ids as :meth:`encode_spans` returns them.
 
         Returns:
-            A value for each word and </s>, and (phrases,) their number in each phrase.
+            A value for each word and each </s>, and (phrases,) the number of these values in each
+            phrase.
         """
         if self.byte_pairs is None:
             return values, phrases.lengths + 1
@@ -252,7 +254,7 @@ def _is_word(word: bytes) -> bool:
 
 
 def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
-    """Take the most frequent words, equally frequent ones in the order of their bytes.
+    """Take the most frequent words; equally frequent words are in the order of their bytes.
 
     Words that the file cannot hold, such as one that ends with a carriage return, stay unknown.
 
@@ -267,7 +269,7 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
             counts[number] = 0
     order = np.flatnonzero(counts)
     if size < len(order):
-        # drop the words that are rarer than the last one to take, before the slow sort
+        # before the slow sort, drop the words that are rarer than the last word to take
         lowest = np.partition(counts[order], -size)[-size]
         order = order[counts[order] >= lowest]
     best = sorted(order.tolist(), key=lambda number: (-int(counts[number]), words[number]))
@@ -335,7 +337,7 @@ class OutsideWords:
             raise error.at(path, error.line) from None
 
     def write(self, path: str | Path) -> None:
-        """Write the words and their counts, one a line."""
+        """Write each word with its count on a line."""
         pairs = zip(self.words, self.counts, strict=True)
         write_atomically(path, b"".join(b"%s\t%d\n" % pair for pair in pairs))
 
@@ -356,7 +358,7 @@ class OutsideWords:
         return float(self._ln_q[-1 if number is None else number])
 
     def ln_shares(self, spans: TokenSpans, ids: Ids) -> NDArray[np.float64]:
-        """Return the sums of ln q over each phrase's unknown words, ``(lines,)``, at most 0.
+        """Return the sum of ln q over the unknown words of each phrase, ``(lines,)``, at most 0.
 
         Args:
             spans: The phrases of a block.
@@ -365,7 +367,7 @@ class OutsideWords:
         unknown = np.flatnonzero(ids == UNK_ID)
         numbers = self._table.find_spans(spans.data, spans.begins[unknown], spans.ends[unknown])
         lines = np.searchsorted(spans.offsets, unknown, side="right") - 1
-        # summed for each line on its own, so that digits do not depend on the borders of blocks
+        # each line is summed by itself, so that digits do not depend on the borders of blocks
         shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
         return np.asarray(shares, np.float64)
 

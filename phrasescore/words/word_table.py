@@ -53,7 +53,8 @@ def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot of the word ``source[start:stop]``, or the free slot for it."""
     words, source = borrowed((words, source))
     digest = hash_bytes(source, start, stop, HASH_START)
-    digest ^= digest >> _SHIFT  # FNV mixes upwards, and the mask keeps only the low bits
+    # FNV carries changes to higher bits only, but the mask keeps the low bits
+    digest ^= digest >> _SHIFT
     mask = words.slots.size - 1
     slot = np.int64(digest & np.uint64(mask))
     length = stop - start
@@ -114,7 +115,7 @@ def number_words(
         end: The position to stop at.
         separators: The bytes that separate words (see `byte_scanning`).
         grow: Whether to add new words; otherwise their id is -1.
-        ids: Filled from ``count`` on.
+        ids: Receives the ids, from position ``count`` on.
         count: The number of ids that are there already.
     """
     words, source, ids = borrowed((words, source, ids))
@@ -174,7 +175,7 @@ def _fill_slots(words: WordArrays) -> None:
 
 
 def as_array(data: bytes) -> NDArray[np.uint8]:
-    """Copy ``data`` to a writable array, the kind that compiled functions are compiled for."""
+    """Copy ``data`` to a writable array: compiled functions are compiled for writable arrays."""
     return np.frombuffer(bytearray(data), np.uint8)
 
 
@@ -206,7 +207,7 @@ class WordTable:
         return int(self.arrays.size[0])
 
     def reserve(self, words: int, text: int) -> None:
-        """Make room for so many more words with so many bytes of text in all."""
+        """Make room for this many more words, which have ``text`` bytes in all."""
         arrays, size = self.arrays, len(self)
         used = int(arrays.ends[size])
         if used + text > arrays.text.size:
@@ -224,7 +225,7 @@ class WordTable:
         self.arrays = arrays
 
     def trim(self) -> None:
-        """Free the memory that was reserved for words and not used."""
+        """Free memory that was reserved for words but not used."""
         arrays, size = self.arrays, len(self)
         length = 1 << (2 * size - 1).bit_length()
         self.arrays = arrays._replace(
@@ -239,7 +240,7 @@ class WordTable:
 
         Args:
             data: uint8, the bytes that contain the words.
-            begins: (n,) int64, the first byte of each.
+            begins: (n,) int64, the first byte of each word.
             ends: (n,) int64, the byte after its last.
         """
         self.reserve(len(begins), int((ends - begins).sum()))
@@ -256,7 +257,7 @@ class WordTable:
     def encode_lines(
         self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the ids of the words of N lines, and (N + 1,) the begin of each line in them.
+        """Return the ids of the words of N lines, and (N + 1,) the start of each line in them.
 
         Args:
             text: Whole lines, each with its line feed.

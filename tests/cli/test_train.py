@@ -358,7 +358,7 @@ def test_an_interrupted_run_from_a_pipe_goes_on(
         (["missing", "model"], 3, "missing: no such file"),
         (["TABLE", "here"], 2, "here: something else is there"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
-        (["TABLE", "model", "--device", "cuda"], 2, "Use --device cpu"),
+        (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

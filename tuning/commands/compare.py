@@ -24,16 +24,15 @@ class CompareOptions(ScoringOptions, Result):
     )
     baselines: tuple[str, ...] = option(
         "[NAME=]FILE",
-        "A translation by the system that the others are compared with; repeat it for each tuning "
-        "run.",
+        "A translation by the baseline; repeat the option for each tuning run.",
         "--baseline",
         many=True,
         required=True,
     )
     systems: tuple[str, ...] = option(
         "[NAME=]FILE",
-        "A translation by another system; repeat it for each tuning run, with NAME= for each of "
-        "several systems.",
+        "A translation by another system; repeat the option for each tuning run, and name each "
+        "of several systems with NAME=.",
         "--system",
         many=True,
         required=True,
@@ -44,20 +43,23 @@ class CompareOptions(ScoringOptions, Result):
             "references", "metrics", "tokenize", "lowercase", "source", "by_length", "known_words",
         ),
     )  # fmt: skip
-    trials: int = option(BoundedInt(100, 10**7), "The trials of each test.", default=TRIALS)
+    trials: int = option(
+        BoundedInt(100, 10**7), "The number of trials of each test.", default=TRIALS
+    )
     seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
 
 
 @command("compare", CompareOptions)
 def compare(options: CompareOptions) -> None:
-    """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
+    """Test whether systems differ by more than chance, with several tuning runs of each.
 
-    Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
-    p-value for other sentences and other runs, with the p-values of two randomisation tests. Scores
-    are printed times 100; in JSON they are 0 to 1.
+    Tuning is random, so give several runs of each system (Clark et al. 2011). The table shows each
+    system's mean and deviation over its runs. For the gain over the baseline it shows a 95 %
+    interval and a p-value, which cover other sentences and other runs, and the p-values of two
+    randomisation tests. Scores are printed times 100; in JSON they are 0 to 1.
 
-    With --segment-scores the files have no translations but a score for each segment, for example
-    by COMET. Systems are compared by the mean of their scores, which are printed as they are.
+    With --segment-scores the files have, instead of translations, one score for each segment, for
+    example by COMET. Systems are compared by the mean of their scores, which are printed unchanged.
     """
     selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems

@@ -32,26 +32,28 @@ class ExperimentOptions(OnCluster, Result):
         required=True,
     )
     data: str | None = option(
-        INPUT_FOLDER, "The data's folder, instead of the one that the file names."
+        INPUT_FOLDER, "The folder of the data, instead of the folder that the file names."
     )
     decoder: Literal["embedded", "moses"] | None = option(
-        ["embedded", "moses"], "The decoder, instead of the one that the file names."
+        ["embedded", "moses"], "The decoder, instead of the decoder that the file names."
     )
     only: tuple[str, ...] = option(
         "SYSTEM",
-        "Run this system, by its name in the file, and the first one; may be repeated.",
+        "Run only this system of the file, and the first one; may be repeated.",
         many=True,
     )
     rows: tuple[str, ...] = option(
         INPUT,
-        "Take the rows of another folder's results.json and run none of these; an error if the "
-        "experiment would make them otherwise. May be repeated.",
+        "Take the rows of another experiment's results.json instead of running their systems; an "
+        "error if the settings of a row differ. May be repeated.",
         many=True,
     )
     jobs: int | None = option(
-        THREADS, "Steps at a time.  [default: 1, or with --cluster one for each worker]"
+        THREADS,
+        "The number of steps to run at a time.  [default: 1, or with --cluster one for each "
+        "worker]",
     )
-    dry_run: bool = flag("Print the commands, and run none.")
+    dry_run: bool = flag("Print the commands without running them.")
 
 
 @command(
@@ -60,8 +62,9 @@ class ExperimentOptions(OnCluster, Result):
 def experiment(options: ExperimentOptions) -> None:
     """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.
 
-    Every step is a command, shown in FOLDER/commands.sh, with a log in FOLDER/steps/. After any
-    interruption, and after any change of settings or data, the same command does what is missing.
+    Every step is a command; FOLDER/commands.sh lists the commands, and FOLDER/steps/ has their
+    logs. After an interruption, or a change of settings or data, the same command runs the steps
+    that are missing.
     """
     from tuning.experiment.experiment_file import read_experiment
 

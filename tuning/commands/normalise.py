@@ -21,15 +21,15 @@ class TrainOptions(Options):
     dev: str = option(INPUT, "Other words and their normal forms, to tune on.", required=True)
     texts: tuple[str, ...] = option(
         INPUT,
-        "A text in the normal spelling, such as a list of words, for a further language model; may "
-        "be repeated.",
+        "A text in the normal spelling, such as a list of words, for one more language model; "
+        "may be repeated.",
         "--language-model-text",
         many=True,
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train an attention model of whole words, which chooses among the system's forms; it "
-        "is used if it does better on the dev words. Takes minutes."
+        "Also train an attention model of whole words, which chooses among the system's forms; "
+        "it is used if it does better on the dev words. This takes minutes."
     )
     threads: int | None = CORES
 
@@ -42,7 +42,7 @@ class ApplyOptions(Options):
     output: str = option(OUTPUT, "The normal forms; - is standard output.", "-o", default="-")
     nbest_size: int = option(
         BoundedInt(1, 1000),
-        "Forms of each word, with tabs between them, the best first.",
+        "The number of forms to write for each word, separated by tabs, the best first.",
         default=1,
     )
     threads: int | None = CORES
@@ -60,7 +60,7 @@ class EvaluateOptions(Result):
 def normalise() -> None:
     """Normalise the spelling of words: historical, non-standard, or another alphabet.
 
-    A word is a sentence, and its characters are the words of a Moses system.
+    A Moses system translates each word as a sentence whose words are its characters.
     """
 
 
@@ -68,8 +68,8 @@ def normalise() -> None:
 def train(options: TrainOptions) -> None:
     """Learn to normalise from TSV, and write the normaliser to FOLDER.
 
-    TSV has one word a line: the word, a tab, its normal form. Empty lines are skipped. Each step
-    is shown as a command. The same command continues an interrupted training.
+    Each line of TSV has a word, a tab, and the word's normal form. Empty lines are skipped. Each
+    step is a command, which is printed. The same command continues an interrupted training.
     """
     from phrasescore.runs.interruption import interruptible
     from tuning.metrics.score_tables import points
@@ -96,7 +96,7 @@ def train(options: TrainOptions) -> None:
 
 @command("apply", ApplyOptions, short_help="Write the normal forms of words.")
 def apply(options: ApplyOptions) -> None:
-    """Normalise WORDS (one word a line, plain, .gz, or - for standard input).
+    """Normalise WORDS (one word per line, plain, .gz, or - for standard input).
 
     Every distinct word is normalised once. An empty line stays empty.
     """
@@ -113,13 +113,13 @@ def apply(options: ApplyOptions) -> None:
             stream.write("\t".join(forms.get(word, [])).encode() + b"\n")
 
 
-@command("evaluate", EvaluateOptions, short_help="Measure how many words come out right.")
+@command("evaluate", EvaluateOptions, short_help="Measure the share of words that become right.")
 def evaluate(options: EvaluateOptions) -> None:
-    """Normalise the words of TSV and compare with their normal forms.
+    """Normalise the words of TSV, and compare the result with their normal forms.
 
-    Shows the word accuracy and the character error rate (CER, Levenshtein distance over the length
-    of the normal form, mean over words), times 100, with 95 % intervals; known words are those of
-    the training. In JSON, scores are 0 to 1.
+    The table shows the word accuracy and the character error rate (CER: the Levenshtein distance
+    divided by the length of the normal form, mean over words), times 100, with 95 % intervals.
+    Known words occurred in training. In JSON, scores are 0 to 1.
     """
     from tuning.normalisation.evaluation import evaluate as measure
     from tuning.normalisation.normaliser import Normaliser

@@ -25,8 +25,8 @@ class OptimizeOptions(OptimizationOptions, Result):
     )
     start: str | None = option(
         INPUT,
-        "The start: a moses.ini, or the weights.json of another run; features that it lacks "
-        "begin with 0.  [default: equal influence of every feature]",
+        "The weights to start from: a moses.ini, or the weights.json of another run; other "
+        "features start at 0.  [default: equal influence of every feature]",
     )
     json_file: str | None = option(
         OUTPUT,
@@ -39,11 +39,10 @@ class OptimizeOptions(OptimizationOptions, Result):
 
 @command("optimize", OptimizeOptions)
 def optimize(options: OptimizeOptions) -> None:
-    """Find the weights under which the best candidates of n-best lists score highest.
+    """Find the weights that choose the best candidates of n-best lists.
 
-    Of candidates with the same model score the first one counts, in the order of the lists. The
-    result has the weights of every feature, and the BLEU (a fraction) of the candidates that they
-    choose. It is JSON, and printed unless a file is named.
+    If several candidates have the same model score, the first in the lists is chosen. The result is
+    JSON, with the weights of every feature and the BLEU (a fraction) of the chosen candidates.
     """
     from tuning.loop.lists import ListOptimization, optimize_lists
     from tuning.metrics.score_tables import points

@@ -60,22 +60,22 @@ class ScoringOptions(Options):
         "How to separate words for BLEU: at spaces, or as sacrebleu does.",
         default=TextScoring.tokenize,
     )
-    lowercase: bool = flag("Compare without case.")
+    lowercase: bool = flag("Ignore case.")
     by_length: bool = flag(
-        "Score groups of sentences by their source words, too.", needs=("source",)
+        "Also score groups of sentences by the number of source words.", needs=("source",)
     )
     length_bins: tuple[int, ...] | None = option(
         _length_bins,
-        "The maximum number of words of each group, e.g. 5,10,20; a last group has all longer "
-        "sentences.  "
-        "[default: fives up to 30, or tens up to 60 where one in twenty has more than 30]",
+        "The maximum number of source words of each group, e.g. 5,10,20; a last group has all "
+        "longer sentences.  [default: steps of 5 up to 30, or steps of 10 up to 60 if more than "
+        "one sentence in twenty has over 30]",
         metavar="N,N",
         needs=("by_length",),
     )
     known_words: str | None = option(
         INPUT_FOLDER,
-        "Score only sentences whose words are all in the vocabularies of this model, in the source "
-        "and in every reference.",
+        "Score only sentences of which this model knows every word, in the source and in all "
+        "references.",
         metavar="MODEL/",
     )
     source: str | None = option(
@@ -110,19 +110,19 @@ class OptimizationOptions(Options):
     )
     restarts: int = option(
         BoundedInt(0, 100_000),
-        "The number of MERT's climbs from other points than the start.",
+        "The number of random starting points of MERT, besides the start.",
         default=OptimizationSettings.restarts,
     )
     shares: tuple[str, ...] = option(
         "METRIC=SHARE",
-        "Maximise bleu, chrf, accuracy, or 1 - an error rate (ter, cer, wer), with this share; may "
-        "be repeated for a mixture.  [default: bleu=1]",
+        "Maximise bleu, chrf or accuracy, or minimise an error rate (ter, cer, wer), with this "
+        "share; repeat the option for a mixture.  [default: bleu=1]",
         "--objective",
         many=True,
     )
     reference_length: LengthName = option(
         REFERENCE_LENGTHS,
-        "The length among several references that counts in BLEU.",
+        "The reference length that BLEU takes from several references.",
         default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
@@ -137,7 +137,7 @@ class OptimizationOptions(Options):
         "--bound",
         many=True,
     )
-    seed: int = option(SEED, "The seed of all that is random.", default=OptimizationSettings.seed)
+    seed: int = option(SEED, "The seed of everything random.", default=OptimizationSettings.seed)
     threads: int | None = option(
         THREADS, "Cores to use; the result does not depend on it.  [default: all]"
     )

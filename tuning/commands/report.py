@@ -23,33 +23,32 @@ class ReportOptions(Options):
     output: Path = option(
         # the page itself may lie in the results folder
         PathName(Use.WRITE, Path, may_replace=_FOLDER),
-        "The page.",
+        "The page to write.",
         "-o",
         required=True,
         metavar="FILE.html",
     )
     sources: tuple[Path, ...] = option(
         PathName(Use.READ, Path),
-        "A text that was translated, where the results do not say which; may be repeated.",
+        "A text that was translated, if the results do not name it; may be repeated.",
         "--source",
         many=True,
     )
     data: tuple[Path, ...] = option(
         PathName(Use.READ_FOLDER, Path),
-        "Where texts lie that the results name, if not in RESULTS/; may be repeated.",
+        "A folder, besides RESULTS/, with texts that the results name; may be repeated.",
         many=True,
     )
 
 
 @command("report", ReportOptions)
 def report(options: ReportOptions) -> None:
-    """Write one page of what experiment, tune, train, compare or the demo left in RESULTS/.
+    """Write one page about the results in RESULTS/ of experiment, tune, train, compare or the demo.
 
-    The page is a single file that needs no network: scores with their intervals and what p-values
-    mean, sentences that changed, curves of training and tuning, weights, versions. Results may lie
-    up to five folders down. Of the files that results name, only those in RESULTS/
-    or in a folder given with --data are shown, so a stranger's results show nothing of yours.
-    (Extra: report.)
+    The page is a single file that needs no network. It shows scores with their intervals and
+    p-values, sentences that changed, curves of training and tuning, weights and versions. Results
+    may lie up to five folders down. The page shows texts only from RESULTS/ or a folder given with
+    --data, so results of other people show none of your files. (Extra: report.)
     """
     folder, output = options.folder, options.output
     to_stream = str(output) == STANDARD_STREAM

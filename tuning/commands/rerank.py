@@ -23,24 +23,24 @@ class RerankOptions(RiskOptions):
     output: str = output_file("the translations")
     source: str | None = option(
         INPUT,
-        "The text that the list translates. Only its empty lines may lack candidates.",
+        "The text that the list translates; only empty lines of it may have no candidates.",
     )
     ties: Literal["error", "first"] = option(
         ["error", "first"],
-        "Stop where different translations are equally good, or take the list's first.",
+        "If different translations are equally good: stop, or take the first in the list.",
         default="error",
     )
 
 
 @command("rerank", RerankOptions)
 def rerank(options: RerankOptions) -> None:
-    """Write the best candidate of every sentence of NBEST, one a line.
+    """Write the best candidate of every sentence of NBEST, one per line.
 
     The best candidate has the highest sum of features times weights; every feature needs a weight.
     The list may come from any decoder that writes Moses's format, with features added by
-    phrasescore nbest. With --minimum-bayes-risk the best candidate has the least expected loss
-    (1 - BLEU) over the --mbr-size candidates with the highest scores: the weighted sums or, without
-    --weights, the list's own totals.
+    phrasescore nbest. With --minimum-bayes-risk the best candidate has the smallest expected loss
+    (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums
+    or, without --weights, the totals in the list.
     """
     from tuning.loop.reranking import Reranking
     from tuning.loop.reranking import rerank as choose

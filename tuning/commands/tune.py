@@ -26,7 +26,7 @@ class TuneOptions(OptimizationOptions, Result):
     ini: str = INI
     source: str = option(INPUT, "The dev set, prepared like the training text.", required=True)
     references: tuple[str, ...] = references(
-        "Its translation, prepared in the same way; may be repeated."
+        "The reference translation of the dev set, prepared in the same way; may be repeated."
     )
     output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     decoder: str = option(
@@ -39,8 +39,8 @@ class TuneOptions(OptimizationOptions, Result):
         metavar="PATH",
     )
     sections: tuple[tuple[str, str], ...] = sections(
-        "Search with another setting than MOSES_INI has, e.g. search-algorithm=1; may be "
-        "repeated. The tuned moses.ini keeps its own setting."
+        "Search with this setting, e.g. search-algorithm=1; may be repeated. The tuned moses.ini "
+        "keeps the setting of MOSES_INI."
     )
     nbest_size: int = option(
         BoundedInt(2, 10_000),
@@ -48,7 +48,7 @@ class TuneOptions(OptimizationOptions, Result):
         default=TuningSettings.nbest_size,
     )
     rounds: int = option(
-        BoundedInt(1, 10_000), "The maximum number of optimisations.", default=TuningSettings.rounds
+        BoundedInt(1, 10_000), "The maximum number of rounds.", default=TuningSettings.rounds
     )
     patience: int = option(
         BoundedInt(0, 10_000),
@@ -57,7 +57,8 @@ class TuneOptions(OptimizationOptions, Result):
     )
     runs: int = option(
         BoundedInt(1, 10_000),
-        "The number of runs, with seeds from --seed on; several runs are in FOLDER/seedN.",
+        "The number of runs; their seeds are --seed and the next numbers. Several runs have "
+        "folders FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,
     )
@@ -65,12 +66,12 @@ class TuneOptions(OptimizationOptions, Result):
 
 @command("tune", TuneOptions)
 def tune(options: TuneOptions) -> None:
-    """Find the weights of MOSES_INI that translate the dev set best.
+    """Find the weights with which MOSES_INI translates a dev set best.
 
-    Each round decodes with the current weights, adds the candidates to those of all rounds
-    before, and optimises over all of them. FOLDER receives moses.ini, which is MOSES_INI with the
-    best weights, weights.json, and a folder for each round; phrasescore report shows the scores of
-    the rounds. The same command continues a run that was stopped.
+    Each round decodes with the current weights, adds the candidates to the candidates of earlier
+    rounds, and optimises over all of them. FOLDER gets moses.ini, which is MOSES_INI with the best
+    weights; weights.json; and a folder for each round. phrasescore report shows the scores of the
+    rounds. The same command continues a run that was stopped.
     """
     from tuning.loop.outer_loop import tune as run
     from tuning.loop.work_folder import read_json

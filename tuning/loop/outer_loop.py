@@ -80,12 +80,12 @@ class TuningTask:
 class TuningResult:
     """The result of one run.
 
-    Args:
+    Attributes:
         seed: The seed of the run.
         folder: The work folder of the run.
-        best: The round with the best score of its decoding.
+        best: The round whose decoding scored best on the dev set.
         rounds: All rounds.
-        why: The reason for the end of the run.
+        why: The reason why the run ended.
         weights: The weights of the best round, by feature.
     """
 
@@ -265,7 +265,7 @@ def phrase_tables(ini: MosesIni) -> dict[str, str]:
 class TuningReport:
     """The results of all runs.
 
-    Args:
+    Attributes:
         runs: The results of the runs, in the order of their seeds.
         ini: The tuned system, with the weights of the best run.
     """

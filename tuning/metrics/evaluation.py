@@ -31,9 +31,9 @@ from tuning.metrics.text_scores import (
 class TextScores:
     """The scores of one translation, as fractions.
 
-    Args:
+    Attributes:
         path: The file of the translation.
-        scores: The score by metric.
+        scores: The score in each metric, by the metric's name.
         precisions: The precisions of n-grams of one to four words.
         brevity_penalty: BLEU's brevity penalty; 1 if the translation is long enough.
         words: The number of words of the translation, as BLEU counts them.

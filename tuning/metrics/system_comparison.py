@@ -33,9 +33,9 @@ _LABELS = {**LABELS, SEGMENTS: "segment scores"}
 class SystemComparison:
     """The comparison of systems with the first of them.
 
-    Args:
-        record: All that the JSON has, but for the length groups.
-        sentences: The compared sentences.
+    Attributes:
+        record: What ``compare --json`` prints, but for the length groups: files, settings, scores.
+        sentences: The scored sentences.
         by_length: The ``scores`` of each length group.
     """
 
@@ -45,7 +45,7 @@ class SystemComparison:
 
     @property
     def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
-        """By metric, the scores of each system, in the order given."""
+        """By metric, the scores of each system; the first is what the others are compared with."""
         return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
@@ -105,13 +105,13 @@ class SystemComparison:
         )
 
     def to_text(self) -> str:
-        """Return tables and explanation for a terminal."""
+        """Return the table that the command ``compare`` prints, with its explanation."""
         explanation = textwrap.fill(self.explanation(), 100, break_long_words=False)
         groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
         return f"{self.table().to_text()}{groups}\n{explanation}\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Return every number as JSON values; scores are fractions."""
+        """Return all numbers as JSON values, as ``compare --json`` prints them."""
         groups = [
             {**group.to_json(), "metrics": dict(scores)}
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)

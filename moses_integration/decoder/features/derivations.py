@@ -20,13 +20,13 @@ from phrasescore.compiled import borrowed, compiled
 
 
 class Derivations(NamedTuple):
-    """Derivations of one sentence, phrases in the order they are applied.
+    """Derivations of one sentence; phrases are in the order in which they are applied.
 
     Args:
-        offsets: Where the phrases of each begin in the arrays below, shape (N + 1,).
+        offsets: The start of each derivation's phrases in the arrays below, shape (N + 1,).
         entries: The table entry of each phrase.
         starts: First source word of each phrase.
-        ends: Its last source word.
+        ends: Last source word of each phrase.
     """
 
     offsets: NDArray[np.int64]
@@ -35,10 +35,10 @@ class Derivations(NamedTuple):
     ends: NDArray[np.int32]
 
     def taken(self, order: NDArray[np.integer[Any]]) -> Derivations:
-        """Return some of the derivations, in another order.
+        """Select derivations.
 
         Args:
-            order: Which, shape (M,).
+            order: The derivations to return, in this order, shape (M,).
         """
         offsets, places = taken_runs(self.offsets, order)
         return Derivations(offsets, self.entries[places], self.starts[places], self.ends[places])
@@ -49,15 +49,16 @@ class FeatureTables(NamedTuple):
 
     Attributes:
         static: Values that depend on the phrase alone, shape (E, S).
-        static_components: Their places in the feature vector, shape (S,).
-        distortions: Places of distortion, shape (D,).
+        static_components: The places of these values in the feature vector, shape (S,).
+        distortions: The places of distortion features, shape (D,).
         reordering: ln scores of all reordering models, shape (E, R).
-        backward: The columns of the phrase's own entry that count.
-        forward: The columns of the previous entry that count.
+        backward: The columns that count of the phrase's own entry.
+        forward: The columns that count of the previous phrase's entry.
         models: The language models.
-        phrases: The target phrases of all entries as they see them.
-        lm_components: Place of each model, shape (models,).
-        unknown_components: Place of its count of unknown words, -1 for none, shape (models,).
+        phrases: The target phrases of all entries, in the word ids of the models.
+        lm_components: The place of each model's score, shape (models,).
+        unknown_components: The place of each model's count of unknown words, -1 for none, shape
+            (models,).
     """
 
     static: NDArray[np.float32]
@@ -149,8 +150,8 @@ def feature_values(
 
     Args:
         derivations: N derivations that cover their sentence.
-        tables: What features are computed from.
-        size: Components of the feature vector.
+        tables: The arrays from which features are computed.
+        size: The number of components of the feature vector.
 
     Returns:
         Unweighted values in the order of n-best lists, shape (N, size).

@@ -21,10 +21,11 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-_MAX_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
+# decoding paths count from 0; unknown words have one more, and the number takes eight bits
+_MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
-# one component, whatever num-features says; PhrasePenalty may have one for each table
+# classes with one component, whatever num-features says; PhrasePenalty may have one per table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 _TRUE = ("1", "true", "yes", "y")
 # options of all feature functions of Moses; the last three have no effect in this decoder
@@ -87,7 +88,7 @@ class ModelFeature:
     """A feature whose values come from a file.
 
     Args:
-        path: Where the file is.
+        path: The path of the file.
         line: The ini's line.
         first: Its first component in the feature vector.
     """
@@ -102,8 +103,8 @@ class PhraseTableFeature(ModelFeature):
     """A phrase table.
 
     Args:
-        scores: How many scores each entry has.
-        limit: How many entries of a source phrase are used; 0 for all.
+        scores: The number of scores of an entry.
+        limit: The maximum number of entries of a source phrase; 0 for no limit.
     """
 
     scores: int
@@ -115,7 +116,7 @@ class LanguageModelFeature(ModelFeature):
     """A language model.
 
     Args:
-        counts_unknown: Whether a second component counts words it does not know.
+        counts_unknown: Whether a second component counts the words that the model does not know.
     """
 
     counts_unknown: bool
@@ -126,8 +127,9 @@ class NeuralModelFeature(ModelFeature):
     """A neural language model, in a folder.
 
     Args:
-        normalised: Whether its scores are ln p, or lack the normaliser.
-        shares_unknown: Whether a word outside its shortlist has its share of p(<unk>), or all.
+        normalised: Whether scores are ln p; otherwise they lack ln Z.
+        shares_unknown: Whether a word outside the shortlist gets its share of p(<unk>); otherwise
+            it gets all of p(<unk>).
     """
 
     normalised: bool
@@ -140,16 +142,16 @@ class FeatureSet:
 
     Args:
         layout: The order of the feature vector.
-        tables: The phrase tables that are used, in the order their options are looked up.
+        tables: The phrase tables in use, in the order in which their options are looked up.
         reorderings: The lexicalised reordering models.
         language_models: The n-gram models.
         neural_models: The neural language models.
         distortions: Component of each distortion feature.
         word_penalties: Component of each word penalty.
         phrase_penalties: Component that counts every phrase.
-        table_penalties: First component of a penalty with one component per table.
+        table_penalties: First component of each penalty with one component per table.
         unknown_penalties: Component of each unknown-word penalty.
-        table_numbers: Which of the ini's phrase tables each decoding path uses.
+        table_numbers: The number of the ini's phrase table that each decoding path uses.
     """
 
     layout: FeatureLayout
@@ -175,7 +177,7 @@ class FeatureSet:
         """Read the features of an ini.
 
         Raises:
-            IniError: A section, class, option or value is unknown or makes no sense.
+            IniError: A section, class, option or value is unknown or invalid.
         """
         ini.refuse_old_style()
         _check_sections(ini)
@@ -235,7 +237,7 @@ class FeatureSet:
 def _each(
     ini: MosesIni, lines: Sequence[FeatureLine], understand: Callable[[FeatureLine], Understood]
 ) -> tuple[Understood, ...]:
-    """Convert each line; errors get the place of their line."""
+    """Convert each line; an error names its line."""
     found = []
     for line in lines:
         try:
@@ -246,7 +248,7 @@ def _each(
 
 
 def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
-    """Refuse ``num-features`` that differs from the fixed number of components of a class."""
+    """Refuse a ``num-features`` that differs from the number of components of the class."""
     if line.kind not in _SINGLE:
         return
     expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1
@@ -316,10 +318,10 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
 
 
 def _check_sections(ini: MosesIni) -> None:
-    """Refuse sections that this decoder would have to ignore.
+    """Refuse sections that this decoder does not support.
 
     Raises:
-        IniError: The first of them, with its line.
+        IniError: There is such a section; the error names the first one.
     """
     for name in ini.sections:
         values = ini.values(name)

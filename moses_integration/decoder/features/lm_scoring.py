@@ -1,8 +1,9 @@
-"""Language models in the search: several at once, and phrases instead of words.
+"""Language models in the search: several models at once, and whole phrases instead of words.
 
 The models of a system follow one another in shared arrays, and their joint state is one integer in
-mixed radix. Most words of a phrase are scored once when it is loaded: only the first ones depend on
-the words before it, often only the very first. A small table per thread caches recent lookups.
+mixed radix. Most words of a phrase are scored once, when the phrase is loaded: only its first
+words, often only the very first one, depend on the words before the phrase. A small table per
+thread caches recent lookups.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _NO_ENTRY = -1
 
 
 class LanguageModels(NamedTuple):
-    """The models of a system, each at its offsets.
+    """The models of a system in shared arrays; each model has offsets.
 
     Attributes:
         tables: The arrays of all models, joined.
-        word_offsets: Where the words of each model begin, shape (models + 1,).
-        node_offsets: Where its nodes begin, shape (models + 1,).
-        slot_offsets: Where its slots begin, shape (models + 1,).
+        word_offsets: The start of each model's words, shape (models + 1,).
+        node_offsets: The start of each model's nodes, shape (models + 1,).
+        slot_offsets: The start of each model's slots, shape (models + 1,).
         order: The longest n-gram of each model, shape (models,).
         end_word: The id of ``</s>`` in each model, shape (models,).
         begin_state: One number, the joint state after ``<s>``.
@@ -57,10 +58,10 @@ class LanguageModels(NamedTuple):
 
 
 def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
-    """Join models into shared arrays; a single one is not copied.
+    """Join models into shared arrays; a single model is not copied.
 
     Raises:
-        SettingsError: Their states do not fit into one 64-bit number.
+        SettingsError: The joint state does not fit into one 64-bit number.
     """
     nodes = [model.tables.nodes.size for model in models]
     begin_state, radix = 0, 1
@@ -105,7 +106,7 @@ PHRASE_WORD = np.dtype(
     [
         ("word", np.int32),  # its id
         ("state", np.int32),  # the state after it in the phrase alone
-        # log10 probability of the phrase's words behind it that lack a full history, in the phrase
+        # log10 probability of the later words of the phrase that lack a full history, in the phrase
         # alone
         ("rest", np.float32),
     ]
@@ -113,11 +114,11 @@ PHRASE_WORD = np.dtype(
 
 
 class PhraseWords(NamedTuple):
-    """The target phrases of all table entries, as every language model sees them.
+    """The target phrases of all table entries, in the word ids of every language model.
 
     Attributes:
         first: First word of each entry in the arrays below, shape (entries + 1,).
-        words: What each model makes of them, shape (models, words).
+        words: The data of each word in each model, shape (models, words).
     """
 
     first: NDArray[np.int64]
@@ -130,7 +131,7 @@ class PhraseScorer(NamedTuple):
     Attributes:
         models: The models.
         phrases: The target phrases.
-        recent: Scratch memory for answers of the models (`recent_answers`).
+        recent: The cache of recent lookups (`recent_answers`).
     """
 
     models: LanguageModels
@@ -149,10 +150,10 @@ def score_alone(
 
     Args:
         models: The models.
-        phrases: The phrases; their words are given.
+        phrases: The phrases; their words are filled in already.
         inner_log10: Filled: log10 of the words whose n - 1 predecessors are in the phrase, shape
             (entries, models).
-        estimate_log10: Filled: log10 of the words before these, shape (entries, models).
+        estimate_log10: Filled: log10 of the words before those words, shape (entries, models).
     """
     models, phrases, inner_log10, estimate_log10 = borrowed(
         (models, phrases, inner_log10, estimate_log10)
@@ -216,9 +217,9 @@ def _score_boundary(
 ) -> tuple[float, int]:
     """Score the words that lack a full history in a phrase, and ``</s>`` if it is the last.
 
-    As soon as the state equals the state in the phrase alone, the scores of the rest are known. A
-    single call scores all these words and ``</s>``, because an inlined function is compiled again
-    for each call.
+    As soon as the state equals the state in the phrase alone, the scores of the remaining words are
+    known. One loop scores all these words and ``</s>``: the function it calls is inlined, so a
+    second call would be compiled again.
     """
     models, phrases = scorer.models, scorer.phrases
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]
@@ -253,14 +254,14 @@ def score_after(
 
     Args:
         scorer: The models and phrases.
-        weights: Weight of each model's ln probability, shape (models,).
-        phrase: Which of the phrases.
-        state: The joint state before it.
-        last: Whether it is the last of the sentence, so that ``</s>`` follows. An empty phrase
-            changes nothing and brings no ``</s>``.
+        weights: The weight of each model's ln probability, shape (models,).
+        phrase: The number of the phrase.
+        state: The joint state before the phrase.
+        last: Whether the phrase is the last of the sentence, so that ``</s>`` follows. An empty
+            phrase changes nothing, and no ``</s>`` follows it.
 
     Returns:
-        The weighted sum of ln probabilities over the models, and the joint state after it.
+        The weighted sum of ln probabilities over the models, and the joint state after the phrase.
     """
     models, phrases = scorer.models, scorer.phrases
     if phrases.first[phrase] == phrases.first[phrase + 1]:
@@ -269,7 +270,7 @@ def score_after(
     for model in range(models.order.size):
         nodes = models.node_offsets[model + 1] - models.node_offsets[model]
         own = state
-        if model + 1 < models.order.size:  # a single model needs none of the slow divisions
+        if model + 1 < models.order.size:  # the last model needs no division, which is slow
             own = state % nodes
             state //= nodes
         log10, after = _score_boundary(scorer, phrase, model, own, last)
@@ -280,5 +281,5 @@ def score_after(
 
 
 def recent_answers(models: int) -> Records:
-    """Make scratch memory for answers of the models; one for each thread."""
+    """Make a cache of recent lookups; each thread needs one."""
     return np.zeros((models, 1 << _RECENT_BITS), SLOT)

@@ -1,13 +1,13 @@
 """Neural language models in the search: a graph of requested words, scored in batches.
 
-Words that all models of a system map to the same id share a number, from 0 on; the next number is
-the boundary of a sentence.
+Words that every model of a system maps to the same id share a number. Numbers count from 0; the
+number after the last one is the boundary of a sentence.
 
-The requests of the search form a growing graph. A node is a history, the last words of a
-hypothesis; an edge is a word after it, and leads to the history with this word. Hypotheses walk
-along edges whose scores are not known yet; new edges are scored in batches. A history goes through
-a network only once, however often words are requested after it: its last hidden layer is kept as
-long as there is room. Node 0 is the beginning of the sentence.
+The requests of the search form a growing graph. A node is a history, that is, the last words of a
+hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
+Hypotheses walk along edges whose scores are not known yet; new edges are scored in batches. A
+network reads a history only once, however often words are requested after it, because its last
+hidden layer is kept as long as there is room. Node 0 is the beginning of the sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 _NONE = -1
 _FIRST_EDGES = 1 << 14
 _FIRST_KEPT = 1 << 12  # histories
-_KEPT_BYTES = 64 << 20  # of their vectors at most, for each model
+_KEPT_BYTES = 64 << 20  # the maximum bytes of hidden layers to keep, for each model
 _SHIFT_29, _SHIFT_32 = np.uint64(29), np.uint64(32)
 
 EDGE = np.dtype(
@@ -51,7 +51,7 @@ HISTORIES_USED = np.dtype(
     [
         ("nodes", np.int64),
         ("edges", np.int64),
-        ("scored", np.int64),  # edges whose scores are known: the first so many
+        ("scored", np.int64),  # the number of edges with known scores, which come first
     ]
 )
 
@@ -62,11 +62,11 @@ class NeuralTerms(NamedTuple):
     Attributes:
         numbers: The number of every target word of the input, shape (target words,).
         boundary: The number of the sentence's boundary.
-        longest: Words of the longest option.
-        stand_in: The weighted score of an n-gram model in their place, for the words of an option
-            whose history is in the option, shape (options,).
-        lm_weights: The weights of n-gram models, with those of the neural models at the one that
-            stands in for them, shape (models,).
+        longest: The number of words of the longest option.
+        stand_in: The weighted score of an n-gram model in place of the neural models, for the words
+            of an option whose whole history is in the option, shape (options,).
+        lm_weights: The weights of the n-gram models; the model that stands in for the neural models
+            has their weights added, shape (models,).
         weights: The weights of the neural models.
     """
 
@@ -83,8 +83,8 @@ class NeuralModels:
     """The neural language models of a system, prepared for one input.
 
     Args:
-        networks: Each of them.
-        components: Their places in the feature vector, shape (models,).
+        networks: The networks.
+        components: The place of each model in the feature vector, shape (models,).
         numbers: The number of every target word of the input, shape (target words,).
         boundary: The number of the sentence's boundary.
     """
@@ -96,7 +96,7 @@ class NeuralModels:
 
     @property
     def context(self) -> int:
-        """Words of the longest history that a model looks at; 0 where there is no model."""
+        """Number of words of the longest history that a model reads; 0 without models."""
         return max((network.context for network in self.networks), default=0)
 
     @classmethod
@@ -109,9 +109,9 @@ class NeuralModels:
         """Prepare models for an input.
 
         Args:
-            features: What the ini says of each.
-            models: The models, each with the words among which it shares p(<unk>) out; ``None``: an
-                unknown word has the whole of it.
+            features: The feature of each model in the ini.
+            models: The models, each with the words outside its shortlist, which share p(<unk>);
+                with ``None``, an unknown word gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)
@@ -121,7 +121,7 @@ class NeuralModels:
             if known is not None:
                 for word in np.flatnonzero(ids[model] == UNK_ID).tolist():
                     shares[model, word] = known.ln_share(words[word])
-        # words that are the same to every model, with the same shares
+        # words with the same id and the same share in every model
         kinds, numbers = np.unique(np.vstack([ids, shares]), axis=1, return_inverse=True)
         networks = [
             InputNetwork(
@@ -141,21 +141,21 @@ class NeuralModels:
 
 
 def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
-    """Keep numpy's matrix products on the calling core: the search has a thread for each core."""
+    """Keep numpy's matrix products on the calling core: the search has a thread per core."""
     if not models.networks:
         return contextlib.nullcontext()
     return threadpool_limits(1, user_api="blas")
 
 
 class Histories(NamedTuple):
-    """The graph of one sentence. There is always room for one node more than for edges.
+    """The graph of one sentence. Nodes always have room for one more than edges.
 
     Attributes:
         contexts: The words of each node, the oldest first, shape (nodes, C).
         node_slots: Hash table of nodes, half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
-        used: One record, how many of each are in use.
+        used: One record, the numbers of nodes and edges in use.
     """
 
     contexts: NDArray[np.int32]
@@ -166,10 +166,11 @@ class Histories(NamedTuple):
 
     @classmethod
     def new(cls, context: int) -> Histories:
-        """Make room for histories of so many words; `clear_histories` makes them ready.
+        """Make room for a graph of histories; `clear_histories` makes it ready.
 
         Args:
-            context: C, the most words of a history that any model looks at; 0 where there is none.
+            context: C, the maximum number of words of a history that a model reads; 0 without
+                models.
         """
         edges = _FIRST_EDGES if context else 1
         return cls(
@@ -181,7 +182,7 @@ class Histories(NamedTuple):
         )
 
     def with_room(self, words: int) -> Histories:
-        """Return the graph with room for so many more words."""
+        """Return the graph with room for this many more words."""
         if has_room(self, words):
             return self
         edges = with_room(self.edges, int(self.used[0]["edges"]) + words)
@@ -229,7 +230,7 @@ def has_room(histories: Histories, words: int) -> bool:
 
 @compiled
 def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
-    """Return the slot of the node of these words, or the free one where it belongs."""
+    """Return the slot of the node with these words, or the free slot for it."""
     histories, words = borrowed((histories, words))
     slots = histories.node_slots
     key = np.uint64(words.size)
@@ -251,7 +252,7 @@ def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
 
 @compiled
 def _node_after(histories: Histories, node: int, word: int) -> int:
-    """Return the node of a history with one more word, which is added if it is new."""
+    """Return the node of a history with one more word; add a new node if it is missing."""
     histories = borrowed(histories)
     used = histories.used[0]
     words = histories.contexts[used.nodes]
@@ -271,9 +272,9 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
 
     Args:
         histories: The graph.
-        node: Where from.
-        word: Which word.
-        boundary: The number of the sentence's end, behind which all histories are one.
+        node: The node to start from.
+        word: The number of the word.
+        boundary: The number of the sentence's end, after which all histories are one node.
 
     Returns:
         The edge.
@@ -306,14 +307,14 @@ def _find_rows(
     Args:
         edges: The edges, shape (M,).
         contexts: The words of each node, shape (nodes, C).
-        row_of: The row of each node, -1 for none; filled where there was none.
-        used: Rows in use.
+        row_of: The row of each node, -1 for none; new nodes receive a row.
+        used: The number of rows in use.
         rows: Filled, shape (M,).
         words: Filled with the words of the edges, shape (M,).
         new: Filled with the words of the new histories, shape (M, C).
 
     Returns:
-        How many histories are new.
+        The number of new histories.
     """
     count = 0
     for at in range(edges.size):
@@ -340,7 +341,8 @@ class HistoryScores:
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
-        # what each network made of the histories that it read; the row of each node, -1 for none
+        # the output of each network for the histories that it read; the row of each node, -1 for
+        # none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
         self._row_of = np.empty(0, np.int32)
@@ -362,7 +364,7 @@ class HistoryScores:
         """Compute the scores of all edges that have none.
 
         Args:
-            weights: Of each model, shape (models,).
+            weights: The weight of each model, shape (models,).
         """
         used = self.histories.used
         first, last = int(used["scored"][0]), int(used["edges"][0])
@@ -409,7 +411,7 @@ class HistoryScores:
         Args:
             derivations: N derivations of one sentence.
             words: The target words of all entries.
-            offsets: Where those of each entry begin, shape (E + 1,).
+            offsets: The start of each entry's words, shape (E + 1,).
         """
         ends, places = taken_runs(offsets, derivations.entries)
         sums = np.zeros((len(derivations.offsets) - 1, len(self._values)))
@@ -432,16 +434,16 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Walk along the words of derivations, and add up the known scores.
+    """Walk along the words of derivations, and sum the known scores.
 
     Args:
         histories: The graph.
-        phrases: Where the phrases of each derivation begin, shape (N + 1,).
-        ends: Where the words of each phrase begin, shape (phrases + 1,).
+        phrases: The start of each derivation's phrases, shape (N + 1,).
+        ends: The start of each phrase's words, shape (phrases + 1,).
         words: The words of all phrases.
         boundary: The number of the sentence's end.
-        values: The score of each edge by every model, shape (models, edges); without edges they
-            are not known yet.
+        values: The score of each edge by every model, shape (models, edges); without edges the
+            scores are not known yet.
         sums: Added to, shape (N, models).
     """
     histories, phrases, ends, words, values, sums = borrowed(

@@ -1,7 +1,8 @@
 """Lexicalised reordering models: orientations of phrases, and the declaration in an ini.
 
 As in Moses's LRModel, all model types classify a phrase by the span before it (Koehn et al. 2005;
-Galley and Manning 2008). The decoder uses the finest classes; models map them to their own.
+Galley and Manning 2008). The decoder uses the finest classes; a model type maps these to its own
+classes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-_IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])  # without hier, all mean phrase-based
+# without hier, each of these means a phrase-based model
+_IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])
 _DIRECTIONS = {
     "unidirectional": (True, False),
     "backward": (True, False),
@@ -43,8 +45,8 @@ _DIRECTIONS = {
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
     """Return the class of the phrase ``start`` to ``end`` after another one.
 
-    For the first phrase both previous positions are -1: it is monotone at the beginning of the
-    sentence, otherwise discontinuous to the right.
+    For the first phrase both previous positions are -1: a phrase at the beginning of the sentence
+    is monotone, any other is discontinuous to the right.
     """
     turn = turn_to(previous_end, start)
     if turn != MONOTONE and previous_start == end + 1:
@@ -54,7 +56,7 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
 
 @compiled
 def turn_to(previous_end: int, start: int) -> int:
-    """Return what `orientation` is for all phrases from ``start`` on that do not swap."""
+    """Return the `orientation` of every phrase that begins at ``start`` and does not swap."""
     if start == previous_end + 1:
         return MONOTONE
     if start > previous_end:
@@ -80,13 +82,13 @@ class ReorderingFeature:
     """A lexicalised reordering model.
 
     Args:
-        path: Where its table is.
+        path: The path of the table.
         line: The ini's line.
         columns: The number of scores of a line of the table.
         backward: The scores of a phrase by its own entry.
         forward: The scores of a phrase by the entry of the phrase before.
-        uses_target: Whether entries are found by source and target, or by source alone.
-        default_ln: What missing entries count, as ln; empty for nothing.
+        uses_target: Whether entries are found by source and target; otherwise by source alone.
+        default_ln: The ln scores of a missing entry; empty if a missing entry counts nothing.
     """
 
     path: str
@@ -106,7 +108,7 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         part: Its components in the feature vector.
 
     Raises:
-        IniError: Its type or another option is unknown or makes no sense (without its place).
+        IniError: The type or another option is unknown or invalid; the error names no place.
     """
     parts = line.options["type"].split("-")
     known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "f", "fe", "allff", "collapseff"}
@@ -188,7 +190,7 @@ def forward_classes(
     rows: Sequence[NDArray[np.int64]],
     entries: int,
 ) -> NDArray[np.int32]:
-    """Number the entries so that those with equal forward scores get equal numbers.
+    """Number the entries; entries with equal forward scores get equal numbers.
 
     Hypotheses recombine only if the models will score the next phrase equally; a missing entry
     equals only another missing one.
@@ -210,13 +212,13 @@ def add_weighted(
     weights: NDArray[np.float64],
     places: OrientationPlaces,
 ) -> None:
-    """Add what all reordering models say of entries after each class of orientation.
+    """Add the weighted scores of all reordering models for each class of orientation.
 
     Args:
-        totals: Where to add, shape (classes, E).
+        totals: Receives the sums, shape (classes, E).
         values: ln scores of the entries, shape (E, columns).
         weights: The weights of all features.
-        places: Which of the scores count, and which weights they take.
+        places: The scores that count, and the places of their weights.
     """
     for columns, components in zip(*places, strict=True):
         for turn, (column, component) in enumerate(zip(columns, components, strict=True)):

@@ -1,9 +1,9 @@
 """Coverages of a sentence: which source words are translated, and which phrases may come next.
 
 Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
-estimate, the spans that may be translated next) is computed once for each. The future cost of a
-span is that of its best option, by the future score in isolation, or of the best way to split the
-span (Koehn et al. 2003); it includes neither distortion nor reordering models.
+estimate, the spans that may be translated next) is computed once for each coverage. The future cost
+of a span is that of its best option, by the future score in isolation, or of the best way to split
+the span (Koehn et al. 2003); it includes neither distortion nor reordering models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COVERAGE = np.dtype(
         ("covered", np.int32),  # number of covered words
         ("first_gap", np.int32),
         ("chain", np.int32),  # next coverage of the same bucket
-        ("first_step", np.int32),  # its steps, once known: first_step to last_step
+        ("first_step", np.int32),  # the range of its steps, once they are known
         ("last_step", np.int32),
         ("options", np.int32),  # number of options of all steps
         ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
@@ -39,7 +39,7 @@ STEP = np.dtype(
     [
         ("start", np.int32),  # the span translated next, inclusive
         ("end", np.int32),
-        ("coverage", np.int32),  # what is covered then
+        ("coverage", np.int32),  # the coverage after the step
         ("covered", np.int32),
         ("begin", np.int32),  # the options of the span
         ("stop", np.int32),
@@ -53,10 +53,10 @@ class SentenceSpans(NamedTuple):
     """The translation options of all spans of a sentence, with future costs.
 
     Attributes:
-        length: Source words.
-        longest: Words of the longest span with options.
+        length: The number of source words.
+        longest: The number of words of the longest span with options.
         begin: First option of the span that starts at i and has k + 1 words, at i * longest + k.
-        stop: One after its last option; equal to ``begin`` where it has none.
+        stop: One after the last option of the span; equal to ``begin`` if the span has none.
         estimates: Future cost of each span, shape (length, length).
     """
 
@@ -71,14 +71,14 @@ COVERAGES_USED = np.dtype([("coverages", np.int64), ("steps", np.int64)])
 
 
 class Coverages(NamedTuple):
-    """The coverages met so far, number 0 the empty one, and the steps out of them.
+    """The coverages found so far, with the empty one as number 0, and the steps out of them.
 
     Attributes:
         records: One per coverage.
         bits: One bit per source word, shape (capacity, words / 64).
         heads: First coverage of each bucket.
-        steps: The steps of all coverages that were asked for.
-        scratch: The bits of a coverage that is looked for, shape (words / 64,).
+        steps: The steps of all coverages whose steps were requested.
+        scratch: The bits of the coverage to look up, shape (words / 64,).
         used: One record, the numbers of coverages and steps in use.
     """
 
@@ -114,7 +114,7 @@ class Coverages(NamedTuple):
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
-    """Let each span have the best sum of future scores over all of its splits.
+    """Give each span the best sum of future scores over all of its splits.
 
     The dynamic programme goes from short to long spans; a span is a single option, or two shorter
     spans, each with its best split.
@@ -174,7 +174,7 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
 
 @compiled
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
-    """Return the number of the coverage in ``scratch``, which is added if it is new."""
+    """Return the number of the coverage in ``scratch``; add the coverage if it is new."""
     table, sentence = borrowed((table, sentence))
     bits = table.scratch
     key = np.uint64(0)
@@ -208,12 +208,13 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
 def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
     """Find the steps out of a coverage, unless they are known.
 
-    A phrase that does not start at the first gap must end near enough that the way back to the gap
-    is within the distortion limit. The other condition, on the way from the previous phrase,
-    depends on the hypothesis, and is tested when it is expanded.
+    A phrase that does not start at the first gap must end so near to the gap that the jump back is
+    within the distortion limit. The jump from the previous phrase to this one depends on the
+    hypothesis; it is tested when the hypothesis is expanded.
 
     Returns:
-        Whether there was room; if not, call `Coverages.with_room` for length * longest more.
+        Whether there was room; if not, the caller makes room for length * longest more with
+        `Coverages.with_room`.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

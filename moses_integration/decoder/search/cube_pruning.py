@@ -1,4 +1,4 @@
-"""Cube pruning (Huang and Chiang 2007), compiled: what Moses does with -search-algorithm 1.
+"""Cube pruning (Huang and Chiang 2007), compiled; the search of Moses's -search-algorithm 1.
 
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
 by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
@@ -76,7 +76,7 @@ RANKED = np.dtype(
         ("score", np.float64),  # including the cost of the jump to the span
         ("base", np.float64),  # ``score`` plus the forward reordering score, unless they swap
         ("lm_state", np.int64),
-        ("number", np.int32),  # of the hypothesis
+        ("number", np.int32),  # the number of the hypothesis
         ("start", np.int16),  # the first word of its last phrase
         ("turn", np.int16),  # the orientation of the next phrase, unless they swap
     ],
@@ -196,9 +196,9 @@ def _rank(
 ) -> int:
     """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
 
-    The hypotheses are ``number`` and those chained behind it. With a distortion limit they are
-    sorted again, because the cost of the jump differs; without one they keep their order, as in
-    Moses.
+    The hypotheses are ``number`` and the hypotheses chained after it. With a distortion limit they
+    are sorted again, because the costs of their jumps differ; without one they keep their order, as
+    in Moses.
 
     Returns:
         The number of hypotheses whose jump is within the limit.
@@ -226,7 +226,7 @@ def _rank(
 
 @compiled
 def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
-    """Add the edges out of a coverage, whose hypotheses are chained; return whether they fitted."""
+    """Add the edges out of a coverage with chained hypotheses; return whether there was room."""
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
@@ -320,7 +320,7 @@ def _score_cell(
 def _take(
     search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, covered: int
 ) -> bool:
-    """Put the hypothesis of a popped cell into its stack; return whether it is a new entry there.
+    """Put the hypothesis of a popped cell into its stack; return whether the stack has a new entry.
 
     With neural language models the hypothesis is deferred, and counts as new until it is settled.
     """

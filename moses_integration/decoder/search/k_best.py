@@ -1,9 +1,9 @@
-"""The k best derivations of a sentence, from the hypotheses that recombined during the search.
+"""The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
-A derivation is a final hypothesis and its predecessors. A further one deviates from it in one
-place, where it takes a hypothesis that recombined there (an arc). Deviations are tried in the order
-of their totals, and the arcs of each place in the order of theirs, so that the list is that of
-Moses's Manager::CalcNBest.
+A derivation is a final hypothesis with its predecessors. Another derivation deviates from it in one
+place: there it takes a hypothesis that recombined (an arc). Deviations are tried in the order of
+their totals, and so are the arcs of a place; the list is therefore the list of Moses's
+Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _best_arc(
 
     Args:
         records: All hypotheses.
-        number: Which of them.
-        is_sorted: Whether the arcs of each hypothesis are chained by rank.
+        number: The number of the hypothesis.
+        is_sorted: Whether the arcs of each hypothesis are chained by rank already.
         scratch: Room for the numbers of all hypotheses.
     """
     records, is_sorted, scratch = borrowed((records, is_sorted, scratch))
@@ -112,7 +112,7 @@ def _write_nodes(
         records: All hypotheses.
         complete: Those that cover the sentence.
         path: The path.
-        shared: The first of ``nodes`` of the path that it deviates from.
+        shared: The index in ``nodes`` where the path that this one deviates from begins.
         nodes: The hypotheses of the paths that were taken.
     """
     records, complete = borrowed((records, complete))
@@ -145,15 +145,15 @@ def best_paths(
         pops: The maximum number of derivations to examine.
 
     Returns:
-        The offsets of the derivations among the hypotheses, shape (N + 1,), the hypotheses in the
-        order they were applied, and the totals.
+        The offsets of the derivations among the hypotheses, shape (N + 1,); the hypotheses in the
+        order in which they were applied; and the totals.
     """
     is_sorted = np.zeros(records.size, np.bool_)
     scratch = np.empty(records.size, np.int32)
     best = records[complete[0]].total
     paths = [(best, np.int64(NONE), np.int64(NONE), np.int64(0))]
     heap = [(-best, 0)]
-    # numba infers the type of a list or set from its first entry: these have a dummy there
+    # numba infers the type of a list or set from its first entry, so each begins with a dummy
     nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
     begins = {0: 0}  # path -> the first of its hypotheses in `nodes`
     while len(totals) <= settings.size and len(heap) > 0 and pops > 0:

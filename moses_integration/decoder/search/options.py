@@ -1,8 +1,9 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-For every source phrase and table, the best entries by future score are kept, as Moses does when it
-loads a table. The future score depends on the weights, so options are chosen again when these
-change. A word that no entry translates alone has an entry of its own, which copies or drops it.
+For every source phrase and table, the entries with the best future scores are kept, as Moses does
+when it loads a table. The future score depends on the weights, so options are chosen again when
+weights change. A word that no entry translates alone has an entry of its own, which copies or drops
+the word.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ class Options(NamedTuple):
     Attributes:
         first: First option of each source phrase, shape (phrases + 1,).
         entry: The table entry of each option, shape (options,).
-        future: Its future score, shape (options,).
-        score: Its contribution to the model score after each orientation, without distortion and
-            without language models across its boundary, shape (orientations, options).
-        reach: The highest ``score`` of the option and the later ones of the same phrase, the same
+        future: The future score of each option, shape (options,).
+        score: The contribution of an option to the model score after each orientation, without
+            distortion and without language models across its boundary, shape (orientations,
+            options).
+        reach: The highest ``score`` of an option and the later options of the same phrase; same
             shape.
-        forward: Its contribution to the score of the next phrase, by the orientation of that
-            phrase, shape (orientations, options).
+        forward: The contribution of an option to the score of the next phrase, by the orientation
+            of the next phrase, shape (orientations, options).
         forward_class: Equal for options with equal forward reordering scores, shape (options,).
     """
 
@@ -78,7 +80,8 @@ def _select(
     """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return their number.
 
     If scores tie at the limit, the choice is that of the C++ library's std::partial_sort, which
-    Moses calls: a heap of the first ``limit`` entries, which later ones enter only if better.
+    Moses calls: a heap of the first ``limit`` entries, which later entries enter only if they are
+    better.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -117,12 +120,13 @@ def _select_all(
 def choose_entries(
     entries: Entries, limits: Sequence[int], max_options: int, future: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Choose the entries that become options: the best of each source phrase and table.
+    """Choose the entries that become options: the best entries of each source phrase and table.
 
     Args:
         entries: All entries.
-        limits: Table limit of each decoding path, 0 for none.
-        max_options: Options of a source phrase, over all tables; 0 for no limit.
+        limits: The table limit of each decoding path, 0 for none.
+        max_options: The maximum number of options of a source phrase, over all tables; 0 for no
+            limit.
         future: Future score of every entry, float32 as in Moses, shape (E,).
 
     Returns:
@@ -146,7 +150,7 @@ def choose_entries(
 
 @compiled
 def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the highest score of each option and the later ones of the same phrase.
+    """Return for each option the highest score among it and the later options of the same phrase.
 
     Args:
         scores: Shape (orientations, options).
@@ -187,8 +191,8 @@ def spans_of(
     Args:
         words: The sentence, as ids of the trie's words, shape (n,), n at least 1.
         trie: The source phrases.
-        options: Their options.
-        longest: Words of the longest span to look up.
+        options: The options of these phrases.
+        longest: The number of words of the longest span to look up.
     """
     length = len(words)
     longest = max(1, min(longest, length))

@@ -1,7 +1,8 @@
-"""Stack decoding (Koehn et al. 2003), compiled: what Moses does with -search-algorithm 0.
+"""Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
-Hypotheses that cover the same number of source words share a stack. Stacks are expanded in turn,
-best hypothesis first, with every option of every span that may come next. The recurrence is
+Hypotheses that cover the same number of source words share a stack. The search expands one stack
+after the other. It expands each hypothesis, the best first, with every option of every span that
+may come next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
 
@@ -10,12 +11,12 @@ are not covered. An expansion covers more words, so a stack is complete when all
 expanded.
 
 With neural language models, hypotheses wait for scores before they enter their stacks. A network
-scores a thousand words in little more time than one, so the search defers hypotheses until there
-are enough, or until a stack must be complete. Phrases are scored word by word: the first words of
-all deferred hypotheses, then the second words of those that may still enter their stacks, and so
-on. If no weight is negative, a word cannot raise a score, so the later words of a hypothesis that
-is hopeless after its first word are never scored. Cube pruning, which drops few of the hypotheses
-it pops, requests all words at once.
+scores a thousand words in little more time than one word, so the search defers hypotheses until
+there are enough, or until a stack must be complete. Phrases are scored word by word: the first
+words of all deferred hypotheses, then the second words of those that may still enter their stacks,
+and so on. If no weight is negative, a word cannot raise a score; if a hypothesis is hopeless after
+its first word, its later words are never scored. Cube pruning drops few of the hypotheses that it
+pops, so it requests all words at once.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ ENOUGH = 4096  # hypotheses to score together: larger matrix products are hardly
 
 DEFERRED = np.dtype(
     [
-        ("score", np.float64),  # including the words whose scores are known
+        ("score", np.float64),  # the score, including the words whose scores are known
         ("estimate", np.float64),  # the future cost
         ("lm_state", np.int64),
-        ("history", np.int32),  # node after the words whose scores are known
+        ("history", np.int32),  # the node after the words whose scores are known
         ("words", np.int32),  # number of words whose scores are known
         ("edge", np.int32),  # the edge whose score it waits for, -1 for none
         ("previous", np.int32),
@@ -79,11 +80,11 @@ class Model(NamedTuple):
     Attributes:
         options: The translation options.
         words: The target words of all options; those of option i begin at ``phrases.first[i]``.
-        phrases: The target phrase of each option, as the language models see it.
+        phrases: The target phrase of each option, in the word ids of the language models.
         models: The language models.
-        lm_weights: Weight of each model's ln probability, shape (models,).
+        lm_weights: The weight of each model's ln probability, shape (models,).
         lowers: Whether no language model can raise the model score: no weight is negative.
-        distortion_weight: Weight of minus the distance jumped.
+        distortion_weight: The weight of minus the distance of a jump.
         neural: The neural language models; ``None`` if none has a weight.
     """
 
@@ -97,15 +98,15 @@ class Model(NamedTuple):
     neural: NeuralTerms | None
 
 
-# the state of a search, which may pause for more room
+# the state of a search, which may pause until there is more room
 PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
         ("phase", np.int64),  # the phase of cube pruning
-        ("expanded", np.int64),  # hypotheses of the stack that are expanded
-        ("hypotheses", np.int64),  # all hypotheses of the stack
-        ("pops", np.int64),  # pops of cube pruning for the next stack
-        ("records", np.int64),  # records that a paused search needs room for
+        ("expanded", np.int64),  # the number of hypotheses of the stack that are expanded
+        ("hypotheses", np.int64),  # the number of hypotheses of the stack
+        ("pops", np.int64),  # the number of pops of cube pruning for the next stack
+        ("records", np.int64),  # the number of records that a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
 )
@@ -119,7 +120,7 @@ class SentenceSearch(NamedTuple):
         sentence: The options of the spans.
         limits: The limits of the search.
         language: The language models and the target words of all options.
-        stacks: The stacks; in the end ``numbers`` has the complete hypotheses, sorted.
+        stacks: The stacks; after the search, ``numbers`` has the complete hypotheses, sorted.
         coverages: The coverages.
         progress: One record, the state of the search; zeros at first.
     """
@@ -136,14 +137,14 @@ class SentenceSearch(NamedTuple):
 class Waiting(NamedTuple):
     """The deferred hypotheses of a search with neural language models.
 
-    It is an argument of its own: for searches without such models it is ``None``, and numba leaves
-    out the branches that use it.
+    Functions take this object as a separate argument. Without neural models it is ``None``, and
+    numba leaves out the branches that use it.
 
     Attributes:
         neural: The models.
         histories: The graph of histories whose scores are requested.
         deferred: The deferred hypotheses.
-        used: One number, the deferred hypotheses in use.
+        used: One number, the count of deferred hypotheses.
     """
 
     neural: NeuralTerms
@@ -154,9 +155,9 @@ class Waiting(NamedTuple):
 
 @inlined
 def step_score(model: Model, record: Record, start: int, end: int) -> tuple[float, int]:
-    """Return the score before an option of a span that all its options share, and the orientation.
+    """Return the score that all options of a span share, and the orientation.
 
-    It is the score of the hypothesis with distortion and forward reordering.
+    The shared score is the hypothesis's score with distortion and forward reordering.
     """
     turn = orientation(record.start, record.end, start, end)
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
@@ -200,7 +201,7 @@ def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> in
 def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     """Add the known scores of a hypothesis's words; return whether it may still enter its stack.
 
-    In the end the hypothesis has the edge whose score it must wait for, if any.
+    Afterwards the hypothesis has the edge whose score it must wait for, if any.
     """
     search, waiting = borrowed((search, waiting))
     histories, first = waiting.histories, search.model.phrases.first
@@ -230,7 +231,7 @@ def defer(
     expanded: tuple[int, int, float, int],
     ahead: bool,
 ) -> None:
-    """Defer a hypothesis, unless its known score is hopeless already; there must be room.
+    """Defer a hypothesis unless its known score is already hopeless; there must be room.
 
     Args:
         search: The search.
@@ -261,11 +262,11 @@ def defer(
 
 @compiled
 def settle(search: SentenceSearch, waiting: Waiting) -> None:
-    """Put hypotheses without unscored words into their stacks; the others request their next word.
+    """Put hypotheses without unscored words into their stacks; request the next word of the others.
 
-    The edges that hypotheses wait for must have scores, and there must be room for one more edge of
-    each. Cube pruning has counted every deferred hypothesis as an entry of its coverage, so those
-    that do not enter are subtracted.
+    The edges that hypotheses wait for must have scores, and there must be room for one more edge
+    for each hypothesis. Cube pruning has counted every deferred hypothesis as an entry of its
+    coverage, so hypotheses that do not enter a stack are subtracted.
     """
     search, waiting = borrowed((search, waiting))
     stacks = search.stacks
@@ -301,8 +302,8 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
     base, turn = step_score(model, record, step.start, step.end)
     for option in range(step.begin, step.stop):
         worst = stacks.worst[covered]
-        # language models can only lower the score, so most options are rejected here unscored;
-        # `reach` bounds all later options of the span, too
+        # language models can only lower the score, so most options are rejected here without being
+        # scored; `reach` also bounds all later options of the span
         if model.lowers:
             if base + options.reach[turn, option] + step.estimate < worst:
                 break

@@ -1,7 +1,7 @@
 """Hypotheses in stacks, as arrays: recombination, histogram and beam pruning.
 
-A hypothesis is one record in a growing array; its number is its index. A stack is a hash table of
-chains through the records, so nothing is ever moved. The rules are those of Moses's
+A hypothesis is one record in a growing array, and its number is the index. A stack is a hash table
+of chains through the records, so records never move. The rules are those of Moses's
 HypothesisStackNormal and HypothesisStackCubePruning.
 """
 
@@ -23,7 +23,7 @@ INITIAL = 0  # the hypothesis that has translated nothing
 HYPOTHESIS = np.dtype(
     [
         ("score", np.float64),  # model score so far
-        ("total", np.float64),  # score and future cost estimate of what is not covered
+        ("total", np.float64),  # score plus the future cost of the words that are not covered
         ("lm_state", np.int64),
         ("history", np.int32),  # its node in `Histories`; 0 without neural language models
         ("previous", np.int32),
@@ -32,10 +32,10 @@ HYPOTHESIS = np.dtype(
         ("start", np.int16),  # source span of the last phrase, inclusive; -1 for none
         ("end", np.int16),
         ("arcs", np.int32),  # first of the hypotheses that recombined into this one
-        ("next_arc", np.int32),  # the next of those that recombined into the same one
+        ("next_arc", np.int32),  # the next hypothesis that recombined into the same one
         ("chain", np.int32),  # next in the same bucket
         ("member", np.int32),  # next in the same stack
-        ("forward_class", np.int32),  # of its option
+        ("forward_class", np.int32),  # the class of its option
     ],
     align=True,
 )
@@ -45,14 +45,16 @@ class Limits(NamedTuple):
     """The limits of the search.
 
     Attributes:
-        stack: The maximum number of hypotheses of a stack to expand; 0 for all.
-        beam_ln: The minimum total relative to the best of the stack, a negative ln.
+        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
+        beam_ln: The minimum of a hypothesis's total minus the best total of the stack; negative,
+            ln.
         distortion: The maximum distance in words between the end of a phrase and the start of the
-            next; -1 without limit.
+            next; -1 for no limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
-        joins_by_end: Whether hypotheses must agree in the end of their last phrase to recombine.
-        joins_by_span: Whether they must agree in its start, too (lexicalised reordering).
-        pop_limit: Hypotheses popped per stack in cube pruning.
+        joins_by_end: Whether hypotheses recombine only if their last phrases end at the same word.
+        joins_by_span: Whether their last phrases must also start at the same word (lexicalised
+            reordering).
+        pop_limit: The number of hypotheses that cube pruning pops for each stack.
         diversity: The minimum number of hypotheses per coverage in a stack of cube pruning.
     """
 
@@ -67,19 +69,19 @@ class Limits(NamedTuple):
 
 
 class Stacks(NamedTuple):
-    """All stacks of a sentence; stack number t holds what covers t source words.
+    """All stacks of a sentence; stack t holds the hypotheses that cover t source words.
 
     Attributes:
         records: The hypotheses.
         heads: First hypothesis of each bucket, shape (stacks, buckets).
         members: First hypothesis of each stack, shape (stacks,).
-        size: Hypotheses in each stack, shape (stacks,).
-        best: Highest total each stack has seen, shape (stacks,).
+        size: The number of hypotheses in each stack, shape (stacks,).
+        best: The highest total that entered each stack, shape (stacks,).
         worst: The minimum total to enter each stack, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
         numbers: The hypotheses of one stack, as `sort_members` leaves them.
-        used: One number, the records in use.
+        used: One number, the count of records in use.
     """
 
     records: Records
@@ -98,8 +100,8 @@ class Stacks(NamedTuple):
         """Make room for the stacks of sentences of up to this many words.
 
         Args:
-            longest_sentence: In words.
-            stack_size: The maximum number of hypotheses of a stack to expand; 0 for all.
+            longest_sentence: The maximum number of words in a sentence.
+            stack_size: The maximum number of hypotheses of a stack to expand; 0 for no limit.
         """
         count = longest_sentence + 1
         buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
@@ -130,7 +132,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
 
     Args:
         stacks: The stacks.
-        length: Words of the sentence.
+        length: The number of words of the sentence.
         lm_state: The language model state before the first word.
         estimate: Future cost of the whole sentence.
     """
@@ -150,8 +152,8 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-# An entry of a heap. It repeats the total: a comparison that looked it up in the record would wait
-# for memory most of the time.
+# An entry of a heap. It repeats the total, because a comparison that read the total from the record
+# would wait for memory most of the time.
 HEAP_ENTRY = np.dtype([("total", np.float64), ("number", np.int32)], align=True)
 
 
@@ -175,7 +177,7 @@ def push(heap: Records, size: int, total: float, number: int) -> None:
 
 @compiled
 def replace_best(heap: Records, size: int, total: float, number: int) -> None:
-    """Replace the best of the ``size`` entries of a heap by another one."""
+    """Replace the best of the ``size`` entries of a heap with another entry."""
     heap = borrowed(heap)
     at = 0
     while 2 * at + 1 < size:
@@ -214,7 +216,7 @@ def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
 
 @compiled
 def sort_members(stacks: Stacks, stack: int) -> int:
-    """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
+    """Write a stack's hypotheses to ``stacks.numbers``, the best first; return their number."""
     stacks = borrowed(stacks)
     member = stacks.members[stack]
     size = stacks.size[stack]
@@ -242,7 +244,7 @@ def _bucket(record: Record, limits: Limits, buckets: int) -> int:
 
 @compiled
 def _recombines(one: Record, other: Record, limits: Limits) -> bool:
-    """Return whether two hypotheses have equal futures: Moses's equality of all feature states."""
+    """Return whether two hypotheses have equal futures, as Moses compares all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
         return False
     if one.history != other.history or (limits.joins_by_end and one.end != other.end):
@@ -265,13 +267,13 @@ def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
 
 @inlined
 def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
-    """Put the new record, the one after the last in use, into a stack, or recombine it.
+    """Put a new hypothesis, the record after the last one in use, into a stack, or recombine it.
 
     There must be room for one more record. The caller has compared its total with
     ``stacks.worst``.
 
     Returns:
-        Whether it is a new entry of the stack.
+        Whether the stack has a new entry.
     """
     new = stacks.used[0]
     record = stacks.records[new]
@@ -343,7 +345,7 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     ties = limits.stack
     for i in range(size):
         ties -= stacks.records[stacks.pruned[i]].total > threshold
-    # nothing is ever unlinked from a chain: empty the stack, and link the survivors again
+    # hypotheses cannot be unlinked from a chain: empty the stack, and link the survivors again
     for bucket in range(stacks.heads.shape[1]):
         stacks.heads[stack, bucket] = NONE
     stacks.members[stack] = NONE

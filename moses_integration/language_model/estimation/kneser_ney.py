@@ -1,4 +1,4 @@
-"""Interpolated modified Kneser-Ney estimation, number for number what KenLM's lmplz gives.
+"""Interpolated modified Kneser-Ney estimation, with the same numbers as KenLM's lmplz.
 
 Sources: Chen and Goodman (1998), section 3, for the estimate; Heafield et al. (2013), "Scalable
 Modified Kneser-Ney Language Model Estimation", for the streams. An n-gram a of order n with the
@@ -11,8 +11,8 @@ occurrences of a, otherwise the number of different words that precede a; total 
 the n-grams with context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``,
 without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
-lmplz --discount_fallback writes the same file, byte for byte; it can also sort corpora that do not
-fit in memory.
+lmplz --discount_fallback writes the same file, byte for byte; unlike this module, it can sort
+corpora that do not fit in memory.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.words.word_table import as_array
 
-Discounts = tuple[float, float, float]  # what is taken from a count of 1, of 2, and of 3 and more
-FALLBACK: Discounts = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
+Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, and of 3 or more
+FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _TAB, _SPACE, _NEWLINE = 9, 32, 10
 _ROWS_AT_ONCE = 1 << 18
 _BLOCK = 1 << 20
-_WIDTH = 24  # of the longest number
+_WIDTH = 24  # bytes of the longest number
 # below these, numpy and KenLM write numbers with an exponent
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 
@@ -59,10 +59,10 @@ def write_arpa(
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
         order: The longest n-gram, 1 to 20 words.
-        output: The ARPA file to write; it gets its name only when it is whole.
+        output: The ARPA file to write; it gets its name when it is complete.
 
     Returns:
-        The numbers of n-grams in the model, and the discounts, of each order, order 1 first.
+        For each order, beginning with 1: the number of n-grams in the model, and the discounts.
 
     Raises:
         CorpusError: The corpus holds no word, or a special word.
@@ -107,13 +107,14 @@ def _estimate_discounts(
 ) -> Discounts:
     """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26).
 
-    In small or artificial data, where no estimate is possible, return the fallback.
+    Return the fallback for small or artificial data that allow no estimate.
     """
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
     if last >= 0:
-        # lmplz counts the very last n-gram with its raw count; follow it, for equal digits
+        # lmplz counts the very last n-gram with its raw count; do the same, so that digits are
+        # equal
         n[min(int(count[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
     if not n[1:4].all():
@@ -121,7 +122,7 @@ def _estimate_discounts(
     single = np.float32
     y = single(n[1]) / single(n[1] + 2.0 * n[2])
     amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
-    # a discount of 0, which lmplz keeps, may leave a context no weight for unseen words
+    # lmplz keeps a discount of 0, but it may leave a context no weight for unseen words
     if any(not 0 < amount <= k for k, amount in enumerate(amounts, 1)):
         return FALLBACK
     return float(amounts[0]), float(amounts[1]), float(amounts[2])
@@ -133,9 +134,9 @@ class _Weights:
 
     Attributes:
         ngrams: The n-grams.
-        prob: Their interpolated probabilities, shape (n-grams,).
-        gamma: The weight of the lower order in each context, shape (contexts,); 1 after contexts
-            that nothing follows.
+        prob: The interpolated probability of each n-gram, shape (n-grams,).
+        gamma: The weight of the lower order in each context, shape (contexts,); 1 if nothing
+            follows the context.
     """
 
     ngrams: NGramCounts
@@ -173,7 +174,7 @@ def _weigh(
     prob /= total[context]
     prob += gamma[context] * lower[suffix]
     if below is None:
-        prob[BEGIN] = 1.0  # as in lmplz: <s> costs nothing if it is scored
+        prob[BEGIN] = 1.0  # as in lmplz, so that scoring <s> costs nothing
     return _Weights(ngrams, prob, gamma)
 
 
@@ -181,8 +182,8 @@ class _ArpaWriter:
     """Writes the sections of an ARPA file, lowest order first.
 
     Args:
-        stream: Where to.
-        corpus: The text, in whose words the n-grams are spelt.
+        stream: The stream to write to.
+        corpus: The text, which has the words of the n-grams.
     """
 
     def __init__(self, stream: BinaryIO, corpus: Corpus) -> None:
@@ -201,9 +202,10 @@ class _ArpaWriter:
         """Write one section.
 
         Args:
-            ngrams: Its n-grams.
-            prob: Their probabilities, shape (n-grams,).
-            backoff: Their back-off weights, as factors, shape (n-grams,); none in the last section.
+            ngrams: The n-grams of the section.
+            prob: The probability of each n-gram, shape (n-grams,).
+            backoff: The back-off weight of each n-gram as a factor, shape (n-grams,); ``None`` for
+                the last section.
         """
         self._stream.write(f"\\{ngrams.order}-grams:\n".encode())
         factors = [np.minimum(prob, np.float32(1))]  # rounding may exceed 1 by a last digit
@@ -228,7 +230,8 @@ def _write_lines(
     """Write a line for each n-gram: a number, its words, another number if there is one.
 
     Returns:
-        The first row that is not written yet, and the bytes in use: a block and a line at most.
+        The first row that is not written yet, and the number of bytes in use, at most a block and a
+        line.
     """
     text, last, spelt, out = borrowed((text, last, spelt, out))
     ids, characters, ends = text
@@ -272,12 +275,12 @@ def log10_texts(
         The texts of distinct factors, (texts, width) uint8; the bytes in use of each, (texts,)
         uint8; and which text each factor has, of its shape.
     """
-    # many n-grams have the same counts, hence the same probability: format each value once
+    # many n-grams have the same counts and so the same probability: format each value once
     distinct, which = np.unique(factors, return_inverse=True)
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
-    # numpy gives these an exponent, which KenLM does only below 1e-6
+    # numpy writes these with an exponent, KenLM only below 1e-6
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
@@ -296,7 +299,7 @@ def shortest_text(value: np.float32) -> bytes:
 
 @compiled
 def _write_logs(factors: Any, logs: Any) -> None:
-    """Fill ``logs``; numpy's own logarithm may differ in the last digit from lmplz's, the C one."""
+    """Fill ``logs`` by C's logarithm, as lmplz does; numpy's may differ in the last digit."""
     factors, logs = borrowed((factors, logs))
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])

@@ -1,7 +1,7 @@
 """Counts of the n-grams of all orders of a corpus, from one sort of its positions.
 
-The text is an array of word ids. Its positions are sorted by the words read backwards from there;
-then every n-gram, of whatever length, is a run of neighbours, and the runs come in the order in
+The text is an array of word ids. Its positions are sorted by the words read backwards from each
+position. Then every n-gram of any length is a run of neighbours, and the runs are in the order in
 which KenLM's lmplz writes n-grams. Memory is about 20 bytes per running word, plus the n-grams.
 """
 
@@ -20,10 +20,10 @@ from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordTable
 
-HIGHEST_ORDER = 20  # as of the models that can be read
+HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
-_SEPARATORS = BLANKS | 1  # zero bytes, too
+_SEPARATORS = BLANKS | 1  # blanks and zero bytes
 _TO_SPACES = bytes.maketrans(b"\0\t\r", b"   ")
 _BLOCK = 1 << 20
 _MAX_POSITIONS = (1 << 31) - 1
@@ -35,8 +35,8 @@ class Corpus:
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: ``<unk>``, so that every word occurs somewhere; then every sentence as order - 1 times
-            ``<s>`` (at least once), its words, ``</s>``.
+        ids: First ``<unk>``, so that every word of the vocabulary occurs; then for each sentence
+            order - 1 times ``<s>`` (at least once), the words, and ``</s>``.
     """
 
     words: list[bytes]
@@ -46,8 +46,8 @@ class Corpus:
 def read_corpus(path: str | Path, order: int) -> Corpus:
     """Read a plain or gzip corpus, one sentence per line, for n-grams up to ``order`` words.
 
-    As lmplz does, it takes blanks, tabs, NUL and carriage returns for the space between words,
-    and an empty line for an empty sentence.
+    As in lmplz, blanks, tabs, NUL and carriage returns separate words, and an empty line is an
+    empty sentence.
 
     Raises:
         CorpusError: The corpus holds no word, or one of the special words, or is too long.
@@ -62,7 +62,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             _refuse_special_words(data, path, sentences)
             whole = data if data.endswith(b"\n") else data + b"\n"
             ids, offsets = table.encode_lines(whole, grow=True, separators=_SEPARATORS)
-            # of each sentence, where it begins so many times, and where it ends
+            # the positions of each sentence's begin marks, and of its end
             places = np.repeat(offsets[:-1, None], padding + 1, axis=1)
             places[:, -1] = offsets[1:]
             lines = len(places)
@@ -82,7 +82,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
 
 
 def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
-    """Refuse a block of lines with a special word; ``before`` lines precede the block."""
+    """Refuse a block of lines that has a special word; ``before`` lines precede the block."""
     if not any(word in data for word in SPECIAL_WORDS):
         return
     for number, line in enumerate(data.split(b"\n"), before + 1):
@@ -102,10 +102,10 @@ class SortedPositions(NamedTuple):
 
     Attributes:
         positions: Positions of words and ``</s>`` in ``ids``, shape (positions,).
-        shared: How many words, read backwards, a position shares with the one before it in this
-            order, at most the order; shape (positions,).
-        longest: How many words the longest n-gram has that ends at a position, at most the order;
-            ``<s>`` is the first word of an n-gram or not in it, what is before is padding.
+        shared: The number of words, read backwards, that a position shares with the position before
+            it in this sequence, at most the order; shape (positions,).
+        longest: The number of words of the longest n-gram that ends at a position, at most the
+            order. An n-gram may begin with ``<s>``; the words before are padding.
     """
 
     positions: NDArray[np.int32]
@@ -114,7 +114,7 @@ class SortedPositions(NamedTuple):
 
 
 def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
-    """Sort by the last word, then the one before it, and so on, ``order`` words in all."""
+    """Sort by the last word, then by the word before it, and so on, by ``order`` words in all."""
     positions = np.flatnonzero(corpus.ids > BEGIN).astype(np.int32)
     back = range(0, -order, -1)
     positions, shared = sorted_by_words(corpus.ids, positions, len(corpus.words), back)
@@ -135,12 +135,12 @@ class NGramCounts:
     """The n-grams of one order, sorted by their words read backwards; words in order of their id.
 
     Attributes:
-        order: How many words each has.
-        last: The position of the last word of one occurrence of each, shape (n-grams,).
-        occurrences: How often each occurs, shape (n-grams,).
-        extensions: How many different words precede each, shape (n-grams,).
-        number_at: The number of the n-gram that ends at each position of the text, -1 where there
-            is none; the shape of the text, or empty in the highest order.
+        order: The number of words of each n-gram.
+        last: The position of the last word in one occurrence of each n-gram, shape (n-grams,).
+        occurrences: The number of occurrences of each n-gram, shape (n-grams,).
+        extensions: The number of different words that precede each n-gram, shape (n-grams,).
+        number_at: The number of the n-gram that ends at each position of the text, -1 for none; the
+            shape of the text, or empty in the highest order.
     """
 
     order: int
@@ -153,13 +153,14 @@ class NGramCounts:
 def count_ngrams(
     corpus: Corpus, by_words: SortedPositions, order: int, *, highest: int
 ) -> NGramCounts:
-    """Count the n-grams of ``order`` words; ``<s>`` is their first word or not in them.
+    """Count the n-grams of ``order`` words; ``<s>`` may only be their first word.
 
     Args:
         corpus: The text.
-        by_words: Its positions, sorted by at least ``order`` words.
-        order: How many words.
-        highest: How many words those have that no longer ones are made from: they need no numbers.
+        by_words: The positions of the text, sorted by at least ``order`` words.
+        order: The number of words of an n-gram.
+        highest: The highest order of the model; its n-grams need no numbers, because no longer
+            n-grams are made from them.
     """
     is_there = by_words.longest >= order
     positions, shared = by_words.positions[is_there], by_words.shared[is_there]

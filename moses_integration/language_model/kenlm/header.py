@@ -2,8 +2,8 @@
 
 The layout follows KenLM's lm/binary_format.cc and lm/model_type.hh (format version 5): magic,
 numbers that reveal byte order and word sizes, the type of the model, the n-gram counts. KenLM looks
-words up by MurmurHash64A (Austin Appleby, public domain) and stores their text, in the order of
-their ids, only for programs that enumerate them. A file is intact if text and hashes agree.
+words up by MurmurHash64A (Austin Appleby, public domain). It stores the text of words, in the order
+of their ids, only for programs that enumerate them. A file is intact if text and hashes agree.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ VERSION = 5
 PROBING, REST_PROBING, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _UNFINISHED = KENLM_BINARY_MAGIC + b" incomplete"
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
-# the magic and two zero bytes, up to a multiple of 8; 0.0, 1.0, -0.5; 1, the greatest 32-bit
-# number, nothing; 1 in 64 bits
+# the magic, padded by two zero bytes to a multiple of 8; 0.0, 1.0, -0.5; 1, the largest 32-bit
+# number, padding; 1 in 64 bits
 _SANITY = _MAGIC.ljust((len(_MAGIC) + 2 + 7) // 8 * 8, b"\0") + struct.pack(
     "<fffIIIQ", 0.0, 1.0, -0.5, 1, 0xFFFFFFFF, 0, 1
 )
-# order, probing multiplier, model type, whether the words are there, version of the search data
+# order, probing multiplier, model type, whether the file has the words, version of the search data
 _PARAMETERS = struct.Struct("<B3xfI?3xI")
 _SEARCH_VERSIONS = {PROBING: 0, TRIE: 1, QUANTISED_TRIE: 1, ARRAY_TRIE: 1, QUANTISED_ARRAY_TRIE: 1}
 BUILD_AGAIN = "build it again from its ARPA file with a current build_binary, or name the ARPA file"
@@ -47,9 +47,9 @@ class KenlmHeader:
 
     Attributes:
         kind: One of the model types above.
-        multiplier: Slots per entry of the probing tables.
+        multiplier: The number of slots per entry of the probing tables.
         counts: n-gram counts, order 1 first, at least two.
-        size: Length of the header in bytes.
+        size: The length of the header in bytes.
     """
 
     kind: int
@@ -59,11 +59,11 @@ class KenlmHeader:
 
 
 class Sections:
-    """Cuts a mapped file into the arrays that follow one another in it.
+    """Cuts a mapped file into its consecutive arrays.
 
     Args:
         data: The file, shape (bytes,).
-        at: Where the first array begins.
+        at: The start of the first array.
     """
 
     def __init__(self, data: NDArray[np.uint8], at: int) -> None:
@@ -71,10 +71,10 @@ class Sections:
         self.at = at
 
     def take(self, kind: npt.DTypeLike, count: int, what: str) -> NDArray[Any]:
-        """Return a view of the next ``count`` values; ``what`` names them in an error.
+        """Return a view of the next ``count`` values; errors call them ``what``.
 
         Raises:
-            LanguageModelError: The file ends before.
+            LanguageModelError: The file is too short.
         """
         kind = np.dtype(kind)
         stop = self.at + kind.itemsize * count
@@ -88,7 +88,7 @@ class Sections:
         return self._data[start:stop].view(kind)
 
     def rest(self) -> NDArray[np.uint8]:
-        """Return what is left."""
+        """Return the remaining bytes."""
         return self._data[self.at :]
 
 
@@ -96,7 +96,7 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
     """Parse the header of a KenLM binary.
 
     Raises:
-        LanguageModelError: It is not one of format version 5 whose words can be read.
+        LanguageModelError: The file is no binary of format version 5, or its words cannot be read.
     """
     sections = Sections(data, 0)
     _check_magic(data[: len(_SANITY)].tobytes())
@@ -185,10 +185,10 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
 
     Args:
         text: Words by id, each followed by a zero byte, ``<unk>`` first.
-        hashes: The hash of each word by id, shape (words,); that of ``<unk>`` does not matter.
+        hashes: The hash of each word by id, shape (words,); the hash of ``<unk>`` is ignored.
 
     Raises:
-        LanguageModelError: There are not this many words, or other ones.
+        LanguageModelError: The number of words is wrong, or a word does not have its hash.
     """
     # writable copies: for read-only arrays numba would compile the functions a second time
     text, hashes = text.copy(), hashes.copy()

@@ -1,16 +1,16 @@
 """A KenLM probing binary: hash tables of keys, from which the n-grams are recovered.
 
 The layout follows KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The
-tables hold keys of n-grams, not their words. The suffix and the context (all words but the last) of
-an n-gram are in the model, too, so the n-grams of order n are among the pairs of (n-1)-grams that
-overlap in n-2 words. Two flags, the sign of the probability and that of a back-off weight of 0,
-tell which (n-1)-grams are suffixes and contexts at all. A pair must be found for every key, which
-proves that the recovery is complete.
+tables hold keys of n-grams, not their words. The model also has the suffix and the context (all
+words but the last) of every n-gram, so each n-gram of order n is one of the pairs of (n-1)-grams
+that overlap in n-2 words. Two flags, the sign of the probability and the sign of a back-off weight
+of 0, tell which (n-1)-grams are suffixes or contexts of any n-gram. A pair must be found for every
+key, which proves that the recovery is complete.
 
 The key of an n-gram is the XOR of two halves, one from the key of its suffix, one from its first
 word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all pairs. Both
-halves are sorted and tried tile by tile: the keys of a tile agree in their first bits and use a
-part of the bitmap that fits into the cache.
+kinds of halves are sorted and tried tile by tile: the keys of a tile agree in their first bits, so
+they use a part of the bitmap that fits into the cache.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _LOW_BITS = np.uint64(63)
 _WORD_BITS = np.uint64(6)
 _ONE = np.uint64(1)
 _BITMAP_BITS_PER_KEY = 16
-_TILE = 256  # halves on each side
-# the maximum number of pairs to try for one order, which takes more than ten minutes
+_TILE = 256  # the number of halves on each side of a tile
+# the maximum number of pairs to try for one order; trying so many takes over ten minutes
 MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
-_SPARE_MATCHES = 1024  # by chance two n-grams may have one key
+_SPARE_MATCHES = 1024  # two n-grams may have the same key by chance
 _WORD = np.dtype([("key", "<u8"), ("id", "<u4")])
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4")])
 _MIDDLE = np.dtype([("key", "<u8"), ("log10", "<f4"), ("backoff", "<f4")])
@@ -55,7 +55,7 @@ def word_halves(words: NDArray[np.int32]) -> NDArray[np.uint64]:
 
 
 def keys_of(words: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return the keys of n-grams, shape (rows, order); a word's is its id, that of none is 0."""
+    """Return the keys of n-grams, shape (rows, order): a word's key is its id, no word's is 0."""
     rows, order = words.shape
     if not order:
         return np.zeros(rows, np.uint64)
@@ -71,9 +71,10 @@ class KeyIndex(NamedTuple):
     Attributes:
         keys: All different, ascending, shape (keys,).
         bitmap: One bit for each value of the first bits of a key: whether a key has that value.
-        bitmap_shift: The shift of a key that leaves these bits.
-        starts: The first key with each value of the first few bits, and the number of keys.
-        starts_shift: The shift of a key that leaves those bits.
+        bitmap_shift: The right shift of a key that leaves these first bits.
+        starts: The index of the first key with each value of the first few bits; then the number of
+            keys.
+        starts_shift: The right shift of a key that leaves these few bits.
     """
 
     keys: NDArray[np.uint64]
@@ -114,11 +115,11 @@ def find_key(index: KeyIndex, key: np.uint64) -> int:
 
 
 class Halves(NamedTuple):
-    """The two halves of all possible keys.
+    """The halves of all possible keys.
 
     Attributes:
         suffix: Halves of suffixes, shape (rows,).
-        start: The first word half to try with each, shape (rows,).
+        start: The first word half to try with each suffix half, shape (rows,).
         stop: The word half after the last one to try, shape (rows,).
         word: Halves of first words.
     """
@@ -141,7 +142,7 @@ def find_matches(
     """Try the suffix halves ``first`` to ``last - 1`` with their word halves.
 
     Args:
-        halves: The halves; best sorted by value where they share their partners.
+        halves: The halves; this is fastest if halves with the same partners are sorted by value.
         first: The first suffix half.
         last: The suffix half after the last one.
         index: The keys of the table.
@@ -150,7 +151,7 @@ def find_matches(
         found: The number of pairs found before.
 
     Returns:
-        The number of pairs found so far; those without room are counted, but not stored.
+        The number of pairs found so far. Pairs without room are counted but not stored.
     """
     halves, index, matches = borrowed((halves, index, matches))
     row = first
@@ -184,9 +185,9 @@ class _Known(NamedTuple):
 
     Attributes:
         words: Word ids, shape (rows, order).
-        keys: Their keys, shape (rows,).
-        is_suffix: Whether a longer n-gram ends with it, shape (rows,).
-        is_context: Whether a longer n-gram may begin with it, shape (rows,).
+        keys: The key of each n-gram, shape (rows,).
+        is_suffix: Whether a longer n-gram ends with each n-gram, shape (rows,).
+        is_context: Whether a longer n-gram may begin with each n-gram, shape (rows,).
     """
 
     words: NDArray[np.int32]
@@ -199,7 +200,7 @@ class ProbingModel:
     """The arrays of a probing binary.
 
     Args:
-        sections: The file after its header; is left after the hash tables.
+        sections: The file after its header; the constructor reads up to the end of the hash tables.
         header: Its header.
 
     Attributes:
@@ -217,7 +218,7 @@ class ProbingModel:
         self.hashes = _hashes_by_id(table, words)
         if not types <= words <= types + 1:
             raise damaged(f"its vocabulary has {words:,} words, but it has {types:,} 1-grams")
-        # <unk> is not counted where the ARPA file lacked it
+        # <unk> is not counted if the ARPA file lacked it
         self.unigrams = sections.take(_UNIGRAM, types + 1, "its 1-grams")[:words]
         self._tables = [
             sections.take(
@@ -232,7 +233,7 @@ class ProbingModel:
         """Yield the n-grams of orders 2, 3, ..., in no particular order within each.
 
         Raises:
-            LanguageModelError: They cannot be recovered, or there are too many pairs to try.
+            LanguageModelError: The n-grams cannot be recovered, or there are too many pairs to try.
         """
         known = _Known(
             np.arange(self.unigrams.size, dtype=np.int32)[:, None],
@@ -252,7 +253,7 @@ class ProbingModel:
 
 
 def _slots(entries: int, header: KenlmHeader) -> int:
-    """Return the length of a hash table, in the single precision that KenLM computes it in."""
+    """Return the length of a hash table, computed in single precision as in KenLM."""
     scaled = np.float32(header.multiplier) * np.float32(entries)
     return max(entries + 1, int(scaled))
 
@@ -274,7 +275,7 @@ def _distinct(entries: NDArray[Any], order: int) -> NDArray[np.uint64]:
 
 
 def _flags(weights: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which n-grams are suffixes of longer ones, and which may be contexts."""
+    """Return which n-grams are suffixes of longer n-grams, and which may be contexts."""
     is_suffix = ~np.signbit(weights["log10"])
     return is_suffix, (weights["backoff"] != 0) | ~np.signbit(weights["backoff"])
 
@@ -282,13 +283,13 @@ def _flags(weights: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 def _recover(
     known: _Known, index: KeyIndex, order: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Recover the n-grams of the keys from pairs of the n-grams that are one word shorter.
+    """Recover the n-grams of keys from pairs of n-grams that are one word shorter.
 
     Returns:
         Positions of the keys, shape (rows,), and words, shape (rows, order).
 
     Raises:
-        LanguageModelError: A key is of none of the pairs, or there are too many to try.
+        LanguageModelError: A key belongs to no pair, or there are too many pairs to try.
     """
     suffixes, firsts, halves = _pairs(known)
     pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
@@ -321,11 +322,11 @@ def _recover(
 
 
 def _pairs(known: _Known) -> tuple[NDArray[np.int64], NDArray[np.int64], Halves]:
-    """Pair n-grams that may be suffixes with those that may be contexts and overlap with them.
+    """Pair n-grams that may be suffixes with overlapping n-grams that may be contexts.
 
     Returns:
-        The rows of the suffixes, the rows of the contexts, and their halves of keys, each sorted
-        by what they have in common, then by value.
+        The rows of the suffixes, the rows of the contexts, and their halves of keys, all sorted by
+        the words that overlap, then by value.
     """
     suffixes, contexts = np.flatnonzero(known.is_suffix), np.flatnonzero(known.is_context)
     halves = suffix_halves(known.keys[suffixes])

@@ -2,10 +2,11 @@
 
 The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The
 children of the root are the words; the children of a node are the words that may precede its
-n-gram. The nodes of one order are in a row, each with its word, its weights and the position of its
-first child in the next row, where the children of the previous node end. Weights are numbers, or,
-if quantised, positions in tables of numbers. Child positions are numbers, or, if compressed, only
-their low bits, with a list of the nodes from which on the high bits are one greater.
+n-gram. The nodes of one order form a row. Each node has its word, its weights and the position of
+its first child in the next row; the children of the node before it end there. Weights are numbers
+or, in a quantised model, positions in tables of numbers. Child positions are numbers or, if
+compressed, only their low bits; then a list has the nodes from which on the high bits are one
+greater.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LOG10_BITS, _BACKOFF_BITS = 31, 32  # a probability's sign is not stored
 _SIGN = np.uint64(1 << 31)
 _QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
 _MAX_BITS_OF_A_TABLE = 25
-_MAX_BITS = 57  # what always lies within eight bytes
+_MAX_BITS = 57  # a field of this many bits always lies within eight bytes
 _BYTE = np.uint64(8)
 
 
@@ -42,7 +43,7 @@ class Quantisation(NamedTuple):
     """The tables of weights of a quantised model, in which a weight is a position.
 
     Attributes:
-        log10: A table of log10 probabilities for each order from 2 on; none otherwise.
+        log10: A table of log10 probabilities for each order from 2 on; empty if not quantised.
         backoff: A table of back-off weights for each order from 2 to the last but one.
     """
 
@@ -51,16 +52,17 @@ class Quantisation(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The n-grams of one order, not yet unpacked.
+    """The n-grams of one order, still packed.
 
     Attributes:
-        row: Their bits, shape (bytes,).
-        size: How many there are.
+        row: The packed bits of the n-grams, shape (bytes,).
+        size: The number of n-grams.
         word_bits: Bits of a word.
-        weight_bits: Bits of a probability and of a back-off weight (0 in the highest order).
+        weight_bits: The bits of a probability, and the bits of a back-off weight (0 in the highest
+            order).
         child_bits: Bits of a child position; none in the highest order, or if all bits were moved
             to ``grows_at``.
-        grows_at: Nodes from which on the high bits are one greater, two greater, ...
+        grows_at: The nodes from which on the high bits are one greater, two greater, and so on.
     """
 
     row: NDArray[np.uint8]
@@ -84,7 +86,7 @@ class TrieModel:
     """The arrays of a trie binary, of any of the four kinds.
 
     Args:
-        sections: The file after its header; is left after the trie.
+        sections: The file after its header; the constructor reads up to the end of the trie.
         header: Its header.
 
     Attributes:
@@ -100,7 +102,7 @@ class TrieModel:
         hashes = sections.take("<u8", types + 1, "its vocabulary")
         if int(hashes[0]) + 1 != types:
             raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
-        # their number is where the hash of <unk> would be
+        # the number of words stands in place of the hash of <unk>
         self.hashes = hashes[:types]
         self._quantisation = Quantisation()
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
@@ -117,7 +119,7 @@ class TrieModel:
         """Yield the n-grams of orders 2, 3, ..., sorted by their last words.
 
         Raises:
-            LanguageModelError: They do not form a trie.
+            LanguageModelError: The n-grams do not form a trie.
         """
         words = np.arange(self.hashes.size, dtype=np.int32)[:, None]
         children = self._children
@@ -154,7 +156,7 @@ def _take_quantisation(sections: Sections, order: int) -> Quantisation:
 def _take_level(
     sections: Sections, header: KenlmHeader, order: int, quantisation: Quantisation
 ) -> Level:
-    """Cut out the n-grams of one order; the list of high bits comes first, if there is one."""
+    """Cut out the n-grams of one order; a list of high bits, if there is one, precedes them."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
     weight_bits = (_LOG10_BITS, 0 if longest else _BACKOFF_BITS)
@@ -172,7 +174,7 @@ def _take_level(
     step = word_bits + sum(weight_bits) + child_bits
     if max(word_bits, child_bits) > _MAX_BITS:
         raise damaged(f"its header states {size:,} {order}-grams")
-    # one record more, for the end of the last node's children, and eight bytes of padding
+    # one more record has the end of the last node's children; then eight bytes of padding
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
     return Level(row, size, word_bits, weight_bits, child_bits, grows_at)
 
@@ -183,7 +185,7 @@ def _take_high_bits(
     """Cut out the list of nodes from which on the high bits of child positions are greater.
 
     Returns:
-        How many high bits there are, and the list, shape (greatest high bits + 1,).
+        The number of high bits, and the list, shape (greatest high bits + 1,).
     """
     start = sections.at
     version, max_moved = sections.take(np.uint8, 2, what).tolist()
@@ -192,7 +194,7 @@ def _take_high_bits(
     width = children.bit_length()
 
     def cost(moved: int) -> int:
-        """Return the bits of the list, without those it saves."""
+        """Return the bits that the list takes, minus the bits that it saves."""
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
     moved = min(range(min(width, max_moved) + 1), key=cost)
@@ -252,14 +254,14 @@ def _unpack(
 def unpack(
     row: NDArray[np.uint8], offset: int, step: int, width: int, count: int
 ) -> NDArray[np.uint64]:
-    """Return ``count`` numbers of ``width`` bits that begin every ``step`` bits from ``offset`` on.
+    """Return ``count`` numbers of ``width`` bits, one every ``step`` bits from ``offset`` on.
 
     Args:
-        row: The bits, shape (bytes,), with eight bytes to spare behind the last number.
+        row: The bits, shape (bytes,), with eight more bytes after the last number.
         offset: The first bit of the first number.
-        step: The bits from one number's first to the next one's.
-        width: At most 57.
-        count: How many.
+        step: The distance in bits from one number to the next.
+        width: The bits of a number, at most 57.
+        count: The number of numbers.
     """
     assert 0 <= width <= _MAX_BITS
     assert count == 0 or (offset + (count - 1) * step) // 8 + 8 <= row.size
@@ -269,5 +271,5 @@ def unpack(
 
 
 def as_floats(bits: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Return the single-precision numbers that these are the bits of."""
+    """Return the single-precision numbers that have these bits."""
     return bits.astype(np.uint32).view(np.float32)

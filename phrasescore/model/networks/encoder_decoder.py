@@ -64,7 +64,7 @@ class EncoderDecoder(MaxoutReadout):
         inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
         waiting = None
         if lengths is not None:
-            # the encoder reads the words and the first </s>, positions 0 .. length, and then waits
+            # the encoder reads the words and the first </s>, positions 0 to length, and then waits
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
 
@@ -87,12 +87,12 @@ class EncoderDecoder(MaxoutReadout):
     # -- decoder, section 2.2 and the appendix -------------------------------------------------
 
     def features(self, context: Tensor, target: Tensor) -> Tensor:
-        """Return what the output layer sees of each position, ``(T + 1, B, R)``.
+        """Return the input of the output layer at each position, ``(T + 1, B, R)``.
 
         Args:
             context: ``(B, H)`` summaries.
-            target: ``(B, T)`` word ids without </s>. What follows the end of a shorter phrase
-                changes nothing before it, so padding needs no mask here, only in the loss.
+            target: ``(B, T)`` word ids without </s>. The padding of a shorter phrase changes no
+                earlier position, so it needs a mask only in the loss.
         """
         dtype = context.dtype
         embedded = self._embedded(target.t(), dtype)  # (T, B, E)
@@ -122,7 +122,7 @@ class EncoderDecoder(MaxoutReadout):
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run the decoder's unit over word vectors ``(L, B, E)``; as its ``states`` returns."""
+        """Run the decoder's unit over word vectors ``(L, B, E)``, like the unit's ``states``."""
         inputs = self.decoder.inputs(words)
         if self.settings.formulation == "code":
             return self.decoder.states(inputs if projected is None else inputs + projected, start)

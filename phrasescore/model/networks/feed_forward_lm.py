@@ -9,8 +9,8 @@ A batch of sentences becomes a batch of n-grams without padding. With ``self_nor
 has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
 section 2.2); the initial biases then make Z about 1.
 
-The paper does not state the order of the words, the use of ``<s>``, and what
-``training/recipes.py`` says about the optimiser.
+The paper states neither the order of the words, nor the use of ``<s>``, nor the optimiser (see
+``training/recipes.py``).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class FeedForwardLm(SequenceModel):
                 self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
-        """Return the history of each word and </s> of some sentences.
+        """Return the history of each word and each </s> of sentences.
 
         Args:
             target: ``(B, T)`` word ids.

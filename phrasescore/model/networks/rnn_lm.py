@@ -36,7 +36,7 @@ class RnnLm(MaxoutReadout):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        # padding comes last, so it changes nothing that counts
+        # padding comes last, so it changes no state that counts
         words = self._embedded(batch.target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
         if regularisation is not None:
             words = regularisation.dropped(words)
@@ -71,6 +71,6 @@ class RnnLm(MaxoutReadout):
         return self.readout_bias.to(like.dtype)
 
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
-        """Return a state ``(B, carries * H)`` and ln p of the word after ``last (B, E)``."""
+        """Return the next state ``(B, carries * H)`` and ln p of the word after ``last (B, E)``."""
         hidden = state[:, : self.settings.hidden]
         return State((state,)), self._next_word(hidden, last, self._bias(last))
