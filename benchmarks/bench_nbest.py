@@ -1,10 +1,12 @@
 """Candidates per second of `phrasescore nbest` with RNNsearch, a plain scorer in turn, the floor.
 
 Ours scores the first candidates of a real n-best list: each distinct prefix of a sentence's
-candidates once. The peer (plain_attention.py) scores the same pairs one by one in batches of 64.
-Both run as commands of their own, in turn; their scores are compared. The floor is what the
-products of the distinct prefixes and of the encoder take at this machine's best rate of a matrix
-product, and a log-sum-exp for each prefix (floor.py).
+candidates once. A model trained with --direction target-source reads the candidates instead: the
+distinct beginnings and ends of candidates are read once, and no prefixes are shared. The peer
+(plain_attention.py) scores the same pairs one by one in batches of 64. Both run as commands of
+their own, in turn; their scores are compared. The floor is what the products of the distinct
+beginnings, ends and prefixes take at this machine's best rate of a matrix product, and a
+log-sum-exp for each prefix (floor.py).
 
     python -m benchmarks.bench_nbest MODEL LIST SOURCE [--lines N] [--runs N] [--threads N]
 """
@@ -27,37 +29,42 @@ from benchmarks.floor import measure_floors
 from phrasescore.table.input_files import read_lines
 
 
-def cut(nbest: Path, source: Path, lines: int, folder: Path) -> int:
-    """Write the first lines of a list, and the same as pairs of texts; return the sentences."""
+def cut(nbest: Path, source: Path, lines: int, folder: Path, direction: str) -> int:
+    """Write the first lines of a list and the pairs to score; return the number of sentences."""
     sentences, last = list(read_lines(source)), 0
     with (folder / "list").open("wb") as kept, (folder / "pairs").open("wb") as pairs:
         for line in itertools.islice(read_lines(nbest), lines):
             number, words = line.split(b"|||", 2)[:2]
             last = int(number)
             kept.write(line + b"\n")
-            target = b" ".join(word for word in words.split(b" ") if word)
-            pairs.write(sentences[last] + b" ||| " + target + b" ||| \n")
+            pair = sentences[last], b" ".join(word for word in words.split(b" ") if word)
+            pairs.write(b" ||| ".join(pair if direction == "source-target" else pair[::-1]))
+            pairs.write(b" ||| \n")
     return last + 1
 
 
-def multiply_adds(folder: Path, model: Path) -> tuple[float, int, int]:
-    """Return the multiply-adds of the shared work, the distinct prefixes, and all words asked."""
-    config = json.loads((model / "config.json").read_bytes())
-    E, H, A, M, R = (config[n] for n in ("embedding", "hidden", "alignment", "maxout", "rank"))
+def multiply_adds(folder: Path, config: dict[str, int]) -> tuple[float, int, int]:
+    """Return the multiply-adds of the shared work, the distinct prefixes, and all words asked.
+
+    Products of word vectors do not count: they depend on the word alone.
+    """
+    H, A, M, R = (config[n] for n in ("hidden", "alignment", "maxout", "rank"))
     V = config["target_vocabulary"]
-    positions, asked = 0, 0
-    prefixes, sources = set(), set()
+    asked, sources, beginnings, ends, prefixes = 0, set(), set(), set(), set()
     for line in (folder / "pairs").read_bytes().split(b"\n")[:-1]:
         source, target = line.split(b" ||| ")[:2]
         if source not in sources:
             sources.add(source)
-            positions += source.count(b" ") + 2
+            read = (*source.split(b" "), b"</s>")
+            beginnings.update(read[: at + 1] for at in range(len(read)))
+            ends.update(read[at:] for at in range(len(read)))
         words = target.split(b" ") if target else []
         asked += len(words) + 1
         prefixes.update((source, *words[:length]) for length in range(len(words) + 1))
-    encoder = 2 * (E * 3 * H + 3 * H * H) + 2 * H * (A + 3 * H + 2 * M)
-    step = H * A + E * 3 * H + 3 * H * H + (H + E) * 2 * M + M * R + R * V
-    return float(positions * encoder + len(prefixes) * step), len(prefixes), asked
+    encoder = 3 * H * H + H * (A + 3 * H + 2 * M)
+    step = H * A + 3 * H * H + H * 2 * M + M * R + R * V
+    work = (len(beginnings) + len(ends)) * encoder + len(prefixes) * step
+    return float(work), len(prefixes), asked
 
 
 def ours(model: Path, source: Path, folder: Path, threads: int) -> Cost:
@@ -89,11 +96,12 @@ def main() -> None:
     model, source = options.model.resolve(), options.source.resolve()
     with tempfile.TemporaryDirectory(prefix="bench-nbest-") as scratch:
         folder = Path(scratch)
-        sentences = cut(options.list, source, options.lines, folder)
+        config = json.loads((model / "config.json").read_bytes())
+        sentences = cut(options.list, source, options.lines, folder, config["direction"])
         lines = (folder / "list").read_bytes().count(b"\n")
-        work, prefixes, asked = multiply_adds(folder, model)
+        work, prefixes, asked = multiply_adds(folder, config)
         ours(model, source, folder, options.threads)  # compiles, on a fresh machine
-        V = json.loads((model / "config.json").read_bytes())["target_vocabulary"]
+        V = config["target_vocabulary"]
         floors = [measure_floors(V)["fp32"]]
         costs = in_turn(
             options.runs,

@@ -241,8 +241,13 @@ def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratc
 
 @_compiled
 def log_softmax(logits: Array, bias: Array) -> None:
-    """Replace logits ``(N, V)`` by ln softmax of logits plus bias ``(V,)``, both float32."""
-    N, V = logits.shape
+    """Replace logits by ln softmax of logits plus bias, both float32.
+
+    Args:
+        logits: ``(N, V)`` or more columns, which are ignored.
+        bias: ``(V,)``.
+    """
+    N, V = len(logits), len(bias)
     for n in range(N):
         row = logits[n]
         # not _add_bias: in place it does not vectorise, since `out` overlaps `logits`

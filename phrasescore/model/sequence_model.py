@@ -44,6 +44,8 @@ class State:
 
     def followed_by(self, others: Sequence[State]) -> State:
         """Concatenate states of the same model."""
+        if not others:
+            return self
         states = [self, *others]
         parts = [state.rows for state in states]
         memory = self.memory

@@ -18,6 +18,7 @@ from phrasescore.model import kernels
 
 # logits of a chunk; on a CPU they share the last-level cache with the weights of the layer
 _CHUNK_BYTES = {"cpu": 8 << 20, "cuda": 512 << 20}
+_CACHE_LINE = 16  # float32 numbers
 
 
 def _rows(words: Tensor, features: Tensor) -> int:
@@ -66,9 +67,12 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     """
     if torch.is_grad_enabled() or not kernels.can_compile(features):
         return torch.log_softmax(features @ words.t() + bias, 1)
-    logits = features @ words.t()
-    kernels.log_softmax(kernels.array_of(logits), kernels.array_of(bias))
-    return logits
+    # a product is half as fast if the rows that it writes do not begin with a cache line
+    V = len(words)
+    logits = features.new_empty(len(features), V + -V % _CACHE_LINE)
+    torch.mm(features, words.t(), out=logits[:, :V])
+    kernels.log_softmax(*kernels.arrays_of(logits, bias))
+    return logits[:, :V]
 
 
 def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:

@@ -116,8 +116,12 @@ class AttentionModel(MaxoutReadout):
             context = written.transpose(0, 1).flatten(0, 1)
         if regularisation is not None:
             context = regularisation.dropped(context)
-        s = torch.tanh(last @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
-        return context, positions, s
+        return context, positions, self._started(last)
+
+    def _started(self, last: Tensor) -> Tensor:
+        """Return s_0 for the encoder's last states, ``(B, H)``."""
+        dtype = last.dtype
+        return torch.tanh(last @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -196,28 +200,74 @@ class AttentionModel(MaxoutReadout):
         """See :meth:`SequenceModel.start`.
 
         The steps need c_i only in two products, c_i [C, O_c]. As c_i is a weighted sum of h_j,
-        they are weighted sums of h_j [C, O_c], which are computed here once for each source.
+        they are weighted sums of h_j [C, O_c], which are computed here once for each source. Each
+        h_j joins a state of either direction, so a product of h_j is a sum of two, and these are
+        computed once for each distinct beginning and each distinct end of the sources.
         """
-        context, positions, s = self._encode(source, lengths, dtype)
-        dtype = context.dtype
+        dtype = dtype or self.source_embedding.dtype
+        B, S = source.shape
+        ended = torch.cat([source, source.new_full((B, 1), END)], dim=1)  # (B, J)
+        positions = source.new_full((B,), S + 1) if lengths is None else lengths + 1
+        states, places = self._distinct_states(self.forward_encoder, ended, positions, dtype)
         both = torch.cat([self.decoder.context_weight, self.readout_context], dim=1).to(dtype)
-        products = context @ both
-        none = s.new_zeros(len(s), self.settings.embedding)
         if not self._searches:
-            return self._first(State((s, products)), none)
-        seen = self._seen(context, positions)
-        inside = torch.arange(len(context) // len(s), device=s.device) < positions[:, None]
-        begins = torch.cumsum(positions, 0) - positions
-        kept = inside.flatten()  # drops the padding
-        state = State((begins, positions, s), (seen.keys[kept], products[kept]))
-        return self._first(state, none)
+            last = states[places.gather(1, positions[:, None] - 1)[:, 0]]
+            return self._first(State((self._started(last), last @ both)))
+        at = torch.arange(S + 1, device=source.device)
+        inside, back = at < positions[:, None], (positions[:, None] - 1 - at).clamp(min=0)
+        backward, ends = self._distinct_states(
+            self.backward_encoder, ended.gather(1, back), positions, dtype
+        )
+        ahead, behind = places[inside], ends.gather(1, back)[inside]
+        H = self.settings.hidden
 
-    def _first(self, state: State, none: Tensor) -> tuple[State, Tensor]:
+        def product(weight: Tensor) -> Tensor:
+            """Return h_j times a weight ``(2H, D)`` at all positions of all sources, ``(P, D)``."""
+            return (states @ weight[:H])[ahead].add_((backward @ weight[H:])[behind])
+
+        memory = product(self.align_source.to(dtype)), product(both)
+        s = self._started(backward[ends.gather(1, positions[:, None] - 1)[:, 0]])
+        state = State((torch.cumsum(positions, 0) - positions, positions, s), memory)
+        return self._first(state)
+
+    def _distinct_states(
+        self, unit: GatedUnit, ids: Tensor, positions: Tensor, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """Run one direction of the encoder once over each distinct beginning of sequences.
+
+        Args:
+            unit: The direction.
+            ids: ``(B, J)`` words in the order of this direction.
+            positions: ``(B,)`` the number of words of each.
+            dtype: Type of the products.
+
+        Returns:
+            The states after the distinct beginnings, ``(N, H)``, and the number of each
+            beginning, ``(B, J)``; 0 behind the end of a sequence.
+        """
+        words, ids = torch.unique(ids, return_inverse=True)
+        embedded = (self.source_embedding[words] + self.source_embedding_bias).to(dtype)
+        inputs, places = unit.inputs(embedded), torch.zeros_like(ids)
+        state, states, count = inputs.new_zeros(1, self.settings.hidden), list[Tensor](), 0
+        before = ids.new_zeros(len(ids))  # each sequence's row of `state`
+        for at in range(ids.shape[1]):
+            inside = torch.nonzero(positions > at)[:, 0]
+            longer = before[inside] * len(words) + ids[inside, at]
+            distinct, which = torch.unique(longer, return_inverse=True)
+            parents, last = distinct // len(words), distinct % len(words)
+            state = unit.states(inputs[None, last], state[parents])[1]
+            before[inside], places[inside, at] = which, which + count
+            states.append(state)
+            count += len(state)
+        return torch.cat(states), places
+
+    def _first(self, state: State) -> tuple[State, Tensor]:
         s = self._hidden(state)
         c = self._context(state, s)
+        # y_0 contributes neither a vector nor a bias
         if self.settings.formulation == "paper":
-            s = self._stepped(s, none, c)
-        return self._state(state, s, c), self._shown(s, none, c)
+            s = self._stepped(s, self.decoder.inputs(s.new_zeros(1, self.settings.embedding)), c)
+        return self._state(state, s, c), self._shown(s, c)
 
     def _hidden(self, state: State) -> Tensor:
         return state.rows[2 if self._searches else 0]
@@ -232,13 +282,14 @@ class AttentionModel(MaxoutReadout):
         query = s @ self.align_state.to(s.dtype)
         return attend(query, seen, self.align_vector, int(positions.max()))[0]
 
-    def _stepped(self, s: Tensor, embedded: Tensor, c: Tensor) -> Tensor:
-        inputs = self.decoder.inputs(embedded[None]) + c[None, :, : 3 * self.settings.hidden]
-        return self.decoder.states(inputs, s)[1]
+    def _stepped(self, s: Tensor, inputs: Tensor, c: Tensor) -> Tensor:
+        """Step with the contributions of the last words to the unit, ``(B, 3H)``."""
+        return self.decoder.states((inputs + c[:, : 3 * self.settings.hidden])[None], s)[1]
 
-    def _shown(self, s: Tensor, previous: Tensor, c: Tensor) -> Tensor:
+    def _shown(self, s: Tensor, c: Tensor, words: Tensor | float = 0.0) -> Tensor:
+        """Return ln p of the next word; ``words``: the last words' part of the readout."""
         read = c[:, 3 * self.settings.hidden :] + self.readout_bias.to(c.dtype)
-        return self._next_word(s, previous, read)
+        return self._next_word(s, None, read + words)
 
     def _state(self, state: State, s: Tensor, c: Tensor) -> State:
         if not self._searches:
@@ -251,9 +302,12 @@ class AttentionModel(MaxoutReadout):
         """See :meth:`SequenceModel.step`."""
         ahead = self.settings.formulation == "code"
         s = self._hidden(state)
-        embedded = self._embedded(words, s.dtype)
+        # many prefixes end in the same word
+        distinct, which = torch.unique(words, return_inverse=True)
+        embedded = self._embedded(distinct, s.dtype)
+        inputs, readout = self.decoder.inputs(embedded), embedded @ self.readout_word.to(s.dtype)
         c = state.rows[-1] if ahead else self._context(state, s)
-        s = self._stepped(s, embedded, c)
+        s = self._stepped(s, inputs[which], c)
         if ahead:
             c = self._context(state, s)
-        return self._state(state, s, c), self._shown(s, embedded, c)
+        return self._state(state, s, c), self._shown(s, c, readout[which])

@@ -73,7 +73,7 @@ class MaxoutReadout(SequenceModel, ABC):
     def _readout(
         self,
         hidden: Tensor,
-        previous: Tensor,
+        previous: Tensor | None,
         read: Tensor,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
@@ -81,12 +81,14 @@ class MaxoutReadout(SequenceModel, ABC):
 
         Args:
             hidden: ``(L, B, H)`` states.
-            previous: ``(L, B, E)`` vectors of the previous words.
+            previous: ``(L, B, E)`` vectors of the previous words; ``None`` if they are in ``read``.
             read: Contribution of the context, ``(B, 2M)`` or ``(L, B, 2M)``.
             regularisation: Dropout of a batch of training.
         """
         dtype = hidden.dtype
-        readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
+        readout = hidden @ self.readout_state.to(dtype)
+        if previous is not None:
+            readout = readout + previous @ self.readout_word.to(dtype)
         readout = readout + read
         larger = maxout(readout)  # (L, B, M)
         if regularisation is not None:
@@ -117,7 +119,7 @@ class MaxoutReadout(SequenceModel, ABC):
         counted = batch.counted
         return found if counted is None else found.masked_fill(~counted, 0.0)
 
-    def _next_word(self, hidden: Tensor, previous: Tensor, read: Tensor) -> Tensor:
+    def _next_word(self, hidden: Tensor, previous: Tensor | None, read: Tensor) -> Tensor:
         """Return ln p of the next word, ``(B, V)``, from ``(B, H)``, ``(B, E)``, ``(B, 2M)``."""
-        features = self._readout(hidden[None], previous[None], read)[0].to(self.output_words.dtype)
+        features = self._readout(hidden, previous, read).to(self.output_words.dtype)
         return log_softmax(features, self.output_words, self.output_bias)
