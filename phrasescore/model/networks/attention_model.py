@@ -288,8 +288,7 @@ class AttentionModel(MaxoutReadout):
         return self.decoder.states((inputs + c[:, : 3 * self.settings.hidden])[None], s)[1]
 
     def _shown(self, s: Tensor, c: Tensor, words: Tensor | float = 0.0) -> Tensor:
-        """Return ln p of the next word; ``words`` is the last words' contribution to the
-        readout."""
+        """Return ln p of the next word; ``words`` is the last words' part of the readout."""
         read = c[:, 3 * self.settings.hidden :] + self.readout_bias.to(c.dtype)
         return self._next_word(s, None, read + words)
 
