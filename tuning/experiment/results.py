@@ -116,12 +116,15 @@ class SystemRun:
         seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
         texts: The statistics of each text's translation, by the name of the text.
         weights: The weights by feature; empty if models translate alone.
+        seconds: The wall-clock time of each finished step, by name; of a step that was interrupted,
+            the time since it last went on.
         provenance: The provenance of the translations.
     """
 
     seed: int | None
     texts: dict[str, TextStatistics]
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -358,9 +361,11 @@ class ResultsKeeper:
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
+        stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
+        seconds = {name: each.seconds for name, each in stamps.items() if each and each.finished}
         is_old = before is not None and before.provenance and before.texts == texts
         made = before.provenance if before and is_old else self._provenance
-        self._finished[run.name] = SystemRun(run.seed, texts, weights, made)
+        self._finished[run.name] = SystemRun(run.seed, texts, weights, seconds, made)
         return self._finished[run.name]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.steps import Steps
+from phrasescore.runs.steps import Stamp, Steps
 from tuning.experiment.experiment_settings import (
     GIVEN,
     LEFT_OUT,
@@ -107,7 +107,9 @@ ONLY_BASELINE = {"Reranked": {"not_run": LEFT_OUT}, "Alone": {"not_run": LEFT_OU
 
 
 def test_everything_but_the_text_is_kept(plan: Plan) -> None:
-    """Scores, statistics of sentences, weights and machine; not a word of the data."""
+    """Scores, statistics of sentences, weights, times and machine; not a word of the data."""
+    stamps = Steps(plan.results / "steps")
+    stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5))
     assert write(plan) == ALL
     content = (plan.results / KEPT).read_text("utf-8")
     assert "homme" not in content
@@ -115,6 +117,7 @@ def test_everything_but_the_text_is_kept(plan: Plan) -> None:
     run = record["rows"]["Reranked"]["runs"][1]
     assert run["seed"] == 2
     assert run["weights"] == WEIGHTS
+    assert run["seconds"] == {"reranked.seed2.new": 12.5}
     assert run["texts"]["new"]["length"] == "5 3 0"
     assert run["texts"]["new"]["matches"] == ["5 3 0", "4 1 0", "3 0 0", "2 0 0"]
     assert 0 < run["texts"]["new"]["bleu"] < 1
