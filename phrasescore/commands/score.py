@@ -66,9 +66,6 @@ class ScoreOptions(Computing, OnCluster, Result):
     batch_size: int | None = option(
         BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
     )
-    same_hardware: bool = flag(
-        "Refuse workers whose processors differ, because the last digits of scores may differ, too."
-    )
 
 
 @command("score", ScoreOptions)
@@ -96,7 +93,6 @@ def score(options: ScoreOptions) -> None:
             factor=options.factor,
             accept_unknown=options.accept_unknown,
             cluster=cluster,
-            same_hardware=options.same_hardware,
         )
         ready = rescoring.ready
         for note in ready.notes:
@@ -115,10 +111,6 @@ def score(options: ScoreOptions) -> None:
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
     """Join the cluster until the stack closes; without ``--cluster``, set the threads instead."""
     if options.cluster is None:
-        if options.same_hardware:
-            raise SettingsError(
-                "--same-hardware is about workers", remedy="leave it out, or give --cluster"
-            )
         options.use_threads()
         return None
     if options.threads is not None:

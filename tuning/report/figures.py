@@ -89,27 +89,10 @@ def score_table(scores: ScoreSet) -> DataTable:
     return DataTable(columns, rows)
 
 
-def work_table(record: ScoringRecord) -> DataTable:
-    """Return a table of the model steps saved by sharing, and of the share of unknown words."""
-    work, saved = record.work, record.savings.get
-    columns = {"side": "", "steps asked for": ",d", "steps done": ",d", "times fewer": ".2f"}
-    rows: list[Row] = [
-        (
-            "source",
-            work.source_asked,
-            work.source_done,
-            saved("source"),
-            record.source_unknown_rate,
-        ),
-        (
-            "target",
-            work.target_asked,
-            work.target_done,
-            saved("target"),
-            record.target_unknown_rate,
-        ),
-    ]
-    return DataTable({**columns, "% of words outside the lists": ".2%"}, rows)
+def unknown_words_table(record: ScoringRecord) -> DataTable:
+    """Return a table of the shares of words that the first model does not know."""
+    rates = ("source", record.source_unknown_rate), ("target", record.target_unknown_rate)
+    return DataTable({"side": "", "% of words outside the lists": ".2%"}, list(rates))
 
 
 def interval_figure(scores: ScoreSet, key: str) -> Figure:

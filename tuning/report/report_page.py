@@ -32,8 +32,8 @@ from tuning.report.figures import (
     learning_figure,
     score_table,
     tuning_figure,
+    unknown_words_table,
     weights_figure,
-    work_table,
 )
 from tuning.report.result_files import (
     FoundResult,
@@ -272,7 +272,7 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
     """
     functions = (
         score_table, interval_figure, in_words, about_tests, tuning_figure, weights_figure,
-        work_table, learning_figure, in_short,
+        unknown_words_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

@@ -109,7 +109,7 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
     (finding,) = found()
     assert (finding.severity, finding.where) == ("error", "lm")
     assert finding.what == (
-        "it knows 0% of the words on the target side of table and 100% of those on the source "
+        "it knows 0% of the words on the target side of table and 100% of those on the other "
         "side, whose model it seems"
     )
     save_random_language_model(Path("lm"), [b"le"])
