@@ -59,7 +59,7 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
         score(wanted, b"a|x ||| b|y ||| 1")
     with pytest.raises(ClusterError, match=r"tcp://.* cannot score: no such model") as unseen:
         score(described, b"a|x ||| b|y ||| 1", folder=tmp_path / "gone")
-    assert unseen.value.path == str(tmp_path / "gone")
+    assert unseen.value.path == tmp_path / "gone"
     shutil.rmtree(folder)
     # what was loaded stays
     score(described, b"a|x ||| b|y ||| 1")
