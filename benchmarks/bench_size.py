@@ -97,9 +97,6 @@ def compared(sizes: list[int], folder: Path, seconds: int) -> dict[str, Any]:
         for size, cost in zip(sizes, costs, strict=True):
             rows[name][f"{size:,} pairs"]["microseconds of CPU a pair"] = round(1e6 * cost, 2)
         rows[name]["a pair, the largest table by the smallest"] = round(costs[-1] / costs[0], 2)
-    for size in sizes:
-        savings = _read(folder / str(size) / "score.json")["savings"]
-        rows["score"][f"{size:,} pairs"]["sharing"] = savings
     return rows
 
 

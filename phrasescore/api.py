@@ -27,7 +27,7 @@ from phrasescore.model.device import choose_device
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named, must_read_a_source
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_scoring import encode_texts, perplexity
+from phrasescore.scoring.text_scoring import perplexity
 from phrasescore.table.block import TokenSpans
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -123,7 +123,7 @@ class Model:
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
-            return self._finite(scorer.score(read, predicted))
+            return scorer.score(read, predicted)
 
     def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
         """Return ln p of each predicted word and of the end of the text; ``score`` gives the sums.
@@ -140,7 +140,7 @@ class Model:
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
-            ln_p = self._finite(scorer.score_words(read, predicted))
+            ln_p = scorer.score_words(read, predicted)
         ln_p, counts = self._loaded.target_vocabulary.sums_of_words(ln_p, predicted)
         return np.split(ln_p, np.cumsum(counts)[:-1]) if len(predicted) else []
 
@@ -160,7 +160,7 @@ class Model:
         """
         read, predicted = self._ids(texts)
         with self._scorer_at_work() as scorer:
-            total = float(self._finite(scorer.score(read, predicted)).sum())
+            total = float(scorer.score(read, predicted).sum())
         words = self._loaded.target_vocabulary.count_words(predicted.tokens)
         return perplexity(total, words + len(predicted))
 
@@ -243,11 +243,11 @@ class Model:
         """Return the token ids of the texts to read and of the texts to predict."""
         if not self.reads_source:
             alone = [_checked(text, f"texts[{at}]") for at, text in enumerate(_listed(texts))]
-            return encode_texts(self._loaded, [self._spans(alone, "texts")], len(alone))
+            return self._loaded.encode([self._spans(alone, "texts")])
         pairs = [_checked_pair(pair, f"pairs[{at}]") for at, pair in enumerate(_listed(texts))]
         sides = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
         sources = self._spans(sides[0], "sources")
-        return encode_texts(self._loaded, [sources, self._spans(sides[1], "targets")], len(pairs))
+        return self._loaded.encode([sources, self._spans(sides[1], "targets")])
 
     def _spans(self, texts: list[bytes], name: str) -> TokenSpans:
         """Return the tokens of texts; refuse an empty source."""
@@ -263,15 +263,6 @@ class Model:
         if name == "sources" and empty.any():
             raise InputError(f"{name}[{int(np.argmax(empty))}]: an empty source cannot be scored")
         return spans
-
-    def _finite(self, ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not np.isfinite(ln_p).all():
-            raise ModelError(
-                "the model gives no number for a text",
-                path=self.folder,
-                remedy="train it again; its parameters are not finite",
-            )
-        return ln_p
 
 
 def _listed(texts: object) -> list[object]:

@@ -106,7 +106,7 @@ def _load(options: NBestOptions) -> list[NBestModel]:
     from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
-    from phrasescore.scoring.model_loading import scoring_model
+    from phrasescore.scoring.block_scoring import ScoringModel
     from phrasescore.scoring.shared_scorer import SharedScorer
 
     folders = options.models
@@ -117,7 +117,7 @@ def _load(options: NBestOptions) -> list[NBestModel]:
     return [
         NBestModel(
             name,
-            scoring_model(folder, each, SharedScorer(each.model, options.device)),
+            ScoringModel(folder, each, SharedScorer(each.model, options.device)),
             each.model.settings.factor,
             of_sentences=kind.of_sentences,
             reads_source=kind.reads_source,

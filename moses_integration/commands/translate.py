@@ -112,7 +112,7 @@ def translate(options: TranslateOptions) -> None:
         )
     click.echo(str(report.counts), err=True)
     click.echo(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s", err=True)
-    record = {**request, "models": list(options.models), "direction": models.direction}
+    record = {**request, "models": list(options.models), "direction": models.first.direction}
     figures = {**report.to_json(), "mean_ln_p": report.counts.mean_ln_p}
     options.show({**figures, "provenance": provenance(settings=record)})
 
@@ -184,9 +184,9 @@ def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, b
     models.must_align("--replace-unknown")
     if options.lexicon is None:
         return {}
-    sides = models.source_vocabulary.words, models.target_vocabulary.words
+    sides = models.first.source_vocabulary.words, models.first.target_vocabulary.words
     read, written = map(frozenset, sides)
-    return read_lexicon(options.lexicon, read, written, models.direction)
+    return read_lexicon(options.lexicon, read, written, models.first.direction)
 
 
 def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
@@ -204,6 +204,6 @@ def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
 
 def _direction(models: SentenceModels) -> str:
     sides = ["source", "target"]
-    if models.direction == "target-source":
+    if models.first.direction == "target-source":
         sides.reverse()
     return f"translating from the {sides[0]} into the {sides[1]} language of the training"

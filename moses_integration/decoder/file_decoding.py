@@ -98,7 +98,7 @@ def decode_file(
     identity = identity_of((), paths, _request(ini, decoder, sentences, outputs))
     with JournaledOutputs(paths, identity) as written:
         done = written.restored(_Done())
-        written.announce(done.lines, "another ini, input or options")
+        written.announce(done.lines)
         texts: dict[str, list[bytes]] = {name: [] for name in outputs.paths}
         with Progress("decoding", len(sentences) - done.lines, "sentences") as progress:
             for decoded in _decoded(decoder, sentences, done.lines, outputs.nbest, threads):

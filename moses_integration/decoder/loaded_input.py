@@ -52,7 +52,7 @@ from moses_integration.language_model.back_off import (
 )
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
-from phrasescore.model.folder import StoredWeights, load_outside
+from phrasescore.model.folder import LoadedModel, load_outside
 from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordTable
@@ -119,7 +119,7 @@ class LanguageModels(NamedTuple):
     """
 
     ngrams: list[ArrayLanguageModel]
-    neural: list[tuple[StoredWeights, OutsideWords | None]]
+    neural: list[tuple[LoadedModel, OutsideWords | None]]
 
 
 def load_models(system: System, cache: Path | None) -> LanguageModels:

@@ -201,7 +201,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
                 )
             for words in table_words(ini, stored):
                 if words.problem:
-                    severity: Severity = "error" if words.is_of_the_source else "warning"
+                    severity: Severity = "error" if words.is_swapped else "warning"
                     found.add(severity, stored.path, words.problem, words.remedy)
             known = set(stored.target_vocabulary.words[2:])
             _check_words(found, references, known.__contains__, f"the language model {line.name}")

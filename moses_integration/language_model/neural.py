@@ -25,11 +25,11 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_with
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.fast_math import FAST, exp, order, unorder
-from phrasescore.model.folder import StoredWeights, load_weights
+from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.runs.file_kinds import STANDARD_STREAM
-from phrasescore.words.known_words import KnownWords, known_words
+from phrasescore.words.known_words import KnownWords, first_words, known_words
 
 Array = npt.NDArray[Any]
 
@@ -123,7 +123,7 @@ def scores_at(
         out[m] = total + output_bias[words[m]] - normalisers[rows[m]]
 
 
-def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
+def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
     """Read the folder of a language model that can score during decoding.
 
     Raises:
@@ -186,7 +186,7 @@ class InputNetwork:
 
     def __init__(
         self,
-        stored: StoredWeights,
+        stored: LoadedModel,
         ids: Sequence[int],
         ln_shares: Sequence[float],
         *,
@@ -257,7 +257,7 @@ class InputNetwork:
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)
 
 
-def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
+def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
     """Read a model for use in decoding.
 
     Args:
@@ -281,13 +281,13 @@ def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
     return stored
 
 
-def is_self_normalised(stored: StoredWeights) -> bool:
+def is_self_normalised(stored: LoadedModel) -> bool:
     """Return whether training kept ln Z near 0, so that scores may omit it."""
     settings = stored.settings
     return isinstance(settings, FeedForwardLmSettings) and settings.self_normalise > 0
 
 
-def checked_words(ini: MosesIni, stored: StoredWeights) -> tuple[str, ...]:
+def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
@@ -298,14 +298,14 @@ def checked_words(ini: MosesIni, stored: StoredWeights) -> tuple[str, ...]:
     """
     warnings = []
     for words in table_words(ini, stored):
-        if words.is_of_the_source:
+        if words.is_swapped:
             raise ModelError(words.problem, path=stored.path, remedy=words.remedy)
         if words.problem:
             warnings.append(f"{stored.path}: {words.problem}: {words.remedy}")
     return tuple(warnings)
 
 
-def table_words(ini: MosesIni, stored: StoredWeights) -> Iterator[KnownWords]:
+def table_words(ini: MosesIni, stored: LoadedModel) -> Iterator[KnownWords]:
     """Yield the share of words that a model knows for each existing text table of an ini."""
     for line in ini.features:
         if line.kind not in TEXT_TABLE_KINDS:
@@ -313,6 +313,7 @@ def table_words(ini: MosesIni, stored: StoredWeights) -> Iterator[KnownWords]:
         try:
             path = find_model_file(line.options.get("path", "")).path
             if path.is_file():
-                yield known_words(path, stored.target_vocabulary, stored.settings.factor)
+                sides, factor = stored.sides, stored.settings.factor
+                yield known_words(path, first_words(path), sides, factor)
         except InputError:
             continue  # other checks report faults of the table

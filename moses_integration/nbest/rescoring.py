@@ -28,7 +28,7 @@ from moses_integration.nbest.format import (
     split_columns,
 )
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
-from phrasescore.errors import ModelError, NBestError, SettingsError, counted
+from phrasescore.errors import NBestError, SettingsError, counted
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
@@ -85,22 +85,14 @@ class NBestModel:
         """Return ln p of pairs of texts, ``(N,)``.
 
         Raises:
-            ModelError: A score is not a number.
+            ModelError: A score is not finite.
         """
-        read, predicted = (
+        *read, predicted = (
             from_lists([vocabulary.encode(self._tokens(pair, side)) for pair in pairs])
-            for side, vocabulary in self.model.sides
+            for side, vocabulary in self.model.loaded.sides.items()
         )
-        if not self.reads_source:
-            read = TokenSequences(read.tokens[:0], np.zeros_like(read.offsets))
-        ln_p = self.model.scorer.score(read, predicted)
-        if np.isnan(ln_p).any():
-            what = "translation" if self.of_sentences else "phrase pair"
-            raise ModelError(
-                f"the model {self.model.name} gives no number for a {what}",
-                remedy="train it again; its parameters are not finite",
-            )
-        return ln_p
+        nothing = TokenSequences(predicted.tokens[:0], np.zeros_like(predicted.offsets))
+        return self.model.scorer.score(read[0] if read else nothing, predicted)
 
     def _tokens(self, pair: PhrasePair, side: Side) -> list[bytes]:
         text = pair[0] if side == "source" else pair[1]
@@ -306,7 +298,7 @@ def rescore_nbest(
     if source is not None:
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
     request = {
-        "models": [[model.name, model.model.digest, model.factor] for model in models],
+        "models": [[model.name, model.model.loaded.digest, model.factor] for model in models],
         "scores": [each.name for each in scores],
         "table_words": None if table_words is None else _digest(table_words),
         "lines_per_block": lines_per_block,
@@ -318,7 +310,6 @@ def rescore_nbest(
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
         _Rescorer(path, sentences, models, scores, table_words).rescored,
         NBestCounts(),
-        unlike="other options, models, scores, list or source",
         what="rescoring",
         unit="candidates",
     )

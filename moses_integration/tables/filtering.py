@@ -122,7 +122,6 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
             read=lambda _, done: itertools.islice(_line_lists(source), done, None),
             work=work,
             nothing=LineCounts(),
-            unlike="another table or text",
             what=f"filtering {Path(source).name}",
             unit="lines",
         )

@@ -375,7 +375,6 @@ def prune_table(
         lambda counts, _: read_source_runs(table, lines_per_block, skip_lines=counts.lines),
         work,
         PruningCounts(),
-        "other conditions or another table",
         what="pruning",
     ).write(output, finish)
     return PruningReport(conditions, made, cut)

@@ -70,7 +70,6 @@ def prune_reordering(
         lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
         work,
         LineCounts(),
-        unlike="another table",
         what="cutting the reordering table",
         unit="lines",
     )

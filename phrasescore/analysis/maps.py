@@ -2,7 +2,7 @@
 
 Points that are close in the map are close in the model; long distances and directions mean nothing.
 The layout is Barnes-Hut t-SNE (van der Maaten, 2013), and clusters are found by HDBSCAN. A map is
-an HTML page to browse, or a picture of the whole map and of some clusters at a larger scale.
+an HTML page to browse.
 """
 
 from __future__ import annotations
@@ -10,25 +10,18 @@ from __future__ import annotations
 import html
 import importlib.util
 import math
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import MissingDependencyError, SettingsError, counted
-from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, saved_figure
+from phrasescore.pictures.figure_files import COLOURS
 from phrasescore.runs.final_names import write_atomically
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.text import Text
-    from matplotlib.transforms import Bbox
 
 _MIN_POINTS = 10
 _PERPLEXITY = 30.0
@@ -41,16 +34,7 @@ _MIN_CLUSTER = 5  # points
 _MIN_SHARE = 200  # a cluster has at least one in this many of all points
 _MAX_CLUSTERS = 24
 _WORDS = 3  # in a cluster's name
-_INSIDE = (0.05, 0.95)  # quantiles of a cluster's box: a few points stray far
 _NO_CLUSTER = "#8a8f98"
-# a grid of 3 x 3: the map covers four cells, each zoomed cluster one cell (row, column)
-_ZOOMS = ((0, 2), (1, 2), (2, 2), (2, 1), (2, 0))
-_INCHES = 11.0  # a side
-_RASTERISED = 1000  # from this many points on, SVG and PDF hold pixels, which open quickly
-_ZOOM_MARGIN = 0.1  # around a cluster, as a share of its extent
-_LONGEST = 45  # characters of a label
-_MAX_TEXTS = 400  # labels to try in a zoomed cluster
-_APART = 1.5  # pixels around a label
 # The page reaches no other machine. Bokeh compiles the code of the search box, which is eval.
 _POLICY = """{% block preamble %}
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
@@ -140,14 +124,12 @@ class PointCluster:
         name: Its most typical words.
         members: Indices of its points, nearest to the centre first.
         centre: Position of the name, x and y.
-        box: Left, right, bottom and top of a box around nearly all points.
         colour: The colour of the cluster; colours repeat.
     """
 
     name: str
     members: NDArray[np.int64]
     centre: tuple[float, float]
-    box: tuple[float, float, float, float]
     colour: str
 
 
@@ -174,11 +156,10 @@ def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[Poi
         there = places[rows]
         centre = np.median(there, axis=0)
         nearest = rows[np.argsort(((there - centre) ** 2).sum(axis=1), kind="stable")]
-        (left, low), (right, high) = np.quantile(there, _INSIDE, axis=0).tolist()
         name = _name([words[row] for row in rows.tolist()], everywhere, len(words))
         x, y = centre.tolist()
         colour = COLOURS[number % len(COLOURS)]
-        clusters.append(PointCluster(name, nearest, (x, y), (left, right, low, high), colour))
+        clusters.append(PointCluster(name, nearest, (x, y), colour))
     return clusters
 
 
@@ -195,37 +176,19 @@ def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int
     return " · ".join(sorted(here, key=lambda word: -weights[word])[:_WORDS])
 
 
-@dataclass(frozen=True)
-class DrawnMap:
-    """A laid-out map, ready to be drawn.
-
-    Args:
-        title: Title of the picture or page: where the points come from.
-        texts: The text of each of N points.
-        places: ``(N, 2)`` coordinates.
-        clusters: Clusters, the largest first.
-    """
-
-    title: str
-    texts: list[str]
-    places: NDArray[np.float32]
-    clusters: list[PointCluster]
-
-    def colours(self) -> list[str]:
-        """Return (N,) the colour of each point."""
-        colours = [_NO_CLUSTER] * len(self.texts)
-        for cluster in self.clusters:
-            for row in cluster.members.tolist():
-                colours[row] = cluster.colour
-        return colours
-
-
-def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
+def write_map_page(
+    path: str | Path, title: str, texts: Sequence[str], places: Vectors
+) -> list[PointCluster]:
     """Write a page with hover, zoom and search, one file that loads nothing from the network.
 
     Args:
         path: Output file.
-        drawn: The map.
+        title: The source of the points.
+        texts: N phrases, or N words in the order of their frequency.
+        places: ``(N, 2)`` coordinates.
+
+    Returns:
+        The clusters that the page names, the largest first.
 
     Raises:
         SettingsError: The file cannot be written.
@@ -237,10 +200,15 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
     from bokeh.plotting import figure
     from bokeh.resources import INLINE
 
-    x, y = drawn.places.T.astype(float).tolist()
-    points = ColumnDataSource({"x": x, "y": y, "text": drawn.texts, "colour": drawn.colours()})
+    clusters = find_clusters(places, texts)
+    colours = [_NO_CLUSTER] * len(texts)
+    for cluster in clusters:
+        for row in cluster.members.tolist():
+            colours[row] = cluster.colour
+    x, y = places.T.astype(float).tolist()
+    points = ColumnDataSource({"x": x, "y": y, "text": texts, "colour": colours})
     plot = figure(
-        title=drawn.title,
+        title=title,
         sizing_mode="stretch_both",
         tools="pan,wheel_zoom,box_zoom,reset,save",
         active_scroll="wheel_zoom",
@@ -251,9 +219,9 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
     )
     plot.add_tools(HoverTool(renderers=[shown_points], tooltips="@text", limit=6))
     names = {
-        "x": [cluster.centre[0] for cluster in drawn.clusters],
-        "y": [cluster.centre[1] for cluster in drawn.clusters],
-        "text": [cluster.name for cluster in drawn.clusters],
+        "x": [cluster.centre[0] for cluster in clusters],
+        "y": [cluster.centre[1] for cluster in clusters],
+        "text": [cluster.name for cluster in clusters],
     }
     plot.text(
         *("x", "y", "text"),
@@ -263,110 +231,9 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
         text_font_size="12px",
         text_font_style="bold",
     )
-    search = TextInput(title=f"Search among {len(drawn.texts):,} texts")
+    search = TextInput(title=f"Search among {len(texts):,} texts")
     search.js_on_change("value_input", CustomJS(args={"points": points}, code=_SEARCH))
     layout = column(search, plot, sizing_mode="stretch_both")
     page = file_html(layout, INLINE, title="Map of a model", template=_POLICY)
     write_atomically(path, page.encode("utf-8", "backslashreplace"))
-
-
-def draw_map(path: str | Path, drawn: DrawnMap) -> None:
-    """Write a picture of the whole map, and of the largest clusters at a larger scale.
-
-    Args:
-        path: Output file; the extension chooses the format.
-        drawn: The map.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        SettingsError: The extension is not a format, or the file cannot be written.
-    """
-    zooms = drawn.clusters[: len(_ZOOMS)]
-    x, y = drawn.places.T
-    with warnings.catch_warnings(), saved_figure(path, _INCHES, _INCHES) as figure:
-        # a character that the font lacks is drawn as an empty box; no warning is needed
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        grid = figure.add_gridspec(3, 3)
-        end = 2 if zooms else 3
-        whole = figure.add_subplot(grid[:end, :end])
-        parts = [figure.add_subplot(grid[place]) for place in _ZOOMS[: len(zooms)]]
-        for axes in (whole, *parts):
-            axes.scatter(
-                x,
-                y,
-                s=6,
-                c=drawn.colours(),
-                alpha=0.6,
-                linewidths=0,
-                rasterized=len(drawn.texts) >= _RASTERISED,
-            )
-            axes.set(xticks=[], yticks=[])
-        whole.set_title(plain_label(drawn.title), fontsize=10)
-        whole.set_aspect("equal", adjustable="datalim")
-        for axes, cluster in zip(parts, zooms, strict=True):
-            _zoom(axes, cluster)
-        # fix the layout before labels are placed: whether a label fits depends on pixels
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        _name_clusters(whole, drawn.clusters)
-        for axes, cluster in zip(parts, zooms, strict=True):
-            _write_texts(axes, drawn, cluster.members)
-        if not zooms:
-            _write_texts(whole, drawn, np.arange(len(drawn.texts)))
-
-
-def _zoom(axes: Axes, cluster: PointCluster) -> None:
-    """Zoom axes to one cluster, in a frame of its colour."""
-    left, right, low, high = cluster.box
-    side = max(right - left, high - low) * (0.5 + _ZOOM_MARGIN)
-    x, y = (left + right) / 2, (low + high) / 2
-    axes.set(xlim=(x - side, x + side), ylim=(y - side, y + side))
-    axes.set_title(plain_label(cluster.name), fontsize=9)
-    for spine in axes.spines.values():
-        spine.set(edgecolor=cluster.colour, linewidth=1.5)
-
-
-def _name_clusters(axes: Axes, clusters: Sequence[PointCluster]) -> None:
-    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.8, "linewidth": 0.8}
-    named = [
-        axes.text(
-            *cluster.centre,
-            plain_label(cluster.name),
-            fontsize=7.5,
-            ha="center",
-            va="center",
-            bbox=box | {"edgecolor": cluster.colour},
-        )
-        for cluster in clusters
-    ]
-    _keep_apart(axes, named)
-
-
-def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
-    """Label as many of the points of ``first`` as there is room for."""
-    rows = first[:_MAX_TEXTS].tolist()
-    written = [
-        axes.annotate(
-            plain_label(cut_label(drawn.texts[row], _LONGEST)),
-            drawn.places[row].tolist(),
-            xytext=(2.5, 0),
-            textcoords="offset points",
-            fontsize=6.5,
-            va="center",
-        )
-        for row in rows
-    ]
-    _keep_apart(axes, written)
-
-
-def _keep_apart(axes: Axes, written: Sequence[Text]) -> None:
-    """Remove labels that leave the axes or touch an earlier label."""
-    room = axes.get_window_extent()
-    taken: list[Bbox] = []
-    for text in written:
-        box = text.get_window_extent().padded(_APART)
-        leaves = box.x0 < room.x0 or box.x1 > room.x1 or box.y0 < room.y0 or box.y1 > room.y1
-        if leaves or any(box.overlaps(other) for other in taken):
-            text.remove()
-        else:
-            taken.append(box)
+    return clusters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
-from phrasescore.model.device import Cores, choose_device, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
-from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
-from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
+from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.table.block import MAX_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
@@ -28,8 +26,6 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_li
 from phrasescore.words.vocabulary import UNK_ID
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # phrases
-_GROUP = {"cpu": 2048, "cuda": 16384}  # phrases that share prefixes
-_PANEL = 1024
 _LONG = 64  # the largest area of a padded batch, in words per phrase
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -131,14 +127,19 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
     """
     place = choose_device(device)
     found = np.empty((len(phrases), loaded.model.settings.hidden), np.float32)
-    model = loaded.model
-    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
-        encode, batches = _gated_batches(model, phrases, place, found)
-    else:
-        encode, batches = _batches(model, phrases, place, found)
-    cores = Cores(torch.get_num_threads() if place.type == "cpu" else 1)
+    placed = copy.deepcopy(loaded.model).to(place).eval()
+
+    def encode(rows: Rows) -> None:
+        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows), END))
+        with torch.inference_mode():
+            found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
+
+    # phrases of similar lengths need little padding
+    order, max_rows = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
+    cuts = cut_by_area(phrases.lengths[order], max_rows, max_rows * _LONG)
+    cores = Cores(place)
     with Progress("reading phrases", len(phrases), "phrases") as progress:
-        for parts in cores.each(lambda rows: in_fitting_parts(encode, rows), batches):
+        for parts in cores.each(encode, [order[cut] for cut in cuts]):
             progress.advance(sum(len(rows) for rows, _ in parts))
     cores.rest()
     if not np.isfinite(found).all():
@@ -148,41 +149,6 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
             remedy="train the model again, perhaps with a lower learning rate",
         )
     return found
-
-
-def _batches(
-    model: SequenceModel, phrases: TokenSequences, place: torch.device, found: Vectors
-) -> tuple[Callable[[Rows], None], list[Rows]]:
-    """Return batches of similar lengths, and a function that encodes one into ``found``."""
-    placed = copy.deepcopy(model).to(place).eval()
-
-    def encode(rows: Rows) -> None:
-        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows), END))
-        with torch.inference_mode():
-            found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
-
-    order, max_rows = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
-    cuts = cut_by_area(phrases.lengths[order], max_rows, max_rows * _LONG)
-    return encode, [order[cut] for cut in cuts]
-
-
-def _gated_batches(
-    model: EncoderDecoder, phrases: TokenSequences, place: torch.device, found: Vectors
-) -> tuple[Callable[[Rows], None], list[Rows]]:
-    """Do what `_batches` does for the gated unit: each prefix that phrases share is read once."""
-    weights = pack(model, place, torch.float32, _PANEL)
-
-    def encode(rows: Rows) -> None:
-        part = phrases.select(rows)
-        new = is_new(part)  # sorted, so equal phrases are neighbours
-        with torch.inference_mode():
-            steps = GatedSteps(weights, len(rows), _BATCH[place.type])
-            summaries = steps.summaries(part.select(np.flatnonzero(new))).cpu().numpy()
-        found[rows] = summaries[np.cumsum(new) - 1]
-
-    nothing = TokenSequences(np.empty(0, np.int32), np.zeros(len(phrases) + 1, np.int64))
-    order = pair_order(phrases, nothing)
-    return encode, [order[cut] for cut in cut_in_groups(order, phrases, _GROUP[place.type])]
 
 
 def _joined(parts: Sequence[TokenSequences]) -> TokenSequences:

@@ -15,10 +15,10 @@ from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import Count, Number, Probability, Record
-from phrasescore.scoring.block_scoring import ScoringModel, must_be_numbers
+from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN, ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
-from phrasescore.table.phrase_table import Side, TableFormat, parse_entry, phrase_tokens
+from phrasescore.table.phrase_table import SIDES, Side, TableFormat, parse_entry, phrase_tokens
 
 NEAR, FAR = 1.0, 5.0  # nats
 _PAIRS_AT_ONCE = 8192
@@ -90,7 +90,7 @@ class Scores:
     @property
     def predicted(self) -> Side:
         """The predicted side: p(this side | other side)."""
-        return "target" if isinstance(self.model, int) else self.model.sides[1][0]
+        return "target" if isinstance(self.model, int) else self.model.loaded.predicted
 
     def score(self, block: TableBlock) -> NDArray[np.float64]:
         """Return ln p of each pair of a block by the table and by the model, ``(2, lines)``.
@@ -103,13 +103,8 @@ class Scores:
         table = _logarithms(probabilities(block, self.column))
         if isinstance(self.model, int):
             return np.array([table, _logarithms(probabilities(block, self.model))])
-        read, predicted = (
-            vocabulary.encode_spans(block.token_spans(side, self.factor))
-            for side, vocabulary in self.model.sides
-        )
-        ln_p = self.model.scorer.score(read, predicted)
-        must_be_numbers(ln_p, self.model, block)
-        return np.array([table, ln_p])
+        ids = self.model.loaded.encode([block.token_spans(side, self.factor) for side in SIDES])
+        return np.array([table, self.model.scorer.score(*ids)])
 
 
 def _logarithms(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.analysis.table_lines import LowestItems, probabilities
-from phrasescore.errors import ModelError, PhraseTableError
+from phrasescore.errors import PhraseTableError
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
@@ -273,11 +273,6 @@ def _score_candidates(
     targets = from_lists([encode(each.words) for source in sources for each in source.candidates])
     rows = np.repeat(np.arange(len(sources)), counts)
     ln_p = SharedScorer(loaded.model, device).score(ids.select(rows), targets)
-    if np.isnan(ln_p).any():
-        raise ModelError(
-            "the model gives no numbers for a source",
-            remedy="train it again; its parameters are not finite",
-        )
     return np.split(ln_p, np.cumsum(counts)[:-1])
 
 

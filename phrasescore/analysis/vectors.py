@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import StoredWeights
+from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.final_names import open_output
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.vocabulary import SPECIALS, Vocabulary
+from phrasescore.words.vocabulary import SPECIALS
 
 Vectors: TypeAlias = NDArray[np.float32]
 
 
-def word_vectors(stored: StoredWeights, side: Side | None) -> tuple[tuple[bytes, ...], Vectors]:
+def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, ...], Vectors]:
     """Return the words of one side of the corpus, the most frequent first, and their vectors.
 
     Args:
@@ -33,18 +33,13 @@ def word_vectors(stored: StoredWeights, side: Side | None) -> tuple[tuple[bytes,
     Raises:
         ModelError: The model has no vectors of that side, or no words.
     """
-    settings, weights = stored.settings, stored.weights
-    read: Side = "source" if settings.direction == "source-target" else "target"
-    predicted: Side = "target" if read == "source" else "source"
-    found: dict[Side, tuple[Vocabulary, Vectors]] = {}
-    if "source_embedding" in weights:
-        found[read] = stored.source_vocabulary, weights["source_embedding"]
-    for name in ("target_embedding", "embedding"):
-        if name in weights:
-            found[predicted] = stored.target_vocabulary, weights[name]
+    weights, sides = stored.weights, list(stored.sides)
+    read, predicted = sides[0], sides[-1]
+    names = {"source_embedding": read, "target_embedding": predicted, "embedding": predicted}
+    found = {of: (stored.sides[of], weights[n]) for n, of in names.items() if n in weights}
     chosen = side or next(iter(found))
     if chosen not in found:
-        option = kind_named(settings.kind).option
+        option = kind_named(stored.settings.kind).option
         raise ModelError(
             f"a model of kind {option} has word vectors of the {next(iter(found))} side only",
             path=stored.path,

@@ -18,8 +18,6 @@ from phrasescore.runs.identity import provenance
 if TYPE_CHECKING:
     from phrasescore.analysis.scatter import Scores
 
-_PAGES = (".html", ".htm")
-
 
 @click.group("analyze")
 def analyze() -> None:
@@ -160,7 +158,7 @@ def scatter(options: ScatterOptions) -> None:
     scores = _scores(options)
     drawn = draw_pairs(options.table, options.pairs, options.seed)
     ln_p = score_drawn(drawn, scores)
-    by = scores.model if isinstance(scores.model, int) else scores.model.digest
+    by = scores.model if isinstance(scores.model, int) else scores.model.loaded.digest
     used = {"column": scores.column, "model": by, "pairs": options.pairs, "seed": options.seed}
     record = ScatterRecord.of(drawn, ln_p, provenance(inputs=[options.table], settings=used))
     folder = Path(options.output)
@@ -186,7 +184,7 @@ def _scores(options: ScatterOptions) -> Scores:
         return Scores(options.column or 3, options.model_column)
     options.use_threads()
     (model,), ready = load_models([str(options.model)], ComputeSettings(options.device, "fp32"))
-    usual = 3 if model.direction == "source-target" else 1
+    usual = 3 if model.loaded.direction == "source-target" else 1
     return Scores(options.column or usual, model, ready.factor)
 
 
@@ -224,7 +222,7 @@ class MapOptions(Words, Computing):
     model: str = MODEL
     output: str = option(
         OUTPUT,
-        "A page to browse (.html), or a picture (.svg, .pdf or .png).",
+        "The page to write.",
         "-o",
         required=True,
     )
@@ -237,7 +235,7 @@ class MapOptions(Words, Computing):
     seed: int = option(SEED, "Seed for the draw and the layout.", default=1)
 
 
-@command("map", MapOptions, short_help="Lay out phrases or words in a map, to browse or to print.")
+@command("map", MapOptions, short_help="Lay out phrases or words in a map to browse.")
 def map_command(options: MapOptions) -> None:
     """Draw a map on which similar phrases or words stand together (figures 4 and 5 of the paper).
 
@@ -246,28 +244,25 @@ def map_command(options: MapOptions) -> None:
     vectors. The layout is Barnes-Hut t-SNE: neighbours are similar, but long distances mean
     nothing. Clusters are regions where points are dense; their most typical words are their names.
 
-    The page shows a phrase under the pointer, searches phrases, and zooms; it is a single file and
-    needs no network. A picture shows the whole map and some clusters at a larger scale.
+    The page shows a phrase under the pointer, searches phrases, zooms, and saves what it shows as a
+    picture; it is a single file and needs no network.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
     from phrasescore.analysis.maps import (
-        DrawnMap,
         check_map_libraries,
-        draw_map,
-        find_clusters,
         lay_out,
         shown,
         write_map_page,
     )
-    from phrasescore.pictures.figure_files import check_figure
     from phrasescore.runs.processes import usable_cores
 
     options.check(options.table, "PHRASE-TABLE")
     check_map_libraries()
-    is_page = Path(options.output).suffix.lower() in _PAGES
-    if not is_page:
-        check_figure(options.output)
+    if not options.output.lower().endswith((".html", ".htm")):
+        raise SettingsError(
+            "a map is a page", path=options.output, remedy="end the name of the output in .html"
+        )
     if options.table is None:
         from phrasescore.analysis.vectors import word_vectors
         from phrasescore.model.folder import load_weights
@@ -291,10 +286,8 @@ def map_command(options: MapOptions) -> None:
         title = f"{len(texts):,} of {counted(among, 'phrase')}"
     click.echo(f"laying out {counted(len(texts), 'point')}", err=True)
     places = lay_out(vectors, options.seed, options.threads or usable_cores())
-    labels = [shown(text) for text in texts]
-    drawn = DrawnMap(title, labels, places, find_clusters(places, labels))
-    (write_map_page if is_page else draw_map)(options.output, drawn)
-    clusters = counted(len(drawn.clusters), "cluster")
+    made = write_map_page(options.output, title, list(map(shown, texts)), places)
+    clusters = counted(len(made), "cluster")
     click.echo(f"{options.output}: {title}, {clusters}", err=True)
 
 

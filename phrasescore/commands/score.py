@@ -65,11 +65,6 @@ class ScoreOptions(Computing, OnCluster, Result):
     batch_size: int | None = option(
         BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
     )
-    same_hardware: bool = flag(
-        "Refuse workers whose processors differ, because the last digits of scores may differ, "
-        "too.",
-        needs=("cluster",),
-    )
 
 
 @command("score", ScoreOptions)
@@ -97,7 +92,6 @@ def score(options: ScoreOptions) -> None:
             factor=options.factor,
             accept_unknown=options.accept_unknown,
             cluster=cluster,
-            same_hardware=options.same_hardware,
         )
         ready = rescoring.ready
         for note in ready.notes:

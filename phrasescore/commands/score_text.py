@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel
     from phrasescore.table.text_blocks import Texts
 
-_SKIP = ", or give --on-error skip to leave its score empty"
-
 
 def _keep(text: str) -> tuple[float | None, float | None]:
     """Return a threshold and no share, or no threshold and a share from 0 to 1."""
@@ -181,4 +179,4 @@ def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )
     chosen = settings.factor if options.factor is None else options.factor
-    return Texts(options.texts, columns, chosen, options.on_error == "skip", advice=_SKIP)
+    return Texts(options.texts, columns, chosen, options.on_error == "skip")

@@ -105,7 +105,7 @@ def draw_alignments(
     pairs = _read(models, source, target, sentences)
     paths = {number: folder / f"{number}.{form}" for number in pairs}
     check_drawing()
-    vocabularies = models.source_vocabulary, models.target_vocabulary
+    vocabularies = models.first.source_vocabulary, models.first.target_vocabulary
     read, predicted = (
         from_lists([vocabulary.encode(words) for words in texts])
         for vocabulary, texts in zip(vocabularies, zip(*pairs.values(), strict=True), strict=True)
@@ -130,8 +130,9 @@ def _read(
 ) -> dict[int, _Pair]:
     """Return the given pairs by their numbers, in ascending order."""
     wanted, found, lines = set(sentences), dict[int, _Pair](), 0
-    sides = slice(None, None, -1 if models.direction == "target-source" else 1)
-    for block in Texts((source, target), factor=models.factor, empties=True).blocks():
+    sides = slice(None, None, -1 if models.first.direction == "target-source" else 1)
+    texts_of_both = Texts((source, target), factor=models.first.settings.factor, empties=True)
+    for block in texts_of_both.blocks():
         for number in sorted(wanted.intersection(range(lines + 1, lines + len(block) + 1))):
             texts = [spans.tokens(number - lines - 1) for spans in block.tokens]
             if not all(texts):

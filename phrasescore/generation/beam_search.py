@@ -39,8 +39,8 @@ class BeamSearch:
     settings: BeamSettings
     allowed: TargetSettings
 
-    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
-        """See `Method`; a search needs no numbers."""
+    def __call__(self, numbers: Rows, lengths: Rows) -> Prefixes:
+        """Return the empty prefixes of some sources; a search needs no numbers."""
         return _Beam(self.settings, self.allowed, lengths)
 
 

@@ -18,13 +18,6 @@ from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
-# messages and progress of a stream that writes targets
-STREAM_SETTINGS: dict[str, Any] = {
-    "changed": "the file changed while it was being read",
-    "unlike": "other options, model or input",
-    "what": "generating",
-    "unit": "lines",
-}
 # a kill loses at most one block, some seconds of work
 PHRASES_PER_BLOCK = 2048
 
@@ -138,6 +131,7 @@ def generate_for_phrases(
         writer.write,
         PhraseCounts(),
         check=texts.blocks,
-        **STREAM_SETTINGS,
+        what="generating",
+        unit="lines",
     )
     return stream.write(output)

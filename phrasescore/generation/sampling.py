@@ -33,8 +33,8 @@ class Sampling:
     settings: SampleSettings
     allowed: TargetSettings
 
-    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
-        """See `Method`."""
+    def __call__(self, numbers: Rows, lengths: Rows) -> Prefixes:
+        """Return the empty prefixes of some sources."""
         return _Samples(self.settings, self.allowed, numbers, lengths)
 
 

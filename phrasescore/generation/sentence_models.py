@@ -16,11 +16,9 @@ from torch import Tensor, nn
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.model.kinds import Kind, kind_named, must_read_a_source
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import kind_named, must_read_a_source, unsuitable
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import State, StepModel
-from phrasescore.words.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,8 @@ class Ensemble(StepModel):
 
     def __init__(self, members: Sequence[StepModel]) -> None:
         super().__init__()
-        self._members = nn.ModuleList(members)
-
-    @property
-    def members(self) -> list[StepModel]:
-        """The models."""
-        return [cast(StepModel, member) for member in self._members]
+        self.members = list(members)
+        self._registered = nn.ModuleList(members)  # so that all of them move to a device
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -99,34 +93,19 @@ class SentenceModels:
     def asked(self) -> StepModel:
         """The model that a search asks: the only one, or all as an ensemble."""
         if len(self.loaded) == 1:
-            return self.loaded[0].model
+            return self.first.model
         return Ensemble([each.model for each in self.loaded])
 
     @property
     def aligning(self) -> tuple[AttentionModel, ...]:
         """The models with attention."""
-        models = (each.model for each in self.loaded if _kind(each).aligns)
+        models = (each.model for each in self.loaded if kind_named(each.settings.kind).aligns)
         return tuple(model for model in models if isinstance(model, AttentionModel))
 
     @property
-    def source_vocabulary(self) -> Vocabulary:
-        """The words that the models read."""
-        return self.loaded[0].source_vocabulary
-
-    @property
-    def target_vocabulary(self) -> Vocabulary:
-        """The words that the models write."""
-        return self.loaded[0].target_vocabulary
-
-    @property
-    def direction(self) -> Direction:
-        """The language that the models read."""
-        return self.loaded[0].direction
-
-    @property
-    def factor(self) -> int:
-        """The factor of a token that the models read and write."""
-        return self.loaded[0].model.settings.factor
+    def first(self) -> LoadedModel:
+        """The first model, whose words, direction and factor all have."""
+        return self.loaded[0]
 
     def must_align(self, purpose: str) -> None:
         """Check that at least one model has attention.
@@ -138,11 +117,11 @@ class SentenceModels:
             ModelError: No model has attention.
         """
         if not self.aligning:
-            kind = _kind(self.loaded[0])
-            raise ModelError(
-                f"a model of kind {kind.option} aligns no words, and {purpose} needs the alignment",
-                path=self.loaded[0].path,
-                remedy="name a model trained with --kind search",
+            raise unsuitable(
+                self.first.settings,
+                self.first.path,
+                f"aligns no words, and {purpose} needs the alignment",
+                "name a model trained with --kind search",
             )
 
 
@@ -155,29 +134,21 @@ def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
     """
     by_folder = {folder: load_model(folder) for folder in folders}
     for folder, each in by_folder.items():
-        _must_translate(folder, each)
+        must_read_a_source(each.settings, folder)
+        if not kind_named(each.settings.kind).of_sentences:
+            raise unsuitable(
+                each.settings,
+                folder,
+                "does not translate sentences",
+                "name one trained with --kind search or encdec; phrasescore generate writes the "
+                "targets of a phrase model",
+            )
         _must_fit(each, by_folder[folders[0]])
     return SentenceModels(tuple(by_folder[folder] for folder in folders))
 
 
-def _kind(loaded: LoadedModel) -> Kind:
-    return kind_named(loaded.model.settings.kind)
-
-
-def _must_translate(folder: str, loaded: LoadedModel) -> None:
-    kind = _kind(loaded)
-    must_read_a_source(loaded.model.settings, folder)
-    if not kind.of_sentences:
-        raise ModelError(
-            f"a model of kind {kind.option} does not translate sentences",
-            path=folder,
-            remedy="name one trained with --kind search or encdec; phrasescore generate writes the "
-            "targets of a phrase model",
-        )
-
-
 def _must_fit(loaded: LoadedModel, first: LoadedModel) -> None:
-    ours, theirs = loaded.model.settings, first.model.settings
+    ours, theirs = loaded.settings, first.settings
     for what, fits in (
         ("direction", ours.direction == theirs.direction),
         ("factor", ours.factor == theirs.factor),

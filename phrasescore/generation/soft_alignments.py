@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.pair_order import cut_by_area
@@ -39,9 +38,7 @@ class SoftAlignments:
     def __init__(self, models: Sequence[AttentionModel], device: str = "auto") -> None:
         self._device = choose_device(device)
         self._models = [copy.deepcopy(model).to(self._device).eval() for model in models]
-        threads = torch.get_num_threads() if self._device.type == "cpu" else 1
-        # the threads serve all blocks, because each new one would leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self._cores = Cores(self._device)
 
     def align(self, sources: TokenSequences, targets: TokenSequences) -> list[Alignment]:
         """Return the alignment of N pairs, ``(T + 1, S + 1)`` each, in their order.
@@ -75,8 +72,7 @@ class SoftAlignments:
             ]
 
         groups = [order[c] for c in cuts]
-        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
-        for _, aligned in itertools.chain.from_iterable(parts):
+        for _, aligned in itertools.chain.from_iterable(self._cores.each(work, groups)):
             found.update(aligned)
         return [found[row] for row in range(len(S))]
 

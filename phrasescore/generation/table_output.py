@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, visible
-from phrasescore.generation.phrase_output import STREAM_SETTINGS, phrase_texts
+from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
@@ -284,7 +284,6 @@ def generate_reordering(
         lambda *_: read_source_runs(phrase_table),
         work,
         ReorderingCounts(),
-        unlike="another table",
         what="writing the reordering table",
     )
     return stream.write(output).counts
@@ -363,7 +362,8 @@ def generate_table(
         writer.write,
         TableCounts(),
         check=lambda: read_source_runs(path),
-        **STREAM_SETTINGS,
+        what="generating",
+        unit="lines",
     )
     made: list[ReorderingCounts] = []
 

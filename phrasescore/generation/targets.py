@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.device import Cores, choose_device, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
@@ -224,17 +224,9 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-class Method(Protocol):
-    """Beam search or sampling."""
-
-    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
-        """Return the empty prefixes of N sources.
-
-        Args:
-            numbers: (N,) the numbers of the sources among all, for their random numbers.
-            lengths: (N,) the words of each source.
-        """
-        ...
+# beam search or sampling: returns the empty prefixes of N sources, given (N,) their numbers among
+# all sources, for random numbers, and (N,) their lengths
+Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 
 def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk: int) -> Targets:
@@ -301,8 +293,7 @@ class TargetGenerator:
         self._method = method
         self._group, self._area = group or _GROUP[kind], _AREA[kind]
         self._chunk = chunk or _CHUNK[kind]
-        threads = torch.get_num_threads() if kind == "cpu" else 1
-        self.cores = Cores(threads)
+        self.cores = Cores(self.device)
 
     def targets(self, sources: TokenSequences, first: int = 0) -> Targets:
         """Return targets of N sources, in the order of the sources.
@@ -320,13 +311,12 @@ class TargetGenerator:
 
         def work(rows: NDArray[np.int64]) -> Targets:
             part = sources.select(rows)
-            prefixes = self._method.prefixes(rows + first, part.lengths)
+            prefixes = self._method(rows + first, part.lengths)
             with torch.inference_mode():
                 return search(self._model, part, prefixes, self._chunk)
 
         groups = [order[c] for c in cuts]
-        parts = self.cores.each(lambda rows: in_fitting_parts(work, rows), groups)
-        found = [targets for each in parts for _, targets in each]
+        found = [targets for parts in self.cores.each(work, groups) for _, targets in parts]
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():
             raise ModelError(

@@ -218,7 +218,7 @@ class Translator:
         Raises:
             ModelError: The model gives no numbers.
         """
-        sources = self.models.source_vocabulary.encode_spans(lines)
+        sources = self.models.first.source_vocabulary.encode_spans(lines)
         words = [lines.tokens(line) for line in range(len(sources))]
         full = np.flatnonzero(sources.lengths)
         translations: dict[int, list[Translation]] = {}
@@ -257,7 +257,7 @@ class Translator:
         rows = np.flatnonzero(wanted)
         sources = np.searchsorted(targets.offsets, rows, side="right") - 1
         sides = read.select(sources), ids.select(rows)
-        vocabularies = self.models.source_vocabulary, self.models.target_vocabulary
+        vocabularies = self.models.first.source_vocabulary, self.models.first.target_vocabulary
         made = between_words(self._alignments.align(*sides), sides, vocabularies)
         return dict(zip(rows.tolist(), made, strict=True))
 
@@ -270,7 +270,7 @@ class Translator:
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]
         totals = ranking_scores(ln_p, lengths, self._beam.length_normalisation)
         for row, ln_p_of_row, total in zip(rows, ln_p.tolist(), totals.tolist(), strict=True):
-            words = self.models.target_vocabulary.decode(targets.words[row])
+            words = self.models.first.target_vocabulary.decode(targets.words[row])
             unknown = words.count(UNK)
             if unknown and self._lexicon is not None:
                 words = without_unknown(words, source, alignments[row], self._lexicon)
@@ -382,7 +382,7 @@ def translate_text(
     texts = Texts(
         (path,),
         columns=1,
-        factor=translator.models.factor,
+        factor=translator.models.first.settings.factor,
         whole_lines=True,
         lines_per_block=SENTENCES_PER_BLOCK,
     )
@@ -404,8 +404,6 @@ def translate_text(
         work,
         TranslationCounts(),
         check=blocks,
-        changed="the text changed while it was being translated",
-        unlike="other options, models or input",
         what="translating",
         unit="sentences",
     )

@@ -16,7 +16,6 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import machine
 
 Found = TypeVar("Found")
-Item = TypeVar("Item")
 
 
 def choose_device(name: str) -> torch.device:
@@ -43,36 +42,22 @@ def choose_device(name: str) -> torch.device:
             remedy="choose the device cpu, or install a CUDA build of torch",
         )
     number = name.partition(":")[2]
-    return _numbered(number) if number else _own(os.environ.get("LOCAL_RANK"))
-
-
-def _numbered(number: str) -> torch.device:
-    """Return the CUDA device of a given number."""
-    count = torch.cuda.device_count()
-    if int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
+    if number and int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
         raise SettingsError(
             f"several processes of torchrun would share the device cuda:{number}",
             remedy="choose the device cuda, which gives each process its own",
         )
-    if int(number) >= count:
+    number = number or os.environ.get("LOCAL_RANK", "")
+    if not number:
+        return torch.device("cuda")
+    if int(number) >= torch.cuda.device_count():
         raise SettingsError(
-            f"there is no device cuda:{number}: the last one is cuda:{count - 1}",
-            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible",
+            f"there is no device cuda:{number}: the last one is "
+            f"cuda:{torch.cuda.device_count() - 1}",
+            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible, or "
+            "start fewer processes",
         )
     return torch.device("cuda", int(number))
-
-
-def _own(rank: str | None) -> torch.device:
-    """Return the CUDA device of the process with this rank on its machine."""
-    if not rank:
-        return torch.device("cuda")
-    count = torch.cuda.device_count()
-    if int(rank) >= count:
-        raise SettingsError(
-            f"more processes than CUDA devices, of which this machine has {count}",
-            remedy=f"start at most {count} with --nproc-per-node, or choose the device cpu",
-        )
-    return torch.device("cuda", int(rank))
 
 
 def processor_of(device: torch.device) -> str:
@@ -82,45 +67,38 @@ def processor_of(device: torch.device) -> str:
     return str(machine()["processor"])
 
 
-def each_on_one_core(
-    pool: ThreadPoolExecutor, work: Callable[[Item], Found], items: Iterable[Item]
-) -> Iterator[Found]:
-    """Work on items in the threads of a pool, each on one core; yield the results in order.
-
-    On some processors the last digits of a product depend on the number of cores that share it.
-    With one core for each item, they depend on the item only.
-    """
-
-    def alone(item: Item) -> Found:
-        torch.set_num_threads(1)
-        return work(item)
-
-    before = torch.get_num_threads()
-    try:
-        yield from pool.map(alone, items)
-    finally:
-        torch.set_num_threads(before)
-
-
 class Cores:
     """Threads that compute on one core each, started when there is work for them.
 
-    The threads stay until :meth:`rest` ends them, because every new thread would leave memory
-    behind.
+    On some processors the last digits of a product depend on the number of cores that share it.
+    With one core for each group of rows, they depend on the group only. The threads stay, because
+    new ones would each leave memory behind, until :meth:`rest` ends them.
 
     Args:
-        count: The number of threads.
+        device: The device of the work: torch's number of threads serve a CPU.
+        for_gpu: Number of threads that serve a GPU.
     """
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, device: torch.device, for_gpu: int = 1) -> None:
+        self.count = torch.get_num_threads() if device.type == "cpu" else for_gpu
         self._pool: ThreadPoolExecutor | None = None
 
-    def each(self, work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
-        """Do work on items, as :func:`each_on_one_core` does."""
+    def each(
+        self, work: Callable[[NDArray[Any]], Found], groups: Iterable[NDArray[Any]]
+    ) -> Iterator[list[tuple[NDArray[Any], Found]]]:
+        """Work on groups of rows; yield for each, in order, what `in_fitting_parts` returns."""
+
+        def alone(rows: NDArray[Any]) -> list[tuple[NDArray[Any], Found]]:
+            torch.set_num_threads(1)
+            return in_fitting_parts(work, rows)
+
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._count)
-        return each_on_one_core(self._pool, work, items)
+            self._pool = ThreadPoolExecutor(self.count)
+        before = torch.get_num_threads()
+        try:
+            yield from self._pool.map(alone, groups)
+        finally:
+            torch.set_num_threads(before)
 
     def rest(self) -> None:
         """End the threads; more work starts new ones."""

@@ -16,8 +16,9 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,14 @@ from phrasescore.runs.final_names import hidden, scratch_folder, write_atomicall
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import RESULT, TrainingRecord
-from phrasescore.table.phrase_table import Side
+from phrasescore.table.phrase_table import SIDES, Side
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
+from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
+    from phrasescore.table.block import TokenSpans
 
 # raise it when older versions cannot read the new folders; 2 added byte pairs
 FORMAT, _WITHOUT_BYTE_PAIRS = 2, 1
@@ -108,37 +111,13 @@ _KIND = "F32"  # the type of all weights: float32, in the words of safetensors
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to score.
+    """A model of a folder.
 
     Attributes:
-        model: The network in evaluation mode, on the CPU, float32.
+        settings: Everything that determines the shape and the meaning of the model.
         source_vocabulary: Words that the model reads; only ``</s>`` and ``<unk>`` for a language
             model.
         target_vocabulary: Words that the model predicts.
-        digest: Equal for equal models.
-        path: The folder.
-    """
-
-    model: SequenceModel
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
-    digest: str
-    path: Path
-
-    @property
-    def direction(self) -> Direction:
-        """The side of a table that the model reads."""
-        return self.model.settings.direction
-
-
-@dataclass(frozen=True)
-class StoredWeights:
-    """The content of a model folder, with weights as arrays.
-
-    Attributes:
-        settings: Settings of the model; the kind determines the arrays.
-        source_vocabulary: As in `LoadedModel`.
-        target_vocabulary: As in `LoadedModel`.
         weights: Arrays by name; docs/model-folder.md lists their shapes.
         digest: Equal for equal models.
         path: The folder.
@@ -151,50 +130,57 @@ class StoredWeights:
     digest: str
     path: Path
 
+    @cached_property
+    def model(self) -> SequenceModel:
+        """The network with these weights, in evaluation mode, on the CPU, float32.
 
-@dataclass(frozen=True)
-class ModelWords:
-    """The words that a model knows on each side of a corpus.
+        Raises:
+            ModelError: The weights are not those of the settings.
+        """
+        return _build_network(self).eval()
 
-    Attributes:
-        sides: Vocabularies by side of the corpus; a language model has one side only.
-        factor: The factor of factored tokens that the words come from, counted from 0.
-    """
+    @property
+    def direction(self) -> Direction:
+        """The side of a table that the model reads."""
+        return self.settings.direction
 
-    sides: Mapping[Side, Vocabulary]
-    factor: int
+    @property
+    def sides(self) -> dict[Side, Vocabulary]:
+        """The side of a corpus that the model reads, if it reads any, then the predicted side."""
+        read, predicted = SIDES if self.direction == "source-target" else SIDES[::-1]
+        if not kind_named(self.settings.kind).reads_source:
+            return {predicted: self.target_vocabulary}
+        return {read: self.source_vocabulary, predicted: self.target_vocabulary}
 
+    @property
+    def predicted(self) -> Side:
+        """The side of a corpus that the model predicts."""
+        return list(self.sides)[-1]
 
-def load_words(folder: str | Path) -> ModelWords:
-    """Read only the vocabularies of a model folder, after the same checks as `load_model`.
+    def encode(self, texts: Sequence[TokenSpans]) -> tuple[TokenSequences, TokenSequences]:
+        """Return the ids of N texts that the model reads, and of those that it predicts.
 
-    Raises:
-        ModelError: As ``load_model`` does.
-    """
-    settings, read, predicted = _open_folder(Path(folder))
-    sides: tuple[Side, Side] = ("source", "target")
-    if settings.direction == "target-source":
-        sides = ("target", "source")
-    known = {sides[1]: predicted}
-    if kind_named(settings.kind).reads_source:
-        known[sides[0]] = read
-    return ModelWords(known, settings.factor)
+        Args:
+            texts: The tokens of sources and targets, or of the texts alone for a language model,
+                for which the sequences to read are empty.
+        """
+        *read, predicted = texts if self.direction == "source-target" else texts[::-1]
+        targets = self.target_vocabulary.encode_spans(predicted)
+        if not read:
+            nothing = np.zeros_like(predicted.offsets)
+            return TokenSequences(targets.tokens[:0], nothing), targets
+        return self.source_vocabulary.encode_spans(read[0]), targets
 
 
 def load_model(folder: str | Path) -> LoadedModel:
-    """Load a model folder after checking the digest of every file.
+    """Load a model folder after checking the digest of every file, and build its network.
 
     Raises:
         ModelError: It is not a model folder, is incomplete or damaged, or has a newer format.
     """
-    stored = load_weights(folder)
-    return LoadedModel(
-        _build_network(stored).eval(),
-        stored.source_vocabulary,
-        stored.target_vocabulary,
-        stored.digest,
-        stored.path,
-    )
+    loaded = load_weights(folder)
+    loaded.model  # noqa: B018 - its errors belong here
+    return loaded
 
 
 def load_outside(folder: str | Path) -> OutsideWords:
@@ -208,8 +194,8 @@ def load_outside(folder: str | Path) -> OutsideWords:
     return OutsideWords.read(folder / TARGET_OUTSIDE)
 
 
-def load_weights(folder: str | Path) -> StoredWeights:
-    """Load a model folder as arrays, without torch.
+def load_weights(folder: str | Path) -> LoadedModel:
+    """Load a model folder without torch; its network is built when it is first used.
 
     Raises:
         ModelError: As in ``load_model``, except that the shapes of the arrays are not checked.
@@ -217,7 +203,7 @@ def load_weights(folder: str | Path) -> StoredWeights:
     folder = Path(folder)
     settings, source, target = _open_folder(folder)
     weights = _read_weights(folder / WEIGHTS)
-    return StoredWeights(settings, source, target, weights, digest_of_folder(folder), folder)
+    return LoadedModel(settings, source, target, weights, digest_of_folder(folder), folder)
 
 
 def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
@@ -307,7 +293,7 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
     return vocabulary
 
 
-def _build_network(stored: StoredWeights) -> SequenceModel:
+def _build_network(stored: LoadedModel) -> SequenceModel:
     """Build the network of stored weights, without allocating memory for other weights."""
     import torch
 
@@ -320,7 +306,7 @@ def _build_network(stored: StoredWeights) -> SequenceModel:
         problem = f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs"
         raise _damaged(stored.path / WEIGHTS, problem)
     # not to_empty, which for meta tensors imports a computer algebra system (0.7 s)
-    weights = {name: torch.from_numpy(v).clone() for name, v in stored.weights.items()}
+    weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
     model.load_state_dict(weights, assign=True)
     return model
 

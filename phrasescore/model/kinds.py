@@ -160,6 +160,14 @@ def kind_named(name: str) -> Kind:
     )
 
 
+def unsuitable(
+    settings: ModelSettings, folder: str | Path, problem: str, remedy: str
+) -> ModelError:
+    """Return the error for a model whose kind does not serve a purpose."""
+    option = kind_named(settings.kind).option
+    return ModelError(f"a model of kind {option} {problem}", path=folder, remedy=remedy)
+
+
 def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
     """Refuse a language model where a source is translated or a translation is scored.
 
@@ -170,13 +178,13 @@ def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
     Raises:
         ModelError: It is a language model.
     """
-    kind = kind_named(settings.kind)
-    if not kind.reads_source:
-        raise ModelError(
-            f"a model of kind {kind.option} is a language model, which reads no source",
-            path=folder,
-            remedy="use it with score-text or nbest; ini add-language-model gives one of "
-            "kind feed-forward-lm to the decoder",
+    if not kind_named(settings.kind).reads_source:
+        raise unsuitable(
+            settings,
+            folder,
+            "is a language model, which reads no source",
+            "use it with score-text or nbest; ini add-language-model gives one of kind "
+            "feed-forward-lm to the decoder",
         )
 
 
@@ -191,13 +199,12 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
         ModelError: It is a model of sentences, or a language model.
     """
     must_read_a_source(settings, folder)
-    kind = kind_named(settings.kind)
-    if kind.of_sentences:
-        raise ModelError(
-            f"a model of kind {kind.option} has learnt from sentences, but a phrase table has "
-            "phrases",
-            path=folder,
-            remedy="name a phrase model; score-text and translate are for models of sentences",
+    if kind_named(settings.kind).of_sentences:
+        raise unsuitable(
+            settings,
+            folder,
+            "has learnt from sentences, but a phrase table has phrases",
+            "name a phrase model; score-text and translate are for models of sentences",
         )
 
 
@@ -213,11 +220,8 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
     """
     must_be_of_phrases(settings, folder)
     if settings.direction == "target-source":
-        raise ModelError(
-            "it reads the target side of a table and writes sources",
-            path=folder,
-            remedy="name a model trained with --direction source-target",
-        )
+        remedy = "name a model trained with --direction source-target"
+        raise unsuitable(settings, folder, "of direction target-source writes sources", remedy)
 
 
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
@@ -230,14 +234,10 @@ def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
     Raises:
         ModelError: Models of its kind have no summary.
     """
-    kind = kind_named(settings.kind)
-    if not kind.summarises:
+    if not kind_named(settings.kind).summarises:
         having = " and ".join(each.option for each in KINDS if each.summarises)
-        raise ModelError(
-            f"a model of kind {kind.option} makes no summary of a phrase",
-            path=folder,
-            remedy=f"add --words for its word vectors; models of kind {having} have summaries",
-        )
+        remedy = f"add --words for its word vectors; models of kind {having} have summaries"
+        raise unsuitable(settings, folder, "makes no summary of a phrase", remedy)
 
 
 def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:

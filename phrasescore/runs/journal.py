@@ -170,18 +170,17 @@ class JournaledOutputs:
                 remedy="delete it",
             ) from None
 
-    def announce(self, lines: int, unlike: str) -> None:
+    def announce(self, lines: int) -> None:
         """Say on standard error whether an interrupted run is continued or thrown away.
 
         Args:
             lines: The number of input lines that the run had done.
-            unlike: The possible differences of a discarded run, for the message.
         """
         text = ""
         if lines:
             text = f"going on after line {lines:,}, where an earlier run stopped"
         elif self.discarded:
-            text = f"an interrupted run with {unlike} is thrown away"
+            text = "an interrupted run with other inputs or options is thrown away"
         if text:
             print(f"{self._paths[-1]}: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note
 

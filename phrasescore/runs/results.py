@@ -8,7 +8,6 @@ that other commands read have a class here.
 from __future__ import annotations
 
 import dataclasses
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,40 +169,6 @@ class ComparisonRecord(Record):
 
 
 @dataclass(frozen=True)
-class SharedWork:
-    """The steps that a model took, and the steps that it would take to score each pair alone.
-
-    Args:
-        source_asked: The encoder steps for single pairs: words of the sources, each with its
-            ``</s>``.
-        source_done: The encoder steps that were taken.
-        target_asked: The normalisers for single pairs: words of the targets, each with its
-            ``</s>``.
-        target_done: The normalisers that were computed: one for each distinct (source, target
-            prefix) or, for a model that sees the last words only, for each distinct history.
-    """
-
-    source_asked: Count = 0
-    source_done: Count = 0
-    target_asked: Count = 0
-    target_done: Count = 0
-
-    @property
-    def savings(self) -> dict[str, float]:
-        """By side, the factor by which sharing reduced the number of steps."""
-        return {
-            "source": self.source_asked / max(self.source_done, 1),
-            "target": self.target_asked / max(self.target_done, 1),
-        }
-
-    def __add__(self, other: SharedWork) -> SharedWork:
-        return SharedWork(*map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other)))
-
-    def __sub__(self, other: SharedWork) -> SharedWork:
-        return SharedWork(*map(operator.sub, dataclasses.astuple(self), dataclasses.astuple(other)))
-
-
-@dataclass(frozen=True)
 class ScoringModel:
     """A model that scored a table, and the mean of its scores."""
 
@@ -228,8 +193,6 @@ class ScoringRecord(Record):
         resumed_pairs: The number of pairs that an earlier, interrupted run had scored.
         seconds: The running time of this run.
         pairs_per_second: The speed of this run.
-        work: The steps of the models.
-        savings: By side, the factor by which sharing reduced the number of steps.
         source_unknown_rate: The share of source words outside the shortlist.
         target_unknown_rate: The share of target words outside the shortlist.
         unknown: The treatment of words outside the shortlist: ``whole`` or ``share``.
@@ -248,8 +211,6 @@ class ScoringRecord(Record):
     resumed_pairs: Count
     seconds: Seconds
     pairs_per_second: Number
-    work: SharedWork
-    savings: dict[str, Number]
     source_unknown_rate: Probability
     target_unknown_rate: Probability
     unknown: str

@@ -5,64 +5,38 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.model_settings import Direction
-from phrasescore.runs.results import SharedWork
+from phrasescore.errors import SettingsError
+from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
-from phrasescore.table.block import TableBlock, TokenSpans
-from phrasescore.table.phrase_table import Side
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import TableBlock
+from phrasescore.table.phrase_table import SIDES
 from phrasescore.words import Unknown
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords, Vocabulary
-
-
-class PairScorer(Protocol):
-    """An object that computes ln p of pairs of id sequences, in any grouping."""
-
-    @property
-    def work(self) -> SharedWork:
-        """The steps taken since the scorer was created."""
-        ...
-
-    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
-        """Return (N,) ln p(target, end of sentence | source) of N pairs, in their order."""
-        ...
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords
 
 
 @dataclass(frozen=True)
 class ScoringModel:
-    """A model ready to score; its source is the side that it reads, on either side of the table.
+    """A model ready to score.
 
     Args:
         name: The folder as given, for messages.
-        source_vocabulary: The vocabulary of the side that the model reads.
-        target_vocabulary: The vocabulary of the side that the model predicts.
-        direction: ``target-source`` if the model reads the table's target side.
-        digest: The digest of the parameters and vocabularies.
+        loaded: The model.
         scorer: The scorer that computes with the model.
         outside: The words outside the vocabulary of the side that the model predicts.
     """
 
     name: str
-    source_vocabulary: Vocabulary
-    target_vocabulary: Vocabulary
-    direction: Direction
-    digest: str
-    scorer: PairScorer
+    loaded: LoadedModel
+    scorer: SharedScorer
     outside: OutsideWords = NO_OUTSIDE_WORDS
-
-    @property
-    def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
-        """The side of the table that the model reads, and the predicted side; with vocabularies."""
-        if self.direction == "source-target":
-            return ("source", self.source_vocabulary), ("target", self.target_vocabulary)
-        return ("target", self.source_vocabulary), ("source", self.target_vocabulary)
 
 
 @dataclass(frozen=True)
@@ -103,7 +77,6 @@ class ScoringCounts:
         target_unknown: Target tokens outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
         floor_hits: The number of probabilities at the floor, for each column of probabilities.
-        work: Steps of all models.
         processors: The kinds of processors that scored, sorted.
     """
 
@@ -114,7 +87,6 @@ class ScoringCounts:
     target_unknown: int = 0
     ln_p_sums: tuple[float, ...] = ()
     floor_hits: tuple[int, ...] = ()
-    work: SharedWork = field(default_factory=SharedWork)
     processors: tuple[str, ...] = ()
 
     def __add__(self, block: ScoringCounts) -> ScoringCounts:
@@ -129,7 +101,6 @@ class ScoringCounts:
             target_unknown=self.target_unknown + block.target_unknown,
             ln_p_sums=tuple(map(operator.add, self.ln_p_sums, block.ln_p_sums)),
             floor_hits=tuple(map(operator.add, self.floor_hits, block.floor_hits)),
-            work=self.work + block.work,
             processors=tuple(sorted({*self.processors, *block.processors})),
         )
 
@@ -172,17 +143,18 @@ class BlockScorer:
             SettingsError: The column to replace is not there.
             ModelError: A model gives something that is not a log-probability.
         """
-        settings = self._settings
-        ids = BlockIds(block, settings.factor)
+        settings, models = self._settings, self._models
+        spans = {side: block.token_spans(side, settings.factor) for side in SIDES}
+        ids = [model.loaded.encode(list(spans.values())) for model in models]
         with self._computing:
-            work_before = self._work()
-            ln_p = [_ln_p(model, block, ids, settings.unknown) for model in self._models]
-            work = self._work() - work_before
+            ln_p = [model.scorer.score(*each) for model, each in zip(models, ids, strict=True)]
+        if settings.unknown == "share":
+            for number, (model, (_, predicted)) in enumerate(zip(models, ids, strict=True)):
+                texts = spans[model.loaded.predicted]
+                ln_p[number] = ln_p[number] + model.outside.ln_shares(texts, predicted.tokens)
         written = [np.mean(ln_p, axis=0)] if settings.average else ln_p
         columns = [probability_texts(values) for values in written]
-        shortlists = dict(self._models[0].sides)
-        source = ids.encoded("source", shortlists["source"])
-        target = ids.encoded("target", shortlists["target"])
+        source, target = ids[0] if models[0].loaded.direction == "source-target" else ids[0][::-1]
         unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
         if settings.unknown_column:
             columns.append(count_texts(unknown_source + unknown_target))
@@ -194,13 +166,9 @@ class BlockScorer:
             target_unknown=int(unknown_target.sum()),
             ln_p_sums=tuple(float(values.sum()) for values in ln_p),
             floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
-            work=work,
             processors=(self._processor,) if self._processor else (),
         )
         return self._with_columns(block, columns), counts
-
-    def _work(self) -> SharedWork:
-        return sum((model.scorer.work for model in self._models), SharedWork())
 
     def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
         number = self._settings.replace_column
@@ -214,57 +182,6 @@ class BlockScorer:
                 remedy="leave out --replace-column to append",
             )
         return block.with_replaced_scores(number, columns)
-
-
-class BlockIds:
-    """The ids of a block's phrases, looked up once for each side and vocabulary."""
-
-    def __init__(self, block: TableBlock, factor: int) -> None:
-        self.spans: dict[Side, TokenSpans] = {
-            "source": block.token_spans("source", factor),
-            "target": block.token_spans("target", factor),
-        }
-        self._ids: dict[tuple[Side, int], TokenSequences] = {}
-
-    def encoded(self, side: Side, vocabulary: Vocabulary) -> TokenSequences:
-        """Return the ids of one side in one vocabulary."""
-        # the models keep their vocabularies alive, so id() names one of them
-        key = side, id(vocabulary)
-        if key not in self._ids:
-            self._ids[key] = vocabulary.encode_spans(self.spans[side])
-        return self._ids[key]
-
-
-def must_be_numbers(ln_p: NDArray[np.float64], model: ScoringModel, block: TableBlock) -> None:
-    """Refuse scores that are not numbers, which a model with infinite parameters gives.
-
-    Args:
-        ln_p: (lines,) of the pairs of the block.
-        model: The model that scored them.
-        block: The block, for the error.
-
-    Raises:
-        ModelError: A score is not a number.
-    """
-    wrong = np.flatnonzero(np.isnan(ln_p))
-    if len(wrong):
-        raise ModelError(
-            f"the model {model.name} gives no number for this pair",
-            path=block.path,
-            line=block.first_line + int(wrong[0]),
-            remedy="train it again; its parameters are not finite",
-        )
-
-
-def _ln_p(
-    model: ScoringModel, block: TableBlock, ids: BlockIds, unknown: Unknown
-) -> NDArray[np.float64]:
-    read, predicted = (ids.encoded(side, vocabulary) for side, vocabulary in model.sides)
-    ln_p = model.scorer.score(read, predicted)
-    must_be_numbers(ln_p, model, block)
-    if unknown == "share":
-        ln_p = ln_p + model.outside.ln_shares(ids.spans[model.sides[1][0]], predicted.tokens)
-    return ln_p
 
 
 def _unknown_words(ids: TokenSequences) -> NDArray[np.int64]:

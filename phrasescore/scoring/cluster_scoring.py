@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from phrasescore.cluster.cluster import Cluster, Task, in_order, own_name, own_threads
+from phrasescore.cluster.cluster import Cluster, Task, in_order, own_name, own_threads, say
 from phrasescore.errors import ClusterError, ModelError, SettingsError, counted
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.runs.final_names import GzipMember, compress_member
@@ -91,12 +90,7 @@ def describe_on_worker(
     chosen = None if precisions is None else tuple(precisions)
     job = ScoringJob(_absolute(folders), compute, factor, chosen)
     block = None if sample is None else packed_block(sample)
-    ready = cluster.start(describe_models, job, block).result()
-    models = [
-        dataclasses.replace(model, name=folder)
-        for folder, model in zip(folders, ready.models, strict=True)
-    ]
-    return dataclasses.replace(ready, models=tuple(models))
+    return cluster.start(describe_models, job, block).result()
 
 
 def describe_as_before(
@@ -131,7 +125,7 @@ def describe_as_before(
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
     ready = describe_on_worker(cluster, folders, kept, factor, precisions=chosen["precision"])
-    if signature["models"] != [[model.digest, model.direction] for model in ready.models]:
+    if signature["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)
     notes = tuple(f"{name}: {precision} is used, as before" for name, precision in used)
@@ -147,22 +141,26 @@ class ClusterScorer:
 
     Args:
         cluster: The workers.
-        ready: The models.
+        folders: The models, one column each.
+        ready: Their description.
         settings: What goes into the table.
-        same_hardware: Whether all workers must have processors of one kind.
     """
 
     def __init__(
-        self, cluster: Cluster, ready: ReadyModels, settings: ScoringSettings, same_hardware: bool
+        self,
+        cluster: Cluster,
+        folders: Sequence[str],
+        ready: ReadyModels,
+        settings: ScoringSettings,
     ) -> None:
-        self._cluster, self._same_hardware = cluster, same_hardware
+        self._cluster = cluster
         numerics = ready.numerics
         self._job = ScoringJob(
-            _absolute([model.name for model in ready.models]),
+            _absolute(folders),
             ComputeSettings(numerics["device"], batch_size=numerics["batch_size"]),
             settings.factor,
             tuple(numerics["precision"]),
-            tuple(model.digest for model in ready.models),
+            tuple(digest for digest, _ in ready.identities),
             settings,
         )
         self._processors: dict[str, str] = {}  # the first worker with each kind
@@ -186,25 +184,16 @@ class ClusterScorer:
         return self._cluster.start(score_block, self._job, packed_block(block))
 
     def _unpacked(self, result: WorkerResult) -> Scored:
-        """Return a scored block; warn if its worker's processor differs from that of others.
-
-        Raises:
-            ClusterError: It differs, and all workers must have one kind.
-        """
+        """Return a scored block; warn if its worker's processor differs from that of others."""
         text, counts, worker = result
         for kind in set(counts.processors) - self._processors.keys():
-            others = list(self._processors.items())
-            self._processors[kind] = worker
-            if others:
-                other, first = others[0]
-                problem = (
+            if self._processors:
+                other, first = next(iter(self._processors.items()))
+                say(
                     f"the worker {worker} computes on {kind}, the worker {first} on {other}: last "
                     "digits may differ"
                 )
-                if self._same_hardware:
-                    remedy = "choose workers of one kind, or leave out --same-hardware"
-                    raise ClusterError(problem, remedy=remedy)
-                print(f"cluster: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+            self._processors[kind] = worker
         return GzipMember(text), counts
 
 
@@ -225,9 +214,6 @@ def describe_models(job: ScoringJob, sample: PackedBlock | None) -> ReadyModels:
     Args:
         job: The models.
         sample: Lines to compare precisions on.
-
-    Returns:
-        The models, with the folders as this worker sees them.
 
     Raises:
         ClusterError: A model cannot be loaded here, or there is no such device.
@@ -269,7 +255,7 @@ def _scorer(job: ScoringJob) -> BlockScorer:
     """Return the scorer of a job, which the job's first block on this worker loads."""
     models, _ = _load(job)
     for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
-        if model.digest != digest:
+        if model.loaded.digest != digest:
             raise ClusterError(
                 f"the worker {own_name()} has another model there",
                 path=folder,
@@ -283,18 +269,12 @@ def _load(
 ) -> tuple[tuple[ScoringModel, ...], ReadyModels]:
     """Load models with the device and the threads of this worker; errors name the worker."""
     torch.set_num_threads(own_threads())
-    for folder in job.folders:
-        if not Path(folder).is_dir():
-            raise ClusterError(
-                f"the worker {own_name()} does not see this model folder",
-                path=folder,
-                remedy="put it on a file system that all workers share, under one name",
-            )
     try:
         return load_models(job.folders, job.compute, job.factor, sample, job.precisions)
     except (ModelError, SettingsError) as error:
         raise ClusterError(
             f"the worker {own_name()} cannot score: {error.problem}",
             path=error.path,
-            remedy=error.remedy,
+            remedy="put the models on a file system that all workers share, under one name, and "
+            "name a device that all workers have",
         ) from None

@@ -14,12 +14,11 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.model.model_settings import Direction
-from phrasescore.runs.results import SharedWork
-from phrasescore.scoring.block_scoring import BlockIds, PairScorer, ScoringModel
+from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.table.block import TableBlock
+from phrasescore.table.phrase_table import SIDES
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
 
 # bounds of |difference of ln p| per word, </s> counted: on average, and for any pair
 MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
@@ -75,26 +74,11 @@ class PrecisionCheck:
 
 
 @dataclass(frozen=True)
-class ModelFacts:
-    """A model that scores, here or on a worker, described by plain values.
-
-    Args:
-        name: The folder as given.
-        digest: Identifies its parameters and vocabularies.
-        direction: ``target-source`` if it reads the table's target side.
-    """
-
-    name: str
-    digest: str
-    direction: Direction
-
-
-@dataclass(frozen=True)
 class ReadyModels:
     """Models that are ready to score, described by plain values that a worker sends as JSON.
 
     Args:
-        models: One column each, in the order of their folders.
+        identities: The digest and the direction of each model, in the order of the columns.
         factor: The factor that they read.
         numerics: Everything about their arithmetic that decides digits, as JSON values;
             ``precision`` has an entry for each distinct folder.
@@ -102,7 +86,7 @@ class ReadyModels:
         notes: Lines for the user.
     """
 
-    models: tuple[ModelFacts, ...]
+    identities: tuple[tuple[str, Direction], ...]
     factor: int
     numerics: dict[str, Any]
     checks: tuple[PrecisionCheck, ...] = ()
@@ -146,7 +130,7 @@ def load_models(
             scorer, check = _scorer(each, settings, precisions[place]), None
         else:
             scorer, check = _compared_scorer(each, settings, chosen, sample)
-        scoring[folder] = scoring_model(folder, each, scorer, load_outside(folder))
+        scoring[folder] = ScoringModel(folder, each, scorer, load_outside(folder))
         used.append(scorer.precision)
         if check is not None:
             checks.append(check)
@@ -157,23 +141,8 @@ def load_models(
         "precision": used,
     }
     models = tuple(scoring[folder] for folder in folders)
-    facts = tuple(ModelFacts(each.name, each.digest, each.direction) for each in models)
-    return models, ReadyModels(facts, chosen, numerics, tuple(checks), tuple(notes))
-
-
-def scoring_model(
-    name: str, loaded: LoadedModel, scorer: PairScorer, outside: OutsideWords = NO_OUTSIDE_WORDS
-) -> ScoringModel:
-    """Combine a loaded model with the scorer that computes with it."""
-    return ScoringModel(
-        name,
-        loaded.source_vocabulary,
-        loaded.target_vocabulary,
-        loaded.direction,
-        loaded.digest,
-        scorer,
-        outside,
-    )
+    identities = tuple((each.loaded.digest, each.loaded.direction) for each in models)
+    return models, ReadyModels(identities, chosen, numerics, tuple(checks), tuple(notes))
 
 
 def _verdict(check: PrecisionCheck, used: str) -> str:
@@ -195,13 +164,11 @@ def _compared_scorer(
     if sample is None or not settings.wants_sample:
         return _scorer(loaded, settings, "bf16" if settings.precision == "bf16" else "fp32"), None
     near, exact = (_scorer(loaded, settings, precision) for precision in ("bf16", "fp32"))
-    ids, rows = BlockIds(sample, factor), sample_rows(len(sample))
-    sides = scoring_model("", loaded, near).sides
-    sources, targets = (ids.encoded(side, vocabulary).select(rows) for side, vocabulary in sides)
+    rows = sample_rows(len(sample))
+    ids = loaded.encode([sample.token_spans(side, factor) for side in SIDES])
+    sources, targets = (side.select(rows) for side in ids)
     check = compare(exact.score(sources, targets), near.score(sources, targets), targets)
-    used = near if check.is_within_bounds or settings.precision == "bf16" else exact
-    used.work = SharedWork()  # the sample does not count as work on the table
-    return used, check
+    return near if check.is_within_bounds or settings.precision == "bf16" else exact, check
 
 
 def compare(

@@ -7,14 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.runs.results import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
-
-
-def steps_one_by_one(sources: TokenSequences, targets: TokenSequences) -> SharedWork:
-    """Return the work of pairs that share nothing."""
-    source, target = len(sources.tokens) + len(sources), len(targets.tokens) + len(targets)
-    return SharedWork(source, source, target, target)
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:

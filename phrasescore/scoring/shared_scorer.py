@@ -19,7 +19,6 @@ from __future__ import annotations
 import copy
 import queue
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -27,20 +26,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.device import Cores, choose_device, in_fitting_parts
+from phrasescore.errors import ModelError
+from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.softmax import log_softmax
 from phrasescore.model.units import GatedUnit
-from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import (
     cut_by_area,
     cut_in_groups,
     is_new,
     pair_order,
-    steps_one_by_one,
 )
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.distinct_phrases import first_rows, phrase_digests
@@ -75,7 +73,6 @@ class SharedScorer:
     Attributes:
         device: The device that it computes on.
         precision: ``fp32`` or ``bf16``.
-        work: The steps taken since the scorer was created.
         cores: The threads that compute.
     """
 
@@ -89,17 +86,15 @@ class SharedScorer:
     ) -> None:
         self.device = choose_device(device)
         self.precision = precision
-        self.work = SharedWork()
         kind = self.device.type
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
         make = _steps_factory(model, self.device, dtype, compiled)
-        threads = torch.get_num_threads() if kind == "cpu" else _GPU_THREADS
-        self.cores = Cores(threads)
+        self.cores = Cores(self.device, _GPU_THREADS)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
-            for _ in range(threads):
+            for _ in range(self.cores.count):
                 self._free.put(self._fitting_steps(make))
 
     def _fitting_steps(self, make: Callable[[int, int], TrieSteps]) -> TrieSteps:
@@ -120,6 +115,9 @@ class SharedScorer:
         Args:
             sources: ``N`` phrases of ids of the side the model reads, without </s>.
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
+
+        Raises:
+            ModelError: A score is not finite.
         """
         ln_p = np.empty(len(targets), np.float64)
 
@@ -127,7 +125,7 @@ class SharedScorer:
             ln_p[rows] = trie.path_sums(edges, at_ends)
 
         self._visit(sources, targets, keep)
-        return ln_p
+        return _finite(ln_p)
 
     def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p of each target word and of each final </s>, one pair after the other.
@@ -139,6 +137,9 @@ class SharedScorer:
         Returns:
             ``(all target words + N,)``: for each pair its words in their order and then </s>, which
             add up to what :meth:`score` returns.
+
+        Raises:
+            ModelError: A score is not finite.
         """
         stops = targets.offsets[1:] + np.arange(1, len(targets) + 1)
         ln_p = np.empty(len(targets.tokens) + len(targets), np.float64)
@@ -147,21 +148,17 @@ class SharedScorer:
             trie.path_words(edges, at_ends, stops[rows], ln_p)
 
         self._visit(sources, targets, keep)
-        return ln_p
+        return _finite(ln_p)
 
     def _visit(self, sources: TokenSequences, targets: TokenSequences, keep: Keep) -> None:
         """Score all pairs, group by group."""
 
-        def work(rows: Rows) -> SharedWork:
-            return self._score_group(sources, targets, rows, keep)
+        def work(rows: Rows) -> None:
+            self._score_group(sources, targets, rows, keep)
 
-        def fit(rows: Rows) -> list[tuple[Rows, SharedWork]]:
-            return in_fitting_parts(work, rows)
-
-        for parts in self.cores.each(fit, self._groups(sources, targets)):
+        for parts in self.cores.each(work, self._groups(sources, targets)):
             if len(parts) > 1:  # halve the next groups at once, before they fail as well
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
-            self.work += sum((done for _, done in parts), SharedWork())
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
         order = pair_order(sources, targets)
@@ -174,7 +171,7 @@ class SharedScorer:
 
     def _score_group(
         self, sources: TokenSequences, targets: TokenSequences, rows: Rows, keep: Keep
-    ) -> SharedWork:
+    ) -> None:
         """Score sorted pairs."""
         sources, targets = sources.select(rows), targets.select(rows)
         new = is_new(sources)
@@ -182,13 +179,21 @@ class SharedScorer:
         steps = self._free.get()
         try:
             with torch.inference_mode():
-                encoded = steps.encode(sources.select(np.flatnonzero(new)))
-                edges, at_ends, normalisers = steps.decode(trie)
+                steps.encode(sources.select(np.flatnonzero(new)))
+                edges, at_ends = steps.decode(trie)
         finally:
             self._free.put(steps)
         keep(rows, trie, edges, at_ends)
-        asked = steps_one_by_one(sources, targets)
-        return replace(asked, source_done=encoded, target_done=normalisers)
+
+
+def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores that are all finite: sums of finite weights may still overflow."""
+    if not np.isfinite(ln_p).all():
+        raise ModelError(
+            "the model gives no number for a pair",
+            remedy="train it again; its parameters are not finite",
+        )
+    return ln_p
 
 
 def _steps_factory(
@@ -216,16 +221,16 @@ def _steps_factory(
 class TrieSteps(Protocol):
     """Reads sources, then computes ln p along the distinct prefixes of their targets."""
 
-    def encode(self, sources: TokenSequences) -> int:
-        """Read sorted, distinct sources; return the number of encoder steps."""
+    def encode(self, sources: TokenSequences) -> None:
+        """Read sorted, distinct sources."""
         ...
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """Find ln p along a trie whose root n belongs to the n-th source of the last `encode`.
 
         Returns:
-            (nodes,) ln p of each prefix's last word given the words before it, 0 for roots;
-            (nodes,) ln p of ``</s>`` after each prefix; and the number of normalisers.
+            (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
+            (nodes,) ln p of ``</s>`` after each prefix.
         """
         ...
 
@@ -243,12 +248,11 @@ class ModelSteps:
         self._model, self._dtype, self._chunk = model, dtype, chunk
         self._sources: TokenSequences
 
-    def encode(self, sources: TokenSequences) -> int:
+    def encode(self, sources: TokenSequences) -> None:
         """See :meth:`TrieSteps.encode`; `decode` reads the sources."""
         self._sources = sources
-        return len(sources.tokens) + len(sources)
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
@@ -263,7 +267,7 @@ class ModelSteps:
                 parents = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(state.gathered(self._index(parents)))
             before = kept[0].followed_by(kept[1:])
-        return edges, at_ends, len(trie)
+        return edges, at_ends
 
     def _advance(
         self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
@@ -305,11 +309,10 @@ class HistorySteps:
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
-    def encode(self, sources: TokenSequences) -> int:
+    def encode(self, sources: TokenSequences) -> None:
         """See :meth:`TrieSteps.encode`; a language model has no source."""
-        return 0
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
@@ -327,7 +330,7 @@ class HistorySteps:
             nodes = children[slice(*np.searchsorted(words, (a, b)).tolist())]
             places, wanted = which[trie.parents[nodes]] - a, trie.words[nodes]
             edges[nodes] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
-        return edges, at_ends, len(histories)
+        return edges, at_ends
 
     def _histories(self, trie: PrefixTrie) -> Rows:
         """Return the n - 1 words that predict each prefix's next word, ``(nodes, n - 1)``."""

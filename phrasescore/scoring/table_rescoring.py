@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore import __version__
-from phrasescore.errors import ModelError, SettingsError
+from phrasescore.errors import ModelError
 from phrasescore.model.device import choose_device, processor_of
-from phrasescore.model.folder import load_words
+from phrasescore.model.folder import load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
@@ -26,8 +26,7 @@ from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, Scorin
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream, StreamReport
-from phrasescore.table.phrase_table import Side
-from phrasescore.words.known_words import MIN_SHARE, first_words, known_share, unknown_warning
+from phrasescore.words.known_words import first_words, known_words, unknown_warning
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
@@ -44,7 +43,8 @@ class Rescoring:
     Args:
         table: A plain or gzip phrase table, or ``-``.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        ready: The models. An interrupted run only continues under the same numerics.
+        folders: The models, one column each.
+        ready: Their description. An interrupted run only continues under the same numerics.
         settings: What goes into the table.
         scorer: Scores blocks with the models, here or on workers.
         begun: The blocks of a table that cannot be read twice, if reading has begun; cut as
@@ -53,6 +53,7 @@ class Rescoring:
 
     table: str | Path
     output: str | Path
+    folders: Sequence[str]
     ready: ReadyModels
     settings: ScoringSettings
     scorer: BlockScorer | ClusterScorer
@@ -69,11 +70,9 @@ class Rescoring:
             SettingsError: The options do not fit together or to the table.
             ModelError: A model gives something that is not a log-probability.
         """
-        models, table, scorer = self.ready.models, self.table, self.scorer
-        if not models:
-            raise SettingsError("there is no model to score with", remedy="name one with --model")
+        table, scorer = self.table, self.scorer
         asked = {
-            "models": [[model.digest, model.direction] for model in models],
+            "models": self.ready.identities,
             "settings": dataclasses.asdict(self.settings),
             "numerics": self.ready.numerics,
             "lines_per_block": lines_per_block,
@@ -90,29 +89,24 @@ class Rescoring:
             score,
             ScoringCounts(),
             check=lambda: read_blocks(table, lines_per_block),
-            changed="the table changed while it was being scored",
-            unlike="other options, models or table",
             note=scorer.note,
         )
         return self._record(stream.write(self.output))
 
     def _record(self, done: StreamReport[ScoringCounts]) -> ScoringRecord:
         counts, settings = done.counts, self.settings
-        names = [model.name for model in self.ready.models]
-        columns = ["average"] if settings.average else names
+        columns = ["average"] if settings.average else self.folders
         return ScoringRecord(
             pairs=counts.lines,
             resumed_pairs=done.resumed,
             seconds=round(done.seconds, 3),
             pairs_per_second=round(done.per_second, 1),
-            work=counts.work,
-            savings=counts.work.savings,
             source_unknown_rate=counts.source_unknown / max(1, counts.source_tokens),
             target_unknown_rate=counts.target_unknown / max(1, counts.target_tokens),
             unknown=settings.unknown,
             models=tuple(
                 ScoringModel(name, total / counts.lines)
-                for name, total in zip(names, counts.ln_p_sums, strict=True)
+                for name, total in zip(self.folders, counts.ln_p_sums, strict=True)
             ),
             columns=tuple(map(ScoredColumn, columns, counts.floor_hits)),
             processors=list(counts.processors),
@@ -125,13 +119,10 @@ class Rescoring:
 
 def described(record: ScoringRecord) -> str:
     """Describe a run in lines for the user."""
-    work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
+    unknown = record.source_unknown_rate, record.target_unknown_rate
     resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
     lines = [
         f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s",
-        f"shared work: {work.source_done:,} source steps for {work.source_asked:,} asked "
-        f"({record.savings['source']:.2f} times fewer), {work.target_done:,} target steps for "
-        f"{work.target_asked:,} ({record.savings['target']:.2f} times fewer)",
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
         + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
         unknown_warning(*unknown),
@@ -154,7 +145,6 @@ def prepare(
     factor: int | None = None,
     accept_unknown: bool = False,
     cluster: Cluster | None = None,
-    same_hardware: bool = False,
 ) -> Rescoring:
     """Make models ready to score a table: in this process, or on the workers of a cluster.
 
@@ -168,7 +158,6 @@ def prepare(
         accept_unknown: Whether models may know less than half of the table's words.
         cluster: Workers that each load the models; the first of them decides on the precision for
             all, unless an interrupted run of the same work has done so.
-        same_hardware: Whether all workers must have processors of one kind.
 
     Raises:
         ModelError: A folder is not a whole model, its model is one of sentences, or it knows less
@@ -200,8 +189,8 @@ def prepare(
             sample, begun = _beginning(table) if compute.precision != "fp32" else (None, None)
             ready = describe_on_worker(cluster, folders, compute, factor, sample)
         settings = dataclasses.replace(settings, factor=ready.factor)
-        scorer = ClusterScorer(cluster, ready, settings, same_hardware)
-    return Rescoring(table, output, ready, settings, scorer, begun)
+        scorer = ClusterScorer(cluster, folders, ready, settings)
+    return Rescoring(table, output, folders, ready, settings, scorer, begun)
 
 
 def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
@@ -216,28 +205,14 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         return
     for folder in folders:
         try:
-            model = load_words(folder)
+            model = load_weights(folder)
         except ModelError:
             continue  # reported when the model is loaded, which may happen on workers alone
-        read_factor = model.factor if factor is None else factor
-        shares = {
-            side: known_share(counts[side], words, read_factor)
-            for side, words in model.sides.items()
-        }
-        side, share = min(shares.items(), key=lambda each: each[1])
-        if share >= MIN_SHARE:
-            continue
-        other: Side = "target" if side == "source" else "source"
-        swapped = known_share(counts[other], model.sides[side], read_factor)
-        problem = f"it knows {share:.0%} of the words on the {side} side of {table}"
-        if swapped > max(MIN_SHARE, share):
-            problem += f", and its vocabulary for them knows {swapped:.0%} of the {other} side"
-        raise ModelError(
-            f"{problem}: it seems to be a model of other languages, or of the other direction",
-            path=folder,
-            remedy="name a model that was trained on this table or one of the same languages, "
-            "tokenisation and case; --accept-unknown scores with this one all the same",
-        )
+        read_factor = model.settings.factor if factor is None else factor
+        known = known_words(table, counts, model.sides, read_factor)
+        if known.problem:
+            remedy = f"{known.remedy}; --accept-unknown scores with this one all the same"
+            raise ModelError(known.problem, path=folder, remedy=remedy)
 
 
 def _earlier_signature(table: str, output: str) -> dict[str, Any] | None:

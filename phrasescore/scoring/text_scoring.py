@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, SettingsError, counted
+from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.file_kinds import is_stream, refuse_same_file
@@ -28,12 +28,10 @@ from phrasescore.runs.final_names import hidden, open_output, remove
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import TokenSpans
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import open_input
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
-from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
 
@@ -171,23 +169,6 @@ def described(report: StreamReport[TextCounts]) -> str:
     return "\n".join(filter(None, said))
 
 
-def encode_texts(
-    loaded: LoadedModel, tokens: Sequence[TokenSpans], count: int
-) -> tuple[TokenSequences, TokenSequences]:
-    """Return the ids of the texts that a model reads, if it reads any, and of those it predicts.
-
-    Args:
-        loaded: The model.
-        tokens: The tokens of sources and targets, or of the texts alone if no source is read.
-        count: The number of texts on each side.
-    """
-    *read, predicted = tokens[::-1] if loaded.direction == "target-source" else tokens
-    sources = TokenSequences(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
-    for spans in read:
-        sources = loaded.source_vocabulary.encode_spans(spans)
-    return sources, loaded.target_vocabulary.encode_spans(predicted)
-
-
 class TextScorer:
     """Scores blocks of lines with all models.
 
@@ -218,10 +199,9 @@ class TextScorer:
         settings, rows = self._settings, np.flatnonzero(~block.faulty)
         fields: list[list[bytes]] = []  # a column each, for the lines that can be scored
         scores, means, counts = list[bytes](), [], []
-        for number, loaded in enumerate(self._models):
+        for number in range(len(self._models)):
             words, lengths, unknown = self._words(number, block, rows)
             totals = np.add.reduceat(words, np.cumsum(lengths) - lengths) if len(rows) else words
-            _must_be_finite(totals, loaded, block, rows)
             means.append(totals / lengths)
             scores = ln_p_texts(means[-1] if settings.normalised else totals)
             fields.append(scores)
@@ -263,24 +243,11 @@ class TextScorer:
             ln p of each predicted token, ``</s>`` counted, of one line after the other; ``(rows,)``
             the number of tokens of each line; the number of unknown tokens.
         """
-        encoded = encode_texts(self._models[number], block.tokens, len(block))
+        encoded = self._models[number].encode(block.tokens)
         sources, targets = (ids.select(rows) for ids in encoded)
         ln_p = self._scorers[number].score_words(sources, targets)
         words, lengths = self._models[number].target_vocabulary.sums_of_words(ln_p, targets)
         return words, lengths, int((targets.tokens == UNK_ID).sum())
-
-
-def _must_be_finite(
-    ln_p: NDArray[np.float64], loaded: LoadedModel, block: TextBlock, rows: NDArray[np.int64]
-) -> None:
-    wrong = np.flatnonzero(~np.isfinite(ln_p))
-    if len(wrong):
-        raise ModelError(
-            f"the model {loaded.path} gives no number for this pair",
-            path=block.path,
-            line=block.first_line + int(rows[wrong[0]]),
-            remedy="train it again; its parameters are not finite",
-        )
 
 
 def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
@@ -336,7 +303,6 @@ def score_texts(
         TextScorer(models, scorers, settings).score,
         TextCounts(models=(ModelCounts(),) * len(models)),
         check=texts.blocks,
-        unlike="other options, models or texts",
     )
     if share is None:
         return stream.write(output)

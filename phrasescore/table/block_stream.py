@@ -85,10 +85,8 @@ class BlockStream(Generic[Block, Counts]):
         work: Given a block and the counts before it, returns the text to write and the counts after
             it; with several outputs a text for each, beginning with the main output.
         nothing: The counts before the first block.
-        unlike: The difference that keeps an interrupted run from being continued, for the message.
         check: Reads the whole input while the work goes on, so that its errors show in seconds;
             ``None`` for work that is fast.
-        changed: The error if the check counted a different number of lines.
         what: The name of the work, for the progress.
         unit: The name of a line, in the plural.
         note: Returns the state of the work, for the progress.
@@ -99,9 +97,7 @@ class BlockStream(Generic[Block, Counts]):
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
-    unlike: str
     check: Callable[[], Iterator[Sized]] | None = None
-    changed: str = "the text changed while it was being scored"
     what: str = "scoring"
     unit: str = "pairs"
     note: Callable[[], str] = str
@@ -134,7 +130,7 @@ class BlockStream(Generic[Block, Counts]):
             counts = outputs.restored(self.nothing)
             resumed = counts.lines
             if self.asked is not None:
-                outputs.announce(resumed, self.unlike)
+                outputs.announce(resumed)
             counts = self._stream(outputs, counts, check)
             before_name(outputs, counts)
             outputs.finish()
@@ -169,7 +165,11 @@ class BlockStream(Generic[Block, Counts]):
             if written is not None:
                 written.result()
             if lines is not None and lines.result() != counts.lines:
-                raise InputError(self.changed, path=self.inputs[0], remedy="run the command again")
+                raise InputError(
+                    "it changed while it was being read",
+                    path=self.inputs[0],
+                    remedy="run the command again",
+                )
         return counts
 
 

@@ -28,10 +28,9 @@ GAP = b"[X]"
 # the number of first lines that decide the kind of table; pipes can be inspected, too
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
-# scores of fewer lines could sum to one by chance
-_LINES_THAT_TELL_REORDERING = 5
 
 Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
 
 _SHOWN = 60  # characters of a wrong score
 # the numbers that Moses reads (double-conversion without flags), except inf
@@ -81,16 +80,6 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a phrase table was expected", path=path
             )
-        problem = ""
-        if lines[0].strip() and PIPES not in lines[0]:
-            problem = "no ||| in the first line, so this is not a phrase table"
-        elif any(PIPES in rest for rest in lines[0].split(b"\r")[1:]):
-            problem = "the lines end in carriage returns alone, which are no line ends to Moses"
-        elif _is_reordering_table(lines):
-            problem = "this is a lexicalised reordering table, not a phrase table"
-        if problem:
-            remedy = "give the text phrase table that Moses's training writes (phrase-table.gz)"
-            raise PhraseTableError(problem, path=path, remedy=remedy)
         return cls(_count_scores(lines[0], path), all(map(_ends_in_label, lines)))
 
     @classmethod
@@ -278,28 +267,3 @@ def _ends_in_label(line: bytes) -> bool:
     columns = line.split(PIPES, 2)
     tokens = [phrase_tokens(column) for column in columns[:2]]
     return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)
-
-
-def _is_reordering_table(lines: Sequence[bytes]) -> bool:
-    """Tell whether the scores of each line are one or two distributions over orientations."""
-    return len(lines) >= _LINES_THAT_TELL_REORDERING and all(
-        _sums_to_one_per_direction(line.split(PIPES)) for line in lines
-    )
-
-
-def _sums_to_one_per_direction(columns: Sequence[bytes]) -> bool:
-    # three orientations (msd) or four (mslr), for one direction or for two
-    if len(columns) not in (2, 3):
-        return False
-    try:
-        scores = [float(score) for score in columns[-1].split()]
-    except ValueError:
-        return False
-    return any(
-        len(scores) in (orientations, 2 * orientations)
-        and all(
-            abs(sum(scores[i : i + orientations]) - 1.0) < 1e-3
-            for i in range(0, len(scores), orientations)
-        )
-        for orientations in (3, 4)
-    )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
 from phrasescore.table.input_files import finite_number, read_lines
-from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
+from phrasescore.table.phrase_table import BLANKS, SIDES, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
 _LARGEST = 1e9  # the maximum absolute value of a score: records of results hold no larger number
@@ -31,6 +31,11 @@ Lines = tuple["bytes | None", ...]
 
 # the reasons why a line cannot be scored; the first one that applies counts
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
+# their descriptions and remedies
+_FAULTS = {
+    _NO_TAB: ("no tab, where a source, a tab and a target were expected", "write them so"),
+    _EMPTY: ("the source is empty", "delete the line"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,6 @@ class Texts:
         skips: Whether faulty lines are marked and passed on; otherwise they are errors.
         empties: Whether a source may be empty.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
-        advice: Another remedy for a faulty line, appended to the error.
         lines_per_block: The maximum number of lines of a block.
         bytes_per_block: A block ends with the line that reaches this size.
     """
@@ -90,7 +94,6 @@ class Texts:
     skips: bool = False
     empties: bool = False
     whole_lines: bool = False
-    advice: str = ""
     lines_per_block: int = LINES_PER_BLOCK
     bytes_per_block: int = BYTES_PER_BLOCK
 
@@ -168,34 +171,26 @@ class Texts:
         """Return the error for a faulty line."""
         if fault == _NO_FACTOR:
             return self._factor_error(texts, line)
-        where = self.paths[0]
         if fault == _NO_COUNTERPART:
-            longer, shorter = self.paths if row[1] is None else self.paths[::-1]
+            longer, shorter = self.paths[::-1] if row[0] is None else self.paths
             return CorpusError(
-                f"line {line:,} has no counterpart: {shorter} ends before it, so this text is "
-                "the longer one",
+                f"line {line:,} has no counterpart: {shorter} ends before it",
                 path=longer,
                 line=line,
-                remedy="give two files in which line i of one belongs to line i of the other"
-                + self.advice,
+                remedy="give two files in which line i of one belongs to line i of the other",
             )
-        problem, remedy = "the source is empty", "delete the line"
-        if fault == _NO_TAB:
-            problem = "no tab, where a source, a tab and a target were expected"
-            remedy = "write them so"
-        return CorpusError(problem, path=where, line=line, remedy=f"{remedy}{self.advice}")
+        problem, remedy = _FAULTS[fault]
+        return CorpusError(problem, path=self.paths[0], line=line, remedy=remedy)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
-        sides: tuple[Side, ...] = ("source", "target")
         # a single text is the target, unless it is whole lines, which a model reads
-        named = sides[: len(texts)] if self.whole_lines else sides[-len(texts) :]
+        named = SIDES[: len(texts)] if self.whole_lines else SIDES[-len(texts) :]
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:
                 scored_tokens(text, side, self.factor)
             except PhraseTableError as error:
                 where = self.paths[number if self.side_by_side else 0]
-                remedy = f"{error.remedy}{self.advice}"
-                return CorpusError(error.problem, path=where, line=line, remedy=remedy)
+                return CorpusError(error.problem, path=where, line=line, remedy=error.remedy)
         raise AssertionError("no token of this line lacks the factor")
 
 

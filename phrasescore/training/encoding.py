@@ -27,27 +27,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError, counted
-from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans, read_blocks
-from phrasescore.table.phrase_table import Side
+from phrasescore.table.phrase_table import SIDES, Side
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.training.pairs import MANIFEST, EncodedPairs, PairSettings, load_pairs
-from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, RepeatedRows, write_npy
+from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, PairSettings, load_pairs
+from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, first_of_equals, write_npy
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.distinct_phrases import pair_digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
-from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, shortlist
+from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
-SIDES: tuple[Side, Side] = ("source", "target")
 # a pattern of all relative paths that may occur in a folder of encoded pairs
 FILES_OF_PAIRS = (
-    r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
+    r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|digests)\.npy|(vocabulary|outside)\.txt)"
     r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"
-    r"|dealt\.(digests|order|first|numbers|local)))?"
+    r"|dealt\.(digests|order|first)))?"
 )
 # the ids of smaller vocabularies fit into two bytes
 _SMALL_VOCABULARY = 1 << 16
@@ -70,21 +68,19 @@ def _encode_once(
         write: Writes the arrays, given a scratch folder, and returns further entries of the
             manifest.
         form: Version of the arrays' format.
-        paths: The input; if one of the files is a pipe, it is always encoded again.
+        paths: The input.
         settings: Sizes of the shortlists, and the factor.
         more: Further JSON values on which the arrays depend.
     """
-    digests = [sha256_of(path) if can_be_read_again(path) else None for path in paths]
     identity: dict[str, object] = {
         "format": form,
-        "sha256": digests,
+        "sha256": list(map(sha256_of, paths)),
         "settings": dataclasses.asdict(settings),
         **more,
     }
-    if None not in digests:
-        with contextlib.suppress(OSError, ValueError, InputError):
-            if identity.items() <= read_object(folder / MANIFEST).items():
-                return load_pairs(folder)
+    with contextlib.suppress(OSError, ValueError, InputError):
+        if identity.items() <= read_object(folder / MANIFEST).items():
+            return load_pairs(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, BYTE_PAIRS):
         (folder / name).unlink(missing_ok=True)
@@ -128,7 +124,7 @@ class StreamedSide:
         return total
 
     def write_words(
-        self, folder: Path, name: str, phrases: Mask, pairs: Mask, size: int
+        self, folder: Path, name: str, counted: Mask, size: int
     ) -> tuple[Coverage, NDArray[np.int32]]:
         """Write the shortlist and the words outside it; return the coverage and (words,) ids.
 
@@ -137,27 +133,25 @@ class StreamedSide:
         Args:
             folder: Output folder.
             name: The side.
-            phrases: Mask of the lines whose word counts decide on the shortlist.
-            pairs: Mask of the lines for the second part of the coverage.
+            counted: Mask of the lines whose words are counted.
             size: Size of the shortlist.
         """
         words = self.words.words()
-        in_phrases, in_pairs = self.counts(phrases), self.counts(pairs)
-        vocabulary = shortlist(words, in_phrases, size)
+        counts = self.counts(counted)
+        vocabulary = shortlist(words, counts, size)
         ids = np.array(vocabulary.encode(words), np.int32)
         known = ids != UNK_ID
         coverage = Coverage(
             words=len(vocabulary) - 2,
-            types=int((in_pairs > 0).sum()),
-            phrases=float(in_phrases[known].sum() / max(1, in_phrases.sum())),
-            pairs=float(in_pairs[known].sum() / max(1, in_pairs.sum())),
+            types=int((counts > 0).sum()),
+            tokens=float(counts[known].sum() / max(1, counts.sum())),
         )
         vocabulary.write(folder / f"{name}.vocabulary.txt")
-        OutsideWords.from_counts(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
+        OutsideWords.from_counts(words, counts, ids).write(folder / f"{name}.outside.txt")
         return coverage, ids
 
     def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:
-        """Write the ids of the kept lines to ``NAME.tokens.npy`` and ``NAME.offsets.npy``."""
+        """Write the kept lines' ids, offsets and digests to files ``NAME.*.npy``."""
         kind = np.uint16 if int(ids.max(initial=0)) < _SMALL_VOCABULARY else np.int32
         rows, tokens = 0, 0
         for ends in self._ends(kept):
@@ -165,6 +159,13 @@ class StreamedSide:
         write_npy(folder / f"{name}.offsets.npy", np.int64, rows, self._ends(kept))
         encoded = (ids[numbers] for numbers in self.chunks(kept))
         write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
+        digests = (
+            digests[kept[begin : begin + len(digests)], 0]
+            for begin, digests in zip(
+                range(0, len(kept), ROWS_AT_ONCE), self.digests.blocks(), strict=True
+            )
+        )
+        write_npy(folder / f"{name}.digests.npy", np.uint64, rows - 1, digests)
 
     def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
         """Yield the offsets of the kept lines: 0, and then the end of each line."""
@@ -240,7 +241,7 @@ def stream_sides(
 
 
 # to be raised when the meaning of the files changes
-_TABLE_FORMAT, _TEXT_FORMAT = 3, 2
+_TABLE_FORMAT, _TEXT_FORMAT = 4, 3
 Paths = tuple[Path, ...]
 
 
@@ -248,7 +249,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     """Encode a phrase table, unless an earlier run has done so.
 
     Args:
-        path: A plain or gzip phrase table; a pipe is always encoded again.
+        path: A plain or gzip phrase table.
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
 
@@ -265,11 +266,12 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         sides = stream_sides(blocks, scratch, "reading the phrase table")
         digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
         lines = len(sides["source"].lengths)
-        distinct = RepeatedRows(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
+        distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
         # the first line of a phrase is also the first line of its pair, and so is kept
-        pairs, report = _write_sides(folder, scratch, sides, settings, distinct.first)
+        report = _write_sides(folder, scratch, sides, settings, distinct)
+        pairs = sum(int(block.sum()) for block in distinct.blocks())
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
-        return {"summary": summary, "unit": "phrases", "set_aside": 0, **report}
+        return {"summary": summary, "set_aside": 0, **report}
 
     return _encode_once(folder, write, _TABLE_FORMAT, [path], settings)
 
@@ -285,8 +287,7 @@ def encode_texts(
     """Encode texts, unless an earlier run has done so.
 
     Args:
-        paths: Source and target, or a target alone; plain, gzip, or pipes, which are always encoded
-            again.
+        paths: Source and target, or a target alone; plain or gzip.
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
         max_length: Pairs with more words on a side are left out of training.
@@ -320,10 +321,9 @@ def encode_texts(
         left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
         if settings.byte_pairs:
             sides = _in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
-        _, report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
+        report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
         return {
             "summary": _summary(lines[0], left_out, len(sides)),
-            "unit": "sentences",
             "set_aside": int((kept & ~learned).sum()),
             **report,
         }
@@ -344,8 +344,8 @@ def _write_sides(
     settings: PairSettings,
     kept: Mask,
     counted: Mask | None = None,
-) -> tuple[int, dict[str, object]]:
-    """Write shortlists, groups and ids; return the number of pairs, and each side's coverage.
+) -> dict[str, object]:
+    """Write shortlists and ids; return each side's coverage.
 
     Args:
         folder: Output folder.
@@ -359,24 +359,15 @@ def _write_sides(
     sizes = {"source": settings.source_words, "target": settings.target_words}
     if settings.byte_pairs:
         sizes = {side: max(1, len(streamed.words)) for side, streamed in sides.items()}
-    pairs = sum(int(block.sum()) for block in _masks(kept))
     report: dict[str, object] = {}
     for side, streamed in sides.items():
-        phrases = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
-        words = (phrases.first, kept) if counted is None else (counted, counted)
-        coverage, ids = streamed.write_words(folder, side, *words, sizes[side])
-        blocks = zip(phrases.numbers(), _masks(kept), strict=True)
-        groups = (numbers[chosen] for numbers, chosen in blocks)
-        write_npy(folder / f"{side}.groups.npy", np.int32, pairs, groups)
+        mask = counted
+        if mask is None:
+            mask = first_of_equals(streamed.digests.blocks(), len(kept), scratch, side)
+        coverage, ids = streamed.write_words(folder, side, mask, sizes[side])
         streamed.write_ids(folder, side, kept, ids)
         report[side] = dataclasses.asdict(coverage)
-    return pairs, report
-
-
-def _masks(kept: Mask) -> Iterator[NDArray[np.bool_]]:
-    """Yield the mask of kept lines, block by block."""
-    for begin in range(0, len(kept), ROWS_AT_ONCE):
-        yield kept[begin : begin + ROWS_AT_ONCE]
+    return report
 
 
 def _nothing_left(lines: int, sides: int, max_length: int, path: Path) -> CorpusError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,9 @@ from phrasescore.training.repeated_rows import ROWS_AT_ONCE
 from phrasescore.words import SHORTLIST_WORDS
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences, gather
-from phrasescore.words.vocabulary import UNK_ID, Coverage, OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import UNK_ID, OutsideWords, Vocabulary
 
 MANIFEST = "pairs.json"
-_FEW_SOURCES = 1 << 21  # up to this many sources, a permutation of all takes little memory
-Unit = Literal["phrases", "sentences"]
 Rows = NDArray[np.int64]
 
 
@@ -49,13 +47,30 @@ class PairSettings:
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """The coverage of a text by a shortlist.
+
+    Args:
+        words: The number of words in the shortlist, without ``</s>`` and ``<unk>``.
+        types: The number of distinct words of the side.
+        tokens: The share of the tokens, from 0 to 1; of a phrase table, each distinct phrase counts
+            once.
+    """
+
+    words: int
+    types: int
+    tokens: float
+
+
+@dataclass(frozen=True)
 class PhraseSide:
     """One side of all pairs.
 
     Args:
         tokens: (sum of lengths,) uint16 or int32, memory-mapped: word ids, pair by pair.
         offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
-        groups: (N,) int32, memory-mapped: the number of each pair's phrase among distinct phrases.
+        digests: (N,) uint64, memory-mapped: a number for each pair's phrase, by which equal phrases
+            are known.
         vocabulary: The shortlist.
         coverage: How much of the input the shortlist covers.
         outside: The words outside the shortlist.
@@ -63,17 +78,17 @@ class PhraseSide:
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
-    groups: NDArray[np.int32]
+    digests: NDArray[np.uint64]
     vocabulary: Vocabulary
     coverage: Coverage
     outside: OutsideWords
 
     @classmethod
-    def unread(cls, groups: NDArray[np.int32]) -> PhraseSide:
-        """Return the source side of a text alone: no words, and the groups of the other side."""
-        nothing = np.empty(0, np.uint16), np.zeros(len(groups) + 1, np.int64)
-        vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0)
-        return cls(*nothing, groups, vocabulary, coverage, OutsideWords((), ()))
+    def unread(cls, digests: NDArray[np.uint64]) -> PhraseSide:
+        """Return the source side of a text alone: no words, and the digests of the other side."""
+        nothing = np.empty(0, np.uint16), np.zeros(len(digests) + 1, np.int64)
+        vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
+        return cls(*nothing, digests, vocabulary, coverage, OutsideWords((), ()))
 
     def select(self, rows: NDArray[Any]) -> TokenSequences:
         """Return the phrases of some pairs."""
@@ -96,20 +111,18 @@ class EncodedPairs:
         source: The source side; without words for a text alone.
         target: The target side.
         summary: A summary of the input, for the user.
-        digests: The SHA-256 of each file, ``None`` for a pipe.
-        unit: Phrases or sentences.
+        digests: The SHA-256 of each file.
         set_aside: Number of pairs at the end that come from the held-out texts.
     """
 
     source: PhraseSide
     target: PhraseSide
     summary: str
-    digests: tuple[str | None, ...]
-    unit: Unit
+    digests: tuple[str, ...]
     set_aside: int = 0
 
     def __len__(self) -> int:
-        return len(self.source.groups)
+        return len(self.source.digests)
 
     def lengths(self, rows: Rows) -> tuple[Rows, Rows]:
         """Return the source and target lengths of some pairs, without </s>."""
@@ -119,7 +132,8 @@ class EncodedPairs:
         """Return lines for the user: number of pairs, and coverage of the shortlists."""
         items = "words" if self.target.vocabulary.byte_pairs is None else "pieces of words"
         reads, writes = (
-            each.coverage.described(self.unit, items) for each in (self.source, self.target)
+            f"{each.words:,} of {each.types:,} {items}, which cover {each.tokens:.2%} of the tokens"
+            for each in (self.source.coverage, self.target.coverage)
         )
         if not self.source.coverage.words:
             return [self.summary, f"the model knows {writes}"]
@@ -143,17 +157,14 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
         content = read_object(folder / MANIFEST)
         manifest = from_mapping(_Manifest, content, where=MANIFEST, only_known=False)
         target = _load_side(folder, "target", manifest.target)
-        source = PhraseSide.unread(target.groups)
+        source = PhraseSide.unread(target.digests)
         if manifest.source is not None:
             source = _load_side(folder, "source", manifest.source)
-        if len(source.groups) != len(target.groups):
+        if len(source.digests) != len(target.digests):
             raise ValueError("its sides have different numbers of pairs")
-        if not 0 <= manifest.set_aside < len(target.groups):
+        if not 0 <= manifest.set_aside < len(target.digests):
             raise ValueError("more pairs are set aside than there are")
-        digests = tuple(manifest.sha256)
-        return EncodedPairs(
-            source, target, manifest.summary, digests, manifest.unit, manifest.set_aside
-        )
+        return EncodedPairs(source, target, manifest.summary, manifest.sha256, manifest.set_aside)
     except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
         raise InputError(
             f"no whole encoded pairs ({error})",
@@ -167,8 +178,7 @@ class _Manifest:
     """The part of the manifest that training reads; the rest identifies the input."""
 
     summary: str
-    sha256: list[Any]
-    unit: Unit
+    sha256: tuple[str, ...]
     set_aside: int
     target: Coverage
     source: Coverage | None = None  # of a text alone there is none
@@ -181,19 +191,18 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
     outside = OutsideWords.read(folder / f"{side}.outside.txt")
     tokens = _mapped(folder / f"{side}.tokens.npy", np.uint16, np.int32)
     offsets = _mapped(folder / f"{side}.offsets.npy", np.int64)
-    groups = _mapped(folder / f"{side}.groups.npy", np.int32)
-    if len(offsets) != len(groups) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
+    digests = _mapped(folder / f"{side}.digests.npy", np.uint64)
+    if len(offsets) != len(digests) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
         raise ValueError(f"the {side} arrays do not fit together")
     fewest = int(side == "source")  # a table may have empty targets
-    for begin in range(0, len(groups), ROWS_AT_ONCE):
-        end = begin + ROWS_AT_ONCE
-        if np.diff(offsets[begin : end + 1]).min() < fewest or groups[begin:end].min() < 0:
-            raise ValueError(f"the {side} arrays have a pair of no words or no group")
+    for begin in range(0, len(digests), ROWS_AT_ONCE):
+        if np.diff(offsets[begin : begin + ROWS_AT_ONCE + 1]).min() < fewest:
+            raise ValueError(f"the {side} arrays have a pair of no words")
     for begin in range(0, len(tokens), ROWS_AT_ONCE):
         ids = tokens[begin : begin + ROWS_AT_ONCE]
         if ids.min() < UNK_ID or ids.max() >= len(vocabulary):
             raise ValueError(f"the {side} array of ids has one that is no word's")
-    return PhraseSide(tokens, offsets, groups, vocabulary, coverage, outside)
+    return PhraseSide(tokens, offsets, digests, vocabulary, coverage, outside)
 
 
 def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
@@ -268,7 +277,7 @@ def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed:
         aside = np.arange(N - pairs.set_aside, N)
         return Split(Remainder(N, aside), aside, aside[:0])
     generator = np.random.default_rng(seed)
-    of_sources = _pairs_of_drawn_sources(pairs.source.groups, held_out_sources, generator)
+    of_sources = _pairs_of_drawn_sources(pairs.source.digests, held_out_sources, generator)
     rest = Remainder(N, of_sources)
     if len(rest) <= held_out_pairs:
         raise SettingsError(
@@ -281,32 +290,26 @@ def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed:
 
 
 def _pairs_of_drawn_sources(
-    groups: NDArray[np.int32], wanted: int, generator: np.random.Generator
+    digests: NDArray[np.uint64], wanted: int, generator: np.random.Generator
 ) -> Rows:
     """Draw sources until they have at least ``wanted`` pairs; return these pairs.
 
+    Each source is hashed, and the sources with the lowest hashes are drawn.
+
     Args:
-        groups: ``(N,)`` the number of each pair's source.
+        digests: ``(N,)`` a number for each pair's source.
         wanted: Minimum number of pairs.
         generator: Random numbers.
     """
-    parts = [groups[first : first + ROWS_AT_ONCE] for first in range(0, len(groups), ROWS_AT_ONCE)]
-    sources = 1 + max((int(part.max()) for part in parts), default=-1)
-    if sources <= _FEW_SOURCES:
-        order = generator.permutation(sources)[:wanted]
-    else:
-        order = generator.choice(sources, min(wanted, sources), replace=False)
-    if not wanted:
+    swap, spread = generator.integers(1 << 63, size=2, dtype=np.uint64)
+    begins = range(0, len(digests), ROWS_AT_ONCE)
+
+    def hashes(begin: int) -> NDArray[np.uint64]:
+        return (digests[begin : begin + ROWS_AT_ONCE] ^ swap) * (spread | np.uint64(1))
+
+    lowest = np.empty(0, np.uint64)
+    for begin in begins:
+        lowest = np.sort(np.concatenate([lowest, hashes(begin)]))[:wanted]
+    if not len(lowest):
         return np.empty(0, np.int64)
-    # each source has at least one pair, so `wanted` sources are enough
-    among = np.sort(order)
-    rows, found = [], []
-    for number, part in enumerate(parts):
-        inside = np.flatnonzero(np.isin(part, among))
-        rows.append(inside + number * ROWS_AT_ONCE)
-        found.append(part[inside])
-    row, source = np.concatenate(rows), np.concatenate(found)
-    sizes = np.bincount(np.searchsorted(among, source), minlength=len(among))
-    sizes = sizes[np.searchsorted(among, order)]
-    taken = order[: np.searchsorted(np.cumsum(sizes), wanted) + 1]
-    return row[np.isin(source, taken)]
+    return np.concatenate([begin + np.flatnonzero(hashes(begin) <= lowest[-1]) for begin in begins])

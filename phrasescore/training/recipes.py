@@ -22,7 +22,7 @@ from phrasescore.training.batches import (
     paper_sentence_plan,
     uniform_plan,
 )
-from phrasescore.training.optimization.optimizers import Adadelta, Adam, Optimizer
+from phrasescore.training.optimization.optimizers import Adadelta, Adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
@@ -57,7 +57,7 @@ class Recipe:
     learning_rate: float
     mean_loss: bool
     decays: bool
-    optimizer: Optimizer
+    optimizer: Adam | Adadelta
     initialisation: Initialisation
     keeps_best: bool
     plan_held_out: Plan = uniform_plan

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from phrasescore.runs.final_names import own_file
-from phrasescore.words.distinct_phrases import Digests, first_rows, groups_of, is_first
+from phrasescore.words.distinct_phrases import Digests, first_rows, is_first
 
 # rows of an array on disk that are in memory at a time
 ROWS_AT_ONCE = 1 << 20
@@ -82,102 +82,47 @@ def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[An
 ROWS_OF_A_PART = 1 << 19
 
 
-class RepeatedRows:
-    """Rows with digests, of which some are equal.
+def first_of_equals(
+    digests: Iterable[Digests],
+    rows: int,
+    scratch: Path,
+    name: str,
+    rows_of_a_part: int = ROWS_OF_A_PART,
+) -> DiskArray:
+    """Return ``(rows,)`` bool: whether each row is the first with its digest.
 
     Args:
         digests: The digests of all rows, in blocks.
         rows: Number of rows.
-        scratch: A folder for files of 29 bytes per row, which the next object overwrites.
-        name: Name of the file of ``first``, which is kept.
+        scratch: A folder for files of 22 bytes per row, which the next call overwrites.
+        name: Name of the file of the result, which is kept.
         rows_of_a_part: Approximate number of rows in a part.
-
-    Attributes:
-        first: (rows,) bool, whether a row is the first with its digest.
     """
-
-    def __init__(
-        self,
-        digests: Iterable[Digests],
-        rows: int,
-        scratch: Path,
-        name: str,
-        rows_of_a_part: int = ROWS_OF_A_PART,
-    ) -> None:
-        self.first = DiskArray(scratch / f"{name}.first", np.bool_, rows)
-        # dealt order: block by block, the rows of a block sorted by part
-        self._digests = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
-        self._order = DiskArray(scratch / "dealt.order", np.int32, rows)
-        self._first = DiskArray(scratch / "dealt.first", np.bool_, rows)
-        self._numbers = DiskArray(scratch / "dealt.numbers", np.int32, rows)
-        # part by part: the number of a row's digest among the distinct digests of its part
-        self._local = DiskArray(scratch / "dealt.local", np.int32, rows)
-        self._borders = self._deal(digests, -(-rows // rows_of_a_part))
-        self._find_first()
-
-    def _deal(self, digests: Iterable[Digests], parts: int) -> NDArray[np.int64]:
-        """Sort each block by part; return (blocks, parts + 1) the borders of the parts."""
-        borders, begin = [], 0
-        for block in digests:
-            part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)
-            order = np.argsort(part, kind="stable").astype(np.int32)
-            self._digests[begin] = block[order]
-            self._order[begin] = order
-            ends = np.cumsum(np.bincount(part, minlength=parts))
-            borders.append(begin + np.r_[0, ends])
-            begin += len(block)
-        return np.array(borders, np.int64).reshape(-1, parts + 1)
-
-    def _find_first(self) -> None:
-        begin = 0
-        for segments in self._parts():
-            first = first_rows(_gathered(self._digests, segments))
-            self._local[begin] = groups_of(first)
-            _scatter(self._first, segments, is_first(first))
-            begin += len(first)
-        for rows in self._blocks():
-            self.first[rows.start] = self._in_order(self._first, rows)
-
-    def numbers(self) -> Iterator[NDArray[np.int32]]:
-        """Number distinct digests 0, 1, 2, ... in order of appearance; yield the rows' numbers."""
-        count = 0
-        for rows in self._blocks():
-            numbers = count + np.cumsum(self.first[rows], dtype=np.int32)
-            count = numbers[-1]
-            self._numbers[rows.start] = numbers[self._order[rows]] - np.int32(1)
-        begin = 0
-        for segments in self._parts():
-            first = _gathered(self._first, segments)
-            of_first = _gathered(self._numbers, segments)[first]
-            local = self._local[begin : begin + len(first)]
-            _scatter(self._numbers, segments, of_first[local])
-            begin += len(first)
-        for rows in self._blocks():
-            yield self._in_order(self._numbers, rows)
-
-    def _blocks(self) -> Iterator[slice]:
-        for borders in self._borders:
-            yield slice(int(borders[0]), int(borders[-1]))
-
-    def _parts(self) -> Iterator[list[slice]]:
-        """Yield the dealt positions of each part: a slice for each block."""
-        for part in range(self._borders.shape[1] - 1):
-            yield [slice(int(ends[part]), int(ends[part + 1])) for ends in self._borders]
-
-    def _in_order(self, dealt: DiskArray, rows: slice) -> NDArray[Any]:
-        found = dealt[rows]
-        undealt = np.empty_like(found)
-        undealt[self._order[rows]] = found
-        return undealt
-
-
-def _gathered(dealt: DiskArray, segments: list[slice]) -> NDArray[Any]:
-    return np.concatenate([dealt[rows] for rows in segments])
-
-
-def _scatter(dealt: DiskArray, segments: list[slice], values: NDArray[Any]) -> None:
-    begin = 0
-    for rows in segments:
-        end = begin + rows.stop - rows.start
-        dealt[rows.start] = values[begin:end]
-        begin = end
+    # dealt order: block by block, the rows of a block sorted by part
+    dealt = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
+    order = DiskArray(scratch / "dealt.order", np.int32, rows)
+    dealt_first = DiskArray(scratch / "dealt.first", np.bool_, rows)
+    parts, begin = -(-rows // rows_of_a_part), 0
+    borders = []  # of the parts in each block
+    for block in digests:
+        part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)
+        by_part = np.argsort(part, kind="stable").astype(np.int32)
+        dealt[begin], order[begin] = block[by_part], by_part
+        sizes = np.bincount(part, minlength=parts)
+        borders.append([begin, *(begin + np.cumsum(sizes)).tolist()])
+        begin += len(block)
+    for part_number in range(parts):
+        segments = [slice(*ends[part_number : part_number + 2]) for ends in borders]
+        found = is_first(first_rows(np.concatenate([dealt[segment] for segment in segments])))
+        at = 0
+        for segment in segments:
+            end = at + segment.stop - segment.start
+            dealt_first[segment.start] = found[at:end]
+            at = end
+    first = DiskArray(scratch / f"{name}.first", np.bool_, rows)
+    for ends in borders:
+        whole = slice(ends[0], ends[-1])
+        undealt = np.empty(ends[-1] - ends[0], np.bool_)
+        undealt[order[whole]] = dealt_first[whole]
+        first[ends[0]] = undealt
+    return first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -25,7 +24,7 @@ from phrasescore.model.folder import (
 )
 from phrasescore.model.kinds import build
 from phrasescore.model.sequence_model import END, SequenceModel
-from phrasescore.runs.file_kinds import can_be_read_again, only_regular_files
+from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import remove_parts
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
@@ -42,14 +41,14 @@ from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
-from phrasescore.training.settings import INPUT, TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 from phrasescore.training.work_folder import (
     LATEST,
     PAIRS,
     SETTINGS,
     asks_for_more,
     finished_state,
-    is_begun,
+    known_settings,
     prepare_work,
     remove_work,
 )
@@ -96,27 +95,19 @@ def train_model(settings: TrainingSettings) -> None:
 
 @contextlib.contextmanager
 def _place_for(model: Path, work: Path) -> Iterator[None]:
-    """Lock the model's name; a run that is refused leaves nothing behind."""
-    made = [folder for folder in model.absolute().parents if not folder.exists()]
+    """Lock the model's name; a run that is refused leaves no work folder behind."""
     model.parent.mkdir(parents=True, exist_ok=True)
-    begun = False
-    try:
-        with held(model), only_regular_files(work):
-            for path in (model, work):
-                remove_parts(path)
-            recover(model)
-            begun = is_begun(work)
-            try:
-                yield
-            except (InputError, SettingsError):
-                if not begun and not (work / LATEST).exists():
-                    remove_work(work)
-                raise
-    except (InputError, SettingsError, ResumeError):
-        for folder in made:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        raise
+    with held(model), only_regular_files(work):
+        for path in (model, work):
+            remove_parts(path)
+        recover(model)
+        is_new = known_settings(work) is None
+        try:
+            yield
+        except (InputError, SettingsError):
+            if is_new and not (work / LATEST).exists():
+                remove_work(work)
+            raise
 
 
 def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
@@ -126,8 +117,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     asked: dict[str, Any] = {}
     earlier = _Earlier.NOTHING
     if processes.leads:
-        again = all(can_be_read_again(path) for path in settings.files)
-        digest = " ".join(sha256_of(path) for path in settings.files) if again else None
+        digest = " ".join(sha256_of(path) for path in settings.files)
         asked = settings.asked(precision, digest)
         earlier = _earlier_model(settings, asked)
         if earlier is _Earlier.TRAINED:
@@ -146,7 +136,8 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
         say(line)
     if device.type == "cpu" and settings.precision == "auto" and _is_small(settings, len(pairs)):
         precision = "fp32"
-    sources, others = _held_out(settings, len(pairs), say)
+    limit = len(pairs) // _LARGEST_HELD_OUT_SHARE
+    sources, others = (min(wanted, limit) for wanted in settings.held_out_of(len(pairs)))
     settings = dataclasses.replace(
         settings.in_force(), held_out_sources=sources, held_out_pairs=others, precision=precision
     )
@@ -238,28 +229,6 @@ def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
             max_length=settings.length_limit,
             held_out=settings.held_out_text,
         )
-    if asked[INPUT] is not None:
-        return
-    # the digest of a pipe is that of its encoded content
-    digests = "".join(sha256_of(path) for path in sorted(folder.iterdir()))
-    asked[INPUT] = hashlib.sha256(digests.encode()).hexdigest()
-    prepare_work(work, asked)
-
-
-def _held_out(
-    settings: TrainingSettings, pairs: int, say: Callable[[str], None]
-) -> tuple[int, int]:
-    """Return the numbers of pairs to hold out by source and at random, fewer of a small table."""
-    limit, asked = pairs // _LARGEST_HELD_OUT_SHARE, settings.held_out_of(pairs)
-    sources, others = (min(wanted, limit) for wanted in asked)
-    if (sources, others) != asked:
-        kind = settings.model_kind
-        what = "text" if kind.of_sentences else "table"
-        held_out = f"{sources:,} and {others:,} pairs are"
-        if not kind.reads_source:
-            held_out = f"{sources:,} are"
-        say(f"a small {what}: {held_out} held out, one in twenty at most")
-    return sources, others
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:
@@ -305,11 +274,11 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
     )
     if settings.max_epochs != 0:
         _warn(trainer, held_out, say)
-    record = provenance(settings=settings.record())
+    record = provenance(settings=asked)
     record["inputs"] = dict(zip(map(str, settings.files), pairs.digests, strict=True))
-    record["asked"] = dict(asked)
     record["held_out"] = figures
     record["training"] = {
+        "precision": settings.precision,
         "updates": state.updates,
         "words": state.words,
         "seconds": round(state.seconds, 1),

@@ -28,7 +28,6 @@ from phrasescore.model.model_settings import (
     Reading,
     UnitName,
 )
-from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
 T = TypeVar("T")
@@ -350,14 +349,6 @@ class TrainingSettings:
                 "with --byte-pairs all pieces of words are known, so there is no shortlist",
                 remedy="leave out --source-words and --target-words",
             )
-        for path in self.files:
-            is_pipe = str(path) == STANDARD_STREAM or path.is_fifo()
-            if is_pipe and self.files.count(path) > 1:
-                raise SettingsError(
-                    "a pipe can be read once, and it is named twice",
-                    path=path,
-                    remedy="write its content to a file",
-                )
         self.model_settings(2, 2)  # refuses invalid values before hours of reading
 
     @property
@@ -441,21 +432,12 @@ class TrainingSettings:
             label_smoothing=_given(self.label_smoothing, usual.label_smoothing),
         )
 
-    def record(self) -> dict[str, Any]:
-        """Return the settings of the training for the model's provenance."""
-        names = (
-            *("recipe", "learns_from", "max_epochs", "batch_size", "learning_rate"),
-            *("held_out_sources", "held_out_pairs", "evaluations", "patience"),
-            *("dropout", "label_smoothing", "seed", "precision"),
-        )
-        return {"max_seconds": self.max_time, **{name: getattr(self, name) for name in names}}
-
-    def asked(self, precision: str, digest: str | None) -> dict[str, Any]:
+    def asked(self, precision: str, digest: str) -> dict[str, Any]:
         """Return everything that the weights depend on, as JSON values.
 
         Args:
             precision: Precision of the matrix products.
-            digest: Digest of the input; ``None`` while a pipe has not been read yet.
+            digest: Digest of the input.
         """
         settings, kind = self.in_force(), self.model_kind
         names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]

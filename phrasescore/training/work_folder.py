@@ -141,39 +141,27 @@ _DAMAGES = (
 )
 
 
-def is_begun(work: Path) -> bool:
-    """Tell whether an earlier run has left a work folder, perhaps without its settings yet.
+def known_settings(work: Path) -> dict[str, Any] | None:
+    """Return the settings of a work folder's run; ``None`` if no run has begun there.
 
     Raises:
-        ResumeError: Something else has this name.
+        ResumeError: Something else has this name, or its settings are damaged.
     """
     if not os.path.lexists(work):
-        return False
+        return None
     if work.is_symlink() or not work.is_dir():
         raise _foreign(work, "it is no folder of its own")
     names = set(whole_names(work).values())
     for name in names:
         if not _OWN.fullmatch(name):
             raise _foreign(work, f"{visible(os.fsencode(name), 80)} is no file of one")
-    if SETTINGS in names:
-        known_settings(work)
-    elif names and PAIRS not in names and not _has_checkpoint(work):
-        raise _foreign(work, f"it has no {SETTINGS}")
-    return True
-
-
-def known_settings(work: Path) -> dict[str, Any] | None:
-    """Return the settings of a work folder's run; ``None`` if they were not written yet.
-
-    Raises:
-        ResumeError: The file is damaged, or was not written by a run.
-    """
+    # the settings are written first, under a temporary name; pairs without them serve any run
+    if (names <= {SETTINGS} or PAIRS in names) and not (work / SETTINGS).exists():
+        return None
     try:
         known = read_object(work / SETTINGS)
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise _foreign(work, f"its {SETTINGS} is no JSON ({error})") from None
+    except (OSError, ValueError) as error:
+        raise _foreign(work, f"its {SETTINGS} cannot be read ({error})") from None
     if INPUT not in known:
         raise _foreign(work, f"its {SETTINGS} is another program's")
     return known
@@ -185,27 +173,18 @@ def remove_work(work: Path) -> None:
     Raises:
         ResumeError: A foreign file is in it; then the folder stays.
     """
-    if not is_begun(work):
+    known_settings(work)
+    if not work.exists():
         return
     with scratch_folder(work) as scratch:
         gone = work.rename(scratch / work.name)
         try:
             # a foreign file that appeared meanwhile was moved as well, and must return
-            is_begun(gone)
+            known_settings(gone)
         except ResumeError as error:
             gone.rename(work)
             error.path = work
             raise
-
-
-def _has_checkpoint(work: Path) -> bool:
-    for name in (LATEST, BEST):
-        try:
-            load_checkpoint(work / name)
-        except ResumeError:
-            continue
-        return True
-    return False
 
 
 def _foreign(work: Path, why: str) -> ResumeError:
@@ -230,14 +209,14 @@ def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
 
     Raises:
         ResumeError: The model has other settings or another input.
-        SettingsError: The model's settings are unknown, or its input came through a pipe.
+        SettingsError: The model's settings are unknown.
     """
     remedy = "--overwrite replaces it; with more --max-time or --max-epochs it is trained further"
     try:
-        before = dict(read_object(model / PROVENANCE)["asked"])
+        before = dict(read_object(model / PROVENANCE)["settings"])
     except (OSError, ValueError, LookupError, TypeError):
         before = {}
-    if not (before.get(INPUT) and asked[INPUT]):
+    if not before.get(INPUT):
         raise SettingsError(
             "a model is there already, and it cannot be told from which options and input",
             path=model,
@@ -273,20 +252,15 @@ def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:
 
     Args:
         work: The folder; if it exists, it belongs to a training run.
-        asked: Everything that the weights depend on; the input's digest is ``None`` while a pipe
-            has not been read yet.
+        asked: Everything that the weights depend on.
 
     Raises:
         ResumeError: The earlier run had other settings or another input.
     """
     before = known_settings(work)
     if before is not None:
-        if before[INPUT] is None or asked[INPUT] is None:
-            before[INPUT] = asked[INPUT]
         remedy = "give the same options and input as before, or start again with --overwrite"
         refuse_differences(before, asked, work, remedy)
-        if asked[INPUT] is None:
-            return
     else:
         (work / LATEST).unlink(missing_ok=True)
     if not (work / LATEST).exists():

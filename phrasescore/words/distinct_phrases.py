@@ -88,13 +88,3 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 def is_first(first: Rows) -> NDArray[np.bool_]:
     """Return (N,) bool: whether each row is the first with its digest."""
     return first == np.arange(len(first))
-
-
-def groups_of(first: Rows) -> NDArray[np.int32]:
-    """Return each row's number when distinct phrases are numbered 0, 1, 2 ... as they appear.
-
-    >>> groups_of(np.array([0, 1, 0, 3])).tolist()
-    [0, 1, 0, 2]
-    """
-    numbers = np.cumsum(is_first(first), dtype=np.int32) - np.int32(1)
-    return numbers[first]

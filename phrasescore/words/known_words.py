@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,38 +23,40 @@ MIN_SHARE = 0.5  # a model that knows fewer words can hardly tell good translati
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The shares of a table's first words that a model knows.
+    """The share of a table's first words that a model knows, on the side that it knows least.
 
     Args:
         table: The table.
-        source: The share of its source tokens, from 0 to 1.
-        target: The share of its target tokens; 1 for a table without words.
+        side: The side.
+        share: The share of its tokens, from 0 to 1; 1 of a table without words.
+        swapped: The share of the other side's tokens that the vocabulary of ``side`` has.
     """
 
     table: str
-    source: float
-    target: float
+    side: Side
+    share: float
+    swapped: float
 
     @property
-    def is_of_the_source(self) -> bool:
-        """Whether the model seems to be a model of the source language."""
-        return self.target < min(MIN_SHARE, self.source)
+    def is_swapped(self) -> bool:
+        """Whether the vocabulary seems to be that of the other side."""
+        return self.share < min(MIN_SHARE, self.swapped)
 
     @property
     def problem(self) -> str:
         """The problem, if any, as a part of a sentence."""
-        if self.target >= MIN_SHARE:
+        if self.share >= MIN_SHARE:
             return ""
-        said = f"it knows {self.target:.0%} of the words on the target side of {self.table}"
-        if self.is_of_the_source:
-            return f"{said} and {self.source:.0%} of those on the source side, whose model it seems"
+        said = f"it knows {self.share:.0%} of the words on the {self.side} side of {self.table}"
+        if self.is_swapped:
+            return f"{said} and {self.swapped:.0%} of those on the other side, whose model it seems"
         return said
 
     @property
     def remedy(self) -> str:
         """The remedy for the problem."""
-        if self.is_of_the_source:
-            return "train it on the target side of the parallel text"
+        if self.is_swapped:
+            return f"give a model that was trained on the {self.side} side of the parallel text"
         return "see that its training text has the language, tokenisation and case of the table"
 
 
@@ -71,19 +74,25 @@ def unknown_warning(*unknown: float) -> str:
     )
 
 
-def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownWords:
-    """Look up the words of a table's first 100,000 lines in a vocabulary.
+def known_words(
+    table: str | Path,
+    counts: Mapping[Side, Counter[bytes]],
+    sides: Mapping[Side, Vocabulary],
+    factor: int = 0,
+) -> KnownWords:
+    """Look the words of a table's first lines up in the vocabularies of a model.
 
     Args:
-        table: In text form, plain or gzip.
-        words: The vocabulary.
-        factor: The factor of tokens that the vocabulary has, counted from 0.
-
-    Raises:
-        InputError: The table cannot be read.
+        table: The table, for the result.
+        counts: Its words, as `first_words` returns them.
+        sides: The vocabulary of each side that the model knows.
+        factor: The factor of a token that it knows.
     """
-    source, target = (known_share(side, words, factor) for side in first_words(table).values())
-    return KnownWords(str(table), source, target)
+    shares = {side: known_share(counts[side], words, factor) for side, words in sides.items()}
+    side = min(shares, key=lambda each: shares[each])
+    other: Side = "target" if side == "source" else "source"
+    swapped = known_share(counts[other], sides[side], factor)
+    return KnownWords(str(table), side, shares[side], swapped)
 
 
 def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:

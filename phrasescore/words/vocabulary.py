@@ -52,33 +52,6 @@ _MAX_BYTES = 1 << 30  # bytes of a list of words: ten for each of a hundred mill
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """The coverage of a text by a shortlist, as shares from 0 to 1.
-
-    Args:
-        words: The number of words in the shortlist, without ``</s>`` and ``<unk>``.
-        types: The number of distinct words of the side.
-        phrases: The share of the tokens of its distinct phrases.
-        pairs: The share of the tokens of the distinct pairs, where a phrase counts in each.
-    """
-
-    words: int
-    types: int
-    phrases: float
-    pairs: float
-
-    def described(self, unit: str, items: str = "words") -> str:
-        """Describe the coverage of pairs of distinct ``phrases``, or of ``sentences``."""
-        text = f"{self.words:,} of {self.types:,} {items}, which cover "
-        if unit == "sentences":
-            return text + f"{self.pairs:.2%} of the tokens"
-        return text + (
-            f"{self.phrases:.2%} of the tokens of distinct phrases and {self.pairs:.2%} of those "
-            "of distinct pairs"
-        )
-
-
-@dataclass(frozen=True)
 class Vocabulary:
     """Words by id; ``words[0]`` is ``</s>`` and ``words[1]`` is ``<unk>``.
 

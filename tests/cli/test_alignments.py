@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 import pytest
-from matplotlib.image import imread
 
 from phrasescore.cli import cli
 from phrasescore.errors import PhrasescoreError
@@ -63,18 +62,6 @@ def test_a_picture_for_each_pair(
     assert names == ["1.svg", "4.svg"]
     assert words_of(tmp_path / "new" / "pictures" / "4.svg") == words.split()
     assert "2 pictures in" in capsys.readouterr().err
-
-
-def test_a_word_of_any_length_has_its_picture(data: Path, tmp_path: Path) -> None:
-    """Its first letters are shown; the picture stays as large as that of other words."""
-    (tmp_path / "source").write_bytes(b"a " + b"x" * 100_000 + b"\n")
-    (tmp_path / "target").write_bytes(b"A\n")
-    run(
-        *("--model", data / "model", "--source", tmp_path / "source"),
-        *("--target", tmp_path / "target", "--sentences", "1", "-o", tmp_path / "pictures"),
-    )
-    height, width = imread(tmp_path / "pictures" / "1.png").shape[:2]
-    assert max(height, width) < 2000
 
 
 @pytest.mark.parametrize(

@@ -111,17 +111,6 @@ def test_prune_takes_the_lines(
     assert left == {tuple(pair[:2]) for pair in listed} - dropped
 
 
-def test_a_draw(data: Path, scatter: Any, tmp_path: Path) -> None:
-    """A draw is a part of the table; the seed decides."""
-    model = "--model", str(data / "model")
-    drawn = scatter(*model, "--pairs", "50", "--seed", "5")
-    part = rows(tmp_path / "out" / "pairs.tsv.gz")
-    assert len(part) == drawn["drawn_pairs"] == 50
-    assert "50 of 402 pairs drawn" in drawn["stderr"]
-    scatter(*model, "--pairs", "50", "--seed", "6")
-    assert rows(tmp_path / "out" / "pairs.tsv.gz") != part
-
-
 def test_a_score_in_place_of_a_model(
     data: Path, scatter: Any, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
@@ -132,19 +121,6 @@ def test_a_score_in_place_of_a_model(
     for name in ("pearson", "spearman", "near"):
         assert found[name] == pytest.approx(by_model[name], abs=1e-4)
     assert (tmp_path / "out" / "scatter.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_table_through_a_pipe(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """A model of the other direction is compared with that direction's score."""
-    done = phrasescore(
-        *("analyze", "scatter", "-", "--model", data / "backwards", "-o", "out", "--json"),
-        stdin=(data / "bare").read_bytes(),
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["provenance"]["settings"]["column"] == 1
-    assert found["pearson"] is None  # this score is the same for all pairs
-    assert "p(source | target)" in (tmp_path / "out" / "scatter.svg").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

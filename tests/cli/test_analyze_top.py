@@ -99,19 +99,6 @@ def test_the_lists_are_those_of_score_and_generate(
     assert "<script>" not in text
 
 
-def test_a_table_without_counts(data: Path, phrasescore: Phrasescore) -> None:
-    """There is one group; it may come through a pipe."""
-    arguments = ["--model", data / "model", "--min-words", "2", "--phrases", "3"]
-    arguments += ["--min-targets", "1"]
-    done = phrasescore("analyze", "top", data / "bare", *arguments)
-    assert done.returncode == 0, done.stderr
-    assert b"long: drawn from 6 sources; sources 3, " in done.stderr
-    assert done.stdout.startswith(b"**Long source phrases, of a table without counts**\n")
-    table = (data / "bare").read_bytes()
-    piped = phrasescore("analyze", "top", "-", *arguments, stdin=table)
-    assert piped.stdout == done.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "problem"),
     [

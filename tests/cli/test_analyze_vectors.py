@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from pathlib import Path
 
@@ -79,18 +78,6 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
         lower = kind != "feed-forward-lm"
         expected = [word if lower else word.upper() for word in WORDS]
         assert sorted(texts_of(tmp_path / f"{kind}.npz")) == sorted(expected)
-
-
-def test_other_models_and_a_pipe(data: Path, phrasescore: Phrasescore) -> None:
-    """RNNencdec has summaries, too; phrases come and vectors go through pipes."""
-    for model in ("backwards", "encdec"):
-        done = phrasescore(
-            *("analyze", "vectors", "--model", data / model, "-", "-o", "-"), stdin=b"A B\nC\n"
-        )
-        assert done.returncode == 0, done.stderr
-        with np.load(io.BytesIO(done.stdout)) as arrays:
-            assert arrays["text"].tobytes() == b"A BC"
-            assert len(arrays["vectors"]) == 2
 
 
 @pytest.mark.parametrize(

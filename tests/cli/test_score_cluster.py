@@ -83,7 +83,7 @@ def test_bytes_of_one_machine(
     used = [report["provenance"]["settings"]["numerics"] for report in reports]
     assert used[0] == used[1]
     assert reports[0]["processors"]
-    done = phrasescore(*arguments(data, dask), "-o", "plain", "--same-hardware")
+    done = phrasescore(*arguments(data, dask), "-o", "plain")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "plain").read_bytes() == gzip.decompress((here / "out.gz").read_bytes())
 
@@ -150,8 +150,6 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     call = arguments(data, dask)
     done = phrasescore(*call, "-o", "out", "--threads", "1")
     assert (done.returncode, b"--cluster and --threads exclude" in done.stderr) == (2, True)
-    done = phrasescore(*call[:-2], "-o", "out", "--same-hardware")
-    assert (done.returncode, b"--same-hardware goes with --cluster" in done.stderr) == (2, True)
     if not torch.cuda.is_available():
         done = phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32")
         assert done.returncode == 9

@@ -67,21 +67,6 @@ def test_no_epochs_write_the_untrained_model(
     assert scored.returncode == 0, scored.stderr.decode()
 
 
-def test_another_network_is_trained_saved_and_scored(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path
-) -> None:
-    """--unit and --context go through training, the folder and the table."""
-    options = ["--unit", "lstm", "--context", "once", "--max-epochs", "3", "--batch-size", "32"]
-    done = phrasescore("train", table, "model", *SMALL, *options)
-    assert done.returncode == 0, done.stderr.decode()
-    config = json.loads((tmp_path / "model" / "config.json").read_text("utf-8"))
-    assert (config["unit"], config["context"]) == ("lstm", "once")
-    scored = phrasescore("score", "--model", "model", table, "-o", "scored")
-    assert scored.returncode == 0, scored.stderr.decode()
-    lines = (tmp_path / "scored").read_bytes().split(b"\n")[:-1]
-    assert len({line.split(b" ||| ")[2].split(b" ")[4] for line in lines}) > 2000
-
-
 def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
@@ -93,24 +78,7 @@ def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
     assert "on 3,000 pairs" in done.stderr.decode()
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert record["held_out"] == {}
-    assert (record["settings"]["patience"], record["settings"]["held_out_pairs"]) == (0, 0)
-
-
-def test_options_that_a_kind_does_not_know(phrasescore: Phrasescore, table: Path) -> None:
-    """The error names the kind, what was given, and what there is."""
-    done = phrasescore("train", "no-such-table", "model", "--formulation", "paper")
-    assert done.returncode == 2
-    assert b"--kind phrase: formulation is 'paper', which is none of: code, appendix" in done.stderr
-    done = phrasescore("train", "no-such-table", "model", "--unit", "gru")
-    assert done.returncode == 2
-    assert b"--kind phrase: unit is 'gru', which is none of: gated, tanh, lstm" in done.stderr
-    options = ["--kind", "feed-forward-phrase", "--unit", "lstm"]
-    done = phrasescore("train", "no-such-table", "model", *options)
-    assert done.returncode == 2
-    assert b"--unit is not an option of --kind feed-forward-phrase" in done.stderr
-    done = phrasescore("train", table, "model", "more")
-    assert done.returncode == 2
-    assert b"--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given" in done.stderr
+    assert (record["settings"]["patience"], record["settings"]["held_out"]) == (0, [0, 0])
 
 
 def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
@@ -156,22 +124,6 @@ def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
         rows.append([weights[f"{side}_embedding"][UNK_ID] for side in ("source", "target")])
     moved = np.abs(np.subtract(rows[1], rows[0])).max(axis=1)
     assert (moved > 1e-3).all(), moved
-
-
-def test_shortlists_of_the_paper_s_recipe_for_sentences(
-    phrasescore: Phrasescore, tmp_path: Path
-) -> None:
-    """30,000 words, as in Bahdanau et al. (2014); the phrase models' 15,000 with the other one."""
-    words = [f"w{n}" for n in range(16_000)]
-    text = "".join(" ".join(words[at : at + 40]) + "\n" for at in range(0, len(words), 40))
-    for side in ("en", "fr"):
-        (tmp_path / f"train.{side}").write_text(text, "utf-8")
-    for recipe, known in (("paper", "16,000"), ("fast", "15,000")):
-        options = ["--kind", "encdec", *SMALL, "--max-epochs", "0", "--recipe", recipe]
-        done = phrasescore("train", "train.en", "train.fr", recipe, *options)
-        assert done.returncode == 0, done.stderr.decode()
-        for side in ("encoder reads", "decoder writes"):
-            assert f"the {side} {known} of 16,000 words" in done.stderr.decode()
 
 
 class Trainings:
@@ -261,16 +213,6 @@ def test_an_interrupted_run_is_not_continued_as_another(
     assert b"3,001 lines" in anew.stderr
 
 
-@pytest.mark.parametrize("name", ["pairs", "settings.json"])
-def test_a_run_killed_before_its_first_checkpoint_goes_on(
-    phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path, name: str
-) -> None:
-    """A work folder without a checkpoint is no reason to refuse."""
-    trainings.killed(tmp_path, name, "--checkpoint-every", "1h")
-    done = phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16")
-    assert done.returncode == 0, done.stderr.decode()
-
-
 def test_two_processes_do_not_train_one_model(
     phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
@@ -310,52 +252,18 @@ def test_a_finished_model_is_not_trained_again(
     assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0
     # a model from before these settings were kept
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
-    del record["asked"]
+    del record["settings"]
     (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
     old = phrasescore(*command, "--hidden", "12")
     assert old.returncode == 2
     assert b"it cannot be told from which options and input. --overwrite replaces" in old.stderr
 
 
-def test_a_table_through_a_pipe(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
-    """Standard input trains what the file trains; whether a model is of it cannot be told."""
-    for name, source, text in (("file", table, b""), ("pipe", "-", table.read_bytes())):
-        done = phrasescore("train", source, name, *QUICK, stdin=text)
-        assert done.returncode == 0, done.stderr.decode()
-    weights = [tmp_path / name / "model.safetensors" for name in ("file", "pipe")]
-    assert sha256_of(weights[0]) == sha256_of(weights[1])
-    again = phrasescore("train", "-", "pipe", *QUICK, stdin=table.read_bytes())
-    assert again.returncode == 2
-    assert b"pipe: a model is there already, and it cannot be told" in again.stderr
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_from_a_pipe_goes_on(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path
-) -> None:
-    """With the same table again; another one is noticed."""
-    command = ["train", "-", "model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
-    with table.open("rb") as stream:
-        run = subprocess.Popen(
-            [sys.executable, "-m", "phrasescore", *command, "--checkpoint-every", "0.3s"],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)}, stdin=stream,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
-    wait_for((tmp_path / "model.training" / "checkpoint.pt").exists)
-    run.kill()
-    run.communicate()
-    other = phrasescore(*command, stdin=table.read_bytes().replace(b" ||| ", b" x ||| ", 1))
-    assert other.returncode == 6
-    assert b"sha256 of the input is another" in other.stderr
-    done = phrasescore(*command, stdin=table.read_bytes())
-    assert done.returncode == 0, done.stderr.decode()
-    assert b"resuming after" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
         (["missing", "model"], 3, "missing: no such file"),
+        (["-", "model"], 3, "standard input: a pipe, and it is read more than once"),
         (["TABLE", "here"], 2, "here: something else is there"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),

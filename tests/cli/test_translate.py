@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from pathlib import Path
 
@@ -14,8 +13,7 @@ import pytest
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.cli import cli
 from phrasescore.errors import PhrasescoreError
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
-from tests.support.killed import kill_when_blocks_are_done
+from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 
 WORDS = b"a b c d".split()
@@ -84,22 +82,6 @@ def test_translations_list_and_alignments(data: Path, tmp_path: Path, normalised
         )
         assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in line["alignment"])
         assert all(value == round(value, 4) for row in line["alignment"] for value in row)
-
-
-def test_optimize_reads_the_list(data: Path, tmp_path: Path) -> None:
-    """Its features get weights."""
-    (tmp_path / "text").write_bytes(TEXT.replace(b"\n\n", b"\n"))
-    run(
-        *("translate", "--model", data / "model", "-i", tmp_path / "text", "-o", os.devnull),
-        *("--beam", "6", "--nbest", tmp_path / "list"),
-    )
-    (tmp_path / "reference").write_bytes(b"A B C D\nC D A B\nA A A A\nB D B D\n")
-    run(
-        *("optimize", "--nbest", tmp_path / "list", "--reference", tmp_path / "reference"),
-        *("-o", tmp_path / "weights.json"),
-    )
-    weights = json.loads((tmp_path / "weights.json").read_bytes())["weights"]
-    assert set(weights) == {"AttentionModel0", "WordPenalty0"}
 
 
 def test_an_ensemble_replaces_unknown_words(
@@ -201,16 +183,6 @@ def test_wrong_calls(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_model_of_sentences_has_no_place_in_tables(data: Path, tmp_path: Path) -> None:
-    """Score and generate --table name what it is for."""
-    (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
-    message = "a model of kind search has learnt from sentences.*score-text and translate"
-    with pytest.raises(PhrasescoreError, match=message):
-        run("score", "--model", data / "model", tmp_path / "table", "-o", tmp_path / "out")
-    with pytest.raises(PhrasescoreError, match=message):
-        run("generate", "--model", data / "model", "--table", tmp_path / "table")
-
-
 def test_a_language_model_translates_nothing(tmp_path: Path) -> None:
     """Wherever a source is read, one is told where it belongs."""
     model = save_random_model(tmp_path / "lm", [], [b"a", b"b"], kind="feed-forward-lm")
@@ -225,34 +197,3 @@ def test_a_language_model_translates_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(PhrasescoreError, match=r"is a language model.*score-text or nbest"):
             run(command[0], "--model", model, *command[1:])
-
-
-def test_killed_in_the_middle(
-    data: Path,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """After kill -9 the same command ends with the bytes of a whole run, in all three files."""
-    text = b"".join(b"a b c d\n" if i % 3 else b"zebra c\n" for i in range(1200))
-    (tmp_path / "text").write_bytes(text)
-
-    def command(folder: str) -> list[str]:
-        (tmp_path / folder).mkdir(exist_ok=True)
-        names = [str(tmp_path / folder / name) for name in ("out", "list.gz", "soft.gz")]
-        options = ["--beam", "2", "--nbest", names[1], "--alignments", names[2], "-o", names[0]]
-        model = ["--model", str(data / "model"), "--replace-unknown"]
-        return ["translate", *model, "-i", str(tmp_path / "text"), *options]
-
-    process = start_phrasescore(PROJECT, *command("killed"))
-    kill_when_blocks_are_done(process, tmp_path / "killed", "out")
-    assert not list((tmp_path / "killed").glob("[!.]*"))
-    run(*command("killed"))
-    assert "out: going on after line " in capsys.readouterr().err
-    run(*command("whole"))
-    for name in ("out", "list.gz", "soft.gz"):
-        paths = [tmp_path / folder / name for folder in ("killed", "whole")]
-        assert lines_of(paths[0]) == lines_of(paths[1])
-        assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert len(lines_of(tmp_path / "whole" / "out")) == 1200
-    assert sorted(os.listdir(tmp_path / "killed")) == ["list.gz", "out", "soft.gz"]  # noqa: PTH208

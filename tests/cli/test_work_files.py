@@ -141,7 +141,6 @@ def undamaged(begun: Begun) -> bytes:
         ("target.tokens", lambda ids: ids * 0),
         ("source.offsets", _descending),
         ("target.offsets", lambda offsets: offsets[:, None]),
-        ("source.groups", lambda groups: -groups),
     ],
 )
 def test_damaged_pairs_are_encoded_again(

@@ -132,7 +132,7 @@ def _encoded(path: Path, large: bool) -> Result:
         words = len(side.vocabulary) + 2
         assert side.tokens.size == side.offsets[-1]
         assert side.tokens.max(initial=0) < words
-    return tuple(side.groups.tolist() for side in sides)
+    return tuple(side.digests.tolist() for side in sides)
 
 
 def _scored(path: Path, large: bool) -> Result:

@@ -154,7 +154,7 @@ CALLS: tuple[Call, ...] = (
           "--column", "1", "--threads", "1", *_JSON, cost=3),
     _call("analyze map", "--model", _MODEL, "-o", Write("map.html"), "--words", "--side",
           "target", "--threads", "1", cost=5),
-    _call("analyze map", "--model", _MODEL, _TABLE, "-o", Write("map.svg"), "--min-words", "1",
+    _call("analyze map", "--model", _MODEL, _TABLE, "-o", Write("all.html"), "--min-words", "1",
           "--phrases", "10", "--threads", "1", variant="phrases", cost=5),
     _call("analyze vectors", "--model", _MODEL, Read("phrases", "text"), "-o",
           Write("vectors.npz"), "--threads", "1"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from phrasescore.model.folder import save_model
+from phrasescore.model.folder import LoadedModel, save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
 from phrasescore.words.byte_pairs import BytePairs
@@ -62,3 +62,12 @@ def save_random_model(
             parameter.normal_(0.0, 0.3, generator=generator)
     save_model(folder, model, (read, predicted), {})
     return folder
+
+
+def words_alone(
+    source: Vocabulary, target: Vocabulary, direction: Direction, digest: str = ""
+) -> LoadedModel:
+    """Return a model of phrases that has words, and no weights."""
+    sizes = {"source_vocabulary": len(source), "target_vocabulary": len(target)}
+    settings = read_settings({**sizes, "direction": direction}, where="a test")
+    return LoadedModel(settings, source, target, {}, digest, Path(digest or "model"))

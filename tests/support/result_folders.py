@@ -121,9 +121,8 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
         "columns": [{"name": "model", "floor_hits": 0}],
         "models": [{"name": "model", "mean_ln_p": -1.25}],
         "pairs": len(scores), "pairs_per_second": 12.5, "seconds": 3.5, "resumed_pairs": 0,
-        "savings": {"source": 2.5, "target": 1.5}, "processors": [],
+        "processors": [],
         "source_unknown_rate": 0.125, "target_unknown_rate": 0.0, "unknown": "whole",
-        "work": {"source_asked": 1000, "source_done": 400, "target_asked": 900, "target_done": 600},
         "provenance": provenance(), "table_sha256": None,
     }  # fmt: skip
     write_json(folder / "score.json", content)

@@ -9,18 +9,16 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.model.sequence_model import END, Batch, SequenceModel
-from phrasescore.runs.results import SharedWork
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 _BATCH = 512  # pairs at a time
 
 
 class UnsharedScorer:
-    """Scores pairs with one model, in batches of equal lengths; a ``PairScorer``."""
+    """Scores pairs with one model, in batches of equal lengths."""
 
     def __init__(self, model: SequenceModel, device: str) -> None:
         self.device = torch.device(device)
-        self.work = SharedWork()
         self._model = copy.deepcopy(model).to(self.device).eval()
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:

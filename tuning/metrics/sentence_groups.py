@@ -130,11 +130,11 @@ def _without_unknown_words(
     selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
 ) -> Rows:
     # imported here because it loads torch
-    from phrasescore.model.folder import load_words
+    from phrasescore.model.folder import load_weights
 
     model = selection.known_words
     assert model is not None
-    words = load_words(model)
+    words = load_weights(model)
     texts: list[tuple[Side, str | Path, Sequence[bytes]]] = []
     if "source" in words.sides:
         if source is None or selection.source is None:
@@ -152,7 +152,7 @@ def _without_unknown_words(
         for row, line in enumerate(lines):
             try:
                 # a line without a separator of factors has surface forms only
-                tokens = scored_tokens(line, side, words.factor if b"|" in line else 0)
+                tokens = scored_tokens(line, side, words.settings.factor if b"|" in line else 0)
             except PhraseTableError as error:
                 raise error.at(path, row + 1) from None
             is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)

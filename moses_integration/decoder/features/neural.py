@@ -27,7 +27,7 @@ from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import NeuralModelFeature
 from moses_integration.language_model.neural import InputNetwork
 from phrasescore.compiled import Records, borrowed, compiled, inlined
-from phrasescore.model.folder import StoredWeights
+from phrasescore.model.folder import LoadedModel
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
@@ -103,7 +103,7 @@ class NeuralModels:
     def prepare(
         cls,
         features: Sequence[NeuralModelFeature],
-        models: Sequence[tuple[StoredWeights, OutsideWords | None]],
+        models: Sequence[tuple[LoadedModel, OutsideWords | None]],
         words: Sequence[bytes],
     ) -> NeuralModels:
         """Prepare models for an input.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model import kernels
-from phrasescore.model.device import each_on_one_core
+from phrasescore.model.device import Cores
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END
 from phrasescore.model.units import GatedUnit
@@ -164,14 +163,17 @@ def pack(
 def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
     """Fill a table in parts of fixed size, so that scores do not depend on ``--threads``."""
 
-    def project(part: tuple[Tensor, Tensor]) -> None:
-        known, into = part
+    def project(part: NDArray[np.int64]) -> None:
+        there = slice(part[0], part[-1] + 1)
         with torch.inference_mode():
-            into.copy_(torch.addmm(bias, known, weight))
+            rows[there].copy_(torch.addmm(bias, words[there], weight))
 
-    parts = zip(torch.split(words, _TABLE_ROWS), torch.split(rows, _TABLE_ROWS), strict=True)
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        list(each_on_one_core(pool, project, parts))
+    cores = Cores(words.device)
+    for _ in cores.each(
+        project, np.split(np.arange(len(words)), range(_TABLE_ROWS, len(words), _TABLE_ROWS))
+    ):
+        pass
+    cores.rest()
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ class GatedSteps:
 
     # -- source side ---------------------------------------------------------------------------
 
-    def encode(self, sources: TokenSequences) -> int:
+    def encode(self, sources: TokenSequences) -> None:
         """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
         trie = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
         nodes = self._nodes(trie)
@@ -257,16 +259,10 @@ class GatedSteps:
                 weight = self._weights.summary_weight
                 product = self._multiply(self._contexts[a:], b - a, weight, self._candidates)
                 torch.tanh(product, out=self._contexts[a:b])
-        return len(trie) - 1
-
-    def summaries(self, sources: TokenSequences) -> Tensor:
-        """Return c of sorted, distinct sources, ``(N, H)``, valid until the next call."""
-        self.encode(sources)
-        return self._contexts[: len(sources)]
 
     # -- target side ---------------------------------------------------------------------------
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
         edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)
@@ -300,7 +296,7 @@ class GatedSteps:
             if level or inside:
                 here, there = there, here
         # the only place that waits for a GPU
-        return edges.cpu().numpy(), at_ends.cpu().numpy(), len(trie)
+        return edges.cpu().numpy(), at_ends.cpu().numpy()
 
     def _start(self, sources: int, level: _Level) -> None:
         """Project the summaries and set the decoder's first states."""

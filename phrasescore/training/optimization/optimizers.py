@@ -7,7 +7,6 @@ torch's compiler.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +19,14 @@ from phrasescore.model.kernels import Array, array_of, can_compile
 _ONE = np.float32(1.0)
 
 
-class Optimizer(ABC):
-    """An update rule that treats each number separately."""
+@dataclass(frozen=True)
+class Adam:
+    """Kingma and Ba (2015), algorithm 1: an update rule that treats each number separately."""
 
-    @abstractmethod
+    beta1: float = 0.9
+    beta2: float = 0.99
+    epsilon: float = 1e-8
+
     def step(
         self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
     ) -> None:
@@ -36,20 +39,6 @@ class Optimizer(ABC):
             rate: The learning rate.
             update: Number of the update, from 1.
         """
-
-
-@dataclass(frozen=True)
-class Adam(Optimizer):
-    """Kingma and Ba (2015), algorithm 1."""
-
-    beta1: float = 0.9
-    beta2: float = 0.99
-    epsilon: float = 1e-8
-
-    def step(
-        self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
-    ) -> None:
-        """See :meth:`Optimizer.step`."""
         # bias correction: both moments begin at 0, and so are too small at first
         step = rate / (1 - self.beta1**update)
         root = 1 / math.sqrt(1 - self.beta2**update)
@@ -66,7 +55,7 @@ class Adam(Optimizer):
 
 
 @dataclass(frozen=True)
-class Adadelta(Optimizer):
+class Adadelta:
     """Zeiler (2012), algorithm 1, its step times the learning rate."""
 
     rho: float = 0.95
@@ -75,7 +64,7 @@ class Adadelta(Optimizer):
     def step(
         self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
     ) -> None:
-        """See :meth:`Optimizer.step`."""
+        """See :meth:`Adam.step`."""
         square, change = moments
         square.mul_(self.rho).addcmul_(gradient, gradient, value=1 - self.rho)
         shrunk = (change + self.epsilon).sqrt_().div_((square + self.epsilon).sqrt_())

@@ -98,7 +98,7 @@ def test_folders_that_are_no_such_model(folder: Path) -> None:
     assert [each.severity for each in (missing, other, damaged)] == ["error"] * 3
     assert [each.where for each in (missing, other, damaged)] == ["lm"] * 3
     assert missing.what == "no such model folder"
-    assert other.what.startswith("a model of kind phrase, and a decoder asks")
+    assert other.what.startswith("a model of kind phrase, but decoding needs")
     assert damaged.what.startswith("damaged: model.safetensors")
     assert [each.what for each in found(path="")] == ["NeuralLM0 names no model"]
 
@@ -109,7 +109,7 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
     (finding,) = found()
     assert (finding.severity, finding.where) == ("error", "lm")
     assert finding.what == (
-        "it knows 0% of the words on the target side of table and 100% of those on the source "
+        "it knows 0% of the words on the target side of table and 100% of those on the other "
         "side, whose model it seems"
     )
     save_random_language_model(Path("lm"), [b"le"])

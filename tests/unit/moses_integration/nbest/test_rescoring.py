@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from moses_integration.nbest.format import read_nbest
 from moses_integration.nbest.rescoring import NBestModel, read_table_words, rescore_nbest
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
-from phrasescore.errors import ModelError, NBestError, SettingsError
+from phrasescore.errors import NBestError, SettingsError
 from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.model_loading import scoring_model
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import Vocabulary
-from tests.support.random_models import save_random_model
+from tests.support.random_models import save_random_model, words_alone
 from tests.support.table_lines import read_entries
 from tests.support.unshared_scorer import UnsharedScorer
 
@@ -62,9 +61,8 @@ def model_of(
     if direction == "target-source":
         values = {(target, source): value for (source, target), value in values.items()}
     scorer = LookedUp(values)
-    return NBestModel(
-        name, ScoringModel("looked up", scorer.source, scorer.target, direction, "", scorer)
-    )
+    loaded = words_alone(scorer.source, scorer.target, direction)
+    return NBestModel(name, ScoringModel("looked up", loaded, scorer))
 
 
 VALUES = {(b"the house", b"la maison"): -1.5, (b".", b"."): -0.25}
@@ -180,15 +178,13 @@ def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
 
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    """Names that do not differ or that tuning refuses; the list as its own output; no number."""
+    """Names that do not differ or that tuning refuses; the list as its own output."""
     with pytest.raises(SettingsError, match="two features are called PhraseModel0"):
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
         model_of(VALUES, "phrase_model")
     with pytest.raises(SettingsError, match="the output is one of the inputs"):
         rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "list", [model_of(VALUES)])
-    with pytest.raises(ModelError, match="gives no number for a phrase pair"):
-        rescored(tmp_path, LINE, model_of(dict.fromkeys(VALUES, float("nan"))))
 
 
 def test_empty_sentences(tmp_path: Path) -> None:
@@ -327,7 +323,7 @@ def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) 
     for name, direction in DIRECTIONS:
         folder = save_random_model(tmp_path / name, *words, direction, kind="search")
         loaded = load_model(folder)
-        scoring = scoring_model(name, loaded, SharedScorer(loaded.model, "cpu"))
+        scoring = ScoringModel(name, loaded, SharedScorer(loaded.model, "cpu"))
         models.append(NBestModel(name, scoring, of_sentences=True))
     rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "out", models)
     found = [entry.features for entry in read_nbest(tmp_path / "out")]
@@ -344,6 +340,6 @@ def ids_of(
     texts = {"source": source, "target": target}
     read, predicted = (
         from_lists([vocabulary.encode([word for word in texts[side].split(b" ") if word])])
-        for side, vocabulary in model.model.sides
+        for side, vocabulary in model.model.loaded.sides.items()
     )
     return read, predicted

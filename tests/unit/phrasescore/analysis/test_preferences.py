@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-import torch
 
 from phrasescore.analysis.top import (
     ChosenSource,
@@ -20,7 +17,6 @@ from phrasescore.analysis.top import (
     json_values,
     markdown,
 )
-from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
@@ -74,27 +70,6 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
         ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 5), targets)
         assert values == pytest.approx(ln_p.tolist(), abs=1e-4)
     assert found[0].by_table == found[0].by_model == ()
-
-
-def test_samples_come_as_often_as_the_model_says(loaded: LoadedModel) -> None:
-    """The share of the empty target among 4,000 is its probability."""
-    settings = TopSettings(samples=4000)
-    (found,) = find_preferences(loaded, [source(b"a", {})], settings, "cpu")
-    times = {sample.target: sample.times for sample in found.samples}
-    ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([[2]]), from_lists([[]]))[0]
-    p = math.exp(ln_p)
-    assert times[b""] / 4000 == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 4000))
-
-
-def test_no_sources_no_model(loaded: LoadedModel) -> None:
-    """Nothing to do is no error; a model that has no numbers is one."""
-    assert find_preferences(loaded, [], SETTINGS) == []
-    broken = load_model(loaded.path)
-    with torch.no_grad():
-        for parameter in broken.model.parameters():
-            parameter.fill_(float("nan"))
-    with pytest.raises(ModelError, match="the model gives no numbers"):
-        find_preferences(broken, [source(b"a", {b"A": 1.0})], SETTINGS, "cpu")
 
 
 def test_markdown(loaded: LoadedModel) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from phrasescore.analysis.scatter import (
@@ -21,10 +19,10 @@ from phrasescore.analysis.scatter import (
     draw_scatter,
     score_drawn,
 )
-from phrasescore.errors import ModelError, PhraseTableError
+from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
-from phrasescore.scoring.model_loading import ComputeSettings, load_models, scoring_model
-from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.table.block import read_blocks
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
@@ -63,7 +61,7 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
     (model,), _ = load_models([str(folder)], ComputeSettings("cpu", "fp32"))
     loaded = load_model(folder)
-    plain = scoring_model("plain", loaded, UnsharedScorer(loaded.model, "cpu"))
+    plain = ScoringModel("plain", loaded, UnsharedScorer(loaded.model, "cpu"))
     drawn = draw_pairs(tmp_path / "table", 3, 1)
     assert len(drawn.lines) == 3
     table, by_model = score_drawn(drawn, Scores(2, model))
@@ -72,13 +70,6 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     (whole,) = read_blocks(tmp_path / "table")
     exact = Scores(2, plain).score(whole)[1]
     np.testing.assert_allclose(by_model, exact[np.array(drawn.numbers) - 1], atol=1e-4)
-
-
-def test_another_score_in_place_of_a_model(tmp_path: Path) -> None:
-    """It is read as the other is: at least the floor of Moses."""
-    (tmp_path / "table").write_bytes(b"\n".join(LINES))
-    found = score_drawn(draw_pairs(tmp_path / "table", 10, 1), Scores(1, 2))
-    np.testing.assert_allclose(found[1], [math.log(0.25), math.log(0.5), -100.0, 0.0])
 
 
 def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
@@ -90,20 +81,6 @@ def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
     with pytest.raises(PhraseTableError, match="score 2 is 7, which is no probability") as caught:
         score_drawn(drawn, Scores(1, 2))
     assert caught.value.line == 51
-
-
-def test_a_model_without_numbers(tmp_path: Path) -> None:
-    """Its name, and the line of the first pair."""
-    (tmp_path / "table").write_bytes(b"\n".join(LINES))
-    broken = load_model(save_random_model(tmp_path / "m", b"a b".split(), b"A B".split()))
-    with torch.no_grad():
-        for parameter in broken.model.parameters():
-            parameter.fill_(float("nan"))
-    model = scoring_model("broken", broken, SharedScorer(broken.model, "cpu"))
-    drawn = draw_pairs(tmp_path / "table", 2, 1)
-    with pytest.raises(ModelError, match="the model broken gives no number for this pair") as e:
-        score_drawn(drawn, Scores(1, model))
-    assert e.value.line == drawn.numbers[0]
 
 
 def pairs_of(folder: Path, count: int) -> DrawnPairs:
@@ -144,12 +121,3 @@ def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
     assert len(text) < 200_000
     outside = int(text.split(" of them outside")[0].rsplit(", ", 1)[1])
     assert 0 < outside <= 0.01 * 50_000
-
-
-@pytest.mark.parametrize("values", [[-10.0, -5.0, 0.0, 0.0], [0.0], [-3.0]])
-def test_equal_values_lie_on_the_line(tmp_path: Path, values: list[float]) -> None:
-    """Both axes have one scale: a point lies as far right as it lies up, also a single one."""
-    ln_p = np.array([values, values])
-    draw_scatter(tmp_path / "a.png", pairs_of(tmp_path, len(values)), ln_p, Scores(3, 5))
-    picture = imread(tmp_path / "a.png")[:, :, :3]
-    assert picture.std() > 0.01

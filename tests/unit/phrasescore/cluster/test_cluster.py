@@ -14,7 +14,7 @@ import pytest
 
 from phrasescore.cluster import cluster as cluster_module
 from phrasescore.cluster.cluster import Cluster, LostWorkerError, in_order
-from phrasescore.errors import ClusterError, InputError, MissingDependencyError
+from phrasescore.errors import ClusterError, InputError
 from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
 
@@ -134,13 +134,6 @@ def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             pass
         with pytest.raises(ClusterError, match="does not answer"), Cluster("tls://127.0.0.1:9"):
             pass
-
-
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sentence says what to install."""
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(MissingDependencyError, match=r"phrasescore\[cluster\]"):
-        Cluster("tcp://127.0.0.1:1")
 
 
 class _Done:

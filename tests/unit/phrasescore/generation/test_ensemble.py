@@ -58,13 +58,3 @@ def test_a_wide_beam_is_exhaustive() -> None:
         expected = [ln_p_by_definition(source, target) for target in ours]
         np.testing.assert_allclose(found.ln_p[rows], expected, rtol=0, atol=1e-4)
         assert (np.diff(found.ln_p[rows]) <= 0).all()
-
-
-def test_one_model_twice_is_that_model() -> None:
-    """The mean of equals is what each is."""
-    method = BeamSearch(BeamSettings(3, 3), TargetSettings(4))
-    model = tiny_sentence_model()
-    alone = TargetGenerator(model, method, "cpu").targets(from_lists(SOURCES))
-    twice = TargetGenerator(Ensemble([model, model]), method, "cpu").targets(from_lists(SOURCES))
-    assert twice.words.tokens.tolist() == alone.words.tokens.tolist()
-    np.testing.assert_allclose(twice.ln_p, alone.ln_p, rtol=0, atol=1e-5)

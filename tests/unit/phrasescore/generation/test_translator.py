@@ -45,9 +45,9 @@ def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpa
     assert [line.unknown for line in translated] == [0, 0, 1, 0, 0, 1]
     assert [line.number for line in translated if not line.translations] == [8, 11]
     full = [line for line in translated if line.source]
-    ids = from_lists([models.source_vocabulary.encode(line.source) for line in full])
+    ids = from_lists([models.first.source_vocabulary.encode(line.source) for line in full])
     found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
-    known = models.target_vocabulary.words
+    known = models.first.target_vocabulary.words
     for number, line in enumerate(full):
         rows = range(found.offsets[number], found.offsets[number + 1])
         texts = [[known[word] for word in found.words[row]] for row in rows]
@@ -59,20 +59,11 @@ def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpa
         assert [each.total for each in line.translations] == [e.ln_p for e in line.translations]
 
 
-def test_ranked_by_ln_p_a_word(models: SentenceModels, lines: TokenSpans) -> None:
-    """The total is ln p over words and </s>, and it falls."""
-    beam = BeamSettings(8, 8, length_normalisation=True)
-    for line in Translator(models, beam, ALLOWED, device="cpu").translate(lines, 1):
-        totals = [each.total for each in line.translations]
-        assert totals == [each.ln_p / (len(each.words) + 1) for each in line.translations]
-        assert totals == sorted(totals, reverse=True)
-
-
 def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes, bytes]) -> None:
     """Check the replaced words of a line against the search and the members' alignments."""
-    ids = from_lists([models.source_vocabulary.encode(line.source)])
+    ids = from_lists([models.first.source_vocabulary.encode(line.source)])
     found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
-    known, expected = models.target_vocabulary.words, []
+    known, expected = models.first.target_vocabulary.words, []
     for row in range(len(found)):
         target = found.words.select(np.array([row]))
         alphas = [SoftAlignments([each], "cpu").align(ids, target)[0] for each in models.aligning]
@@ -108,8 +99,8 @@ def test_alignments_of_the_first_translations(models: SentenceModels, lines: Tok
             continue
         words = line.translations[0].words
         pair = (
-            from_lists([models.source_vocabulary.encode(line.source)]),
-            from_lists([models.target_vocabulary.encode(words)]),
+            from_lists([models.first.source_vocabulary.encode(line.source)]),
+            from_lists([models.first.target_vocabulary.encode(words)]),
         )
         (expected,) = SoftAlignments(models.aligning, "cpu").align(*pair)
         assert line.alignment is not None

@@ -127,23 +127,6 @@ def test_words_outside_the_shortlist(folder: Path, tmp_path: Path) -> None:
         load_outside(folder)
 
 
-def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    """A folder that is not there says how to make one."""
-    with pytest.raises(ModelError, match=r"no such model folder\. Train one: phrasescore train"):
-        load_model(tmp_path / "nothing")
-
-
-def test_a_crash_leaves_nothing_under_the_final_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If writing fails half-way, neither the folder nor its parts remain."""
-    monkeypatch.setattr(Vocabulary, "write", lambda self, path: (_ for _ in ()).throw(OSError()))
-    vocabularies = Vocabulary.from_words([b"a"]), Vocabulary.from_words([b"b"])
-    with pytest.raises(OSError):
-        save_model(tmp_path / "model", build(SETTINGS), vocabularies, {})
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_weights_are_read_as_arrays_without_torch(folder: Path) -> None:
     """The decoder reads a model so; its process has no torch to load."""
     stored = load_weights(folder)

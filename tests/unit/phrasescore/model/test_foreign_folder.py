@@ -20,7 +20,6 @@ from phrasescore.model.folder import (
     load_model,
     load_outside,
     load_weights,
-    load_words,
     write_digests,
 )
 from tests.support.random_models import save_random_model
@@ -146,18 +145,6 @@ def test_one_sentence(folder: Path, change: Change, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [weights(_all_as("int64")), weights(_build_network(np.nan)), text("model.safetensors", b"")],
-)
-def test_arrays_without_torch(folder: Path, change: Change) -> None:
-    """They are looked at as closely, but for what the network alone knows."""
-    change(folder)
-    write_digests(folder)
-    with pytest.raises(ModelError):
-        load_weights(folder)
-
-
-@pytest.mark.parametrize(
     "line",
     [
         *("../secret", "/dev/zero", "a/b", ".", "..", "x" * 300, "a\0b", "\x1b[2J"),
@@ -180,7 +167,7 @@ def test_a_vocabulary_that_grows_when_it_is_read(folder: Path) -> None:
         (folder / name).write_bytes(gzip.compress(b"</s>\n<unk>\n" + b"\n" * 3 * 10**7))
     write_digests(folder)
     tracemalloc.start()
-    for read in (load_words, load_outside):
+    for read in (load_weights, load_outside):
         with pytest.raises(ModelError):
             read(folder)
     peak = tracemalloc.get_traced_memory()[1]

@@ -62,12 +62,6 @@ def test_each_weight_has_its_distribution(unit: UnitName, initialisation: Initia
         assert abs((drawn**4).mean() - 3) < np.sqrt(96) * error, name
 
 
-def test_a_seed_is_a_model() -> None:
-    """The same seed draws the same weights."""
-    first, again = weights("gated", "paper"), weights("gated", "paper")
-    assert all(np.array_equal(first[name], again[name]) for name in first)
-
-
 @pytest.mark.parametrize("settings", [RnnSearchSettings, RnnEncdecSettings])
 def test_sentence_models_begin_as_in_appendix_b_1(
     settings: type[RnnSearchSettings] | type[RnnEncdecSettings],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.model.kinds import KINDS, build, kind_named, read_settings
+from phrasescore.model.kinds import KINDS, kind_named
 
 
 def test_both_names_lead_to_a_kind() -> None:
@@ -20,10 +20,3 @@ def test_an_unknown_kind_is_refused_with_those_known() -> None:
         kind_named("rnn-encoder-decodr")
     assert caught.value.remedy is not None
     assert "rnn-encoder-decoder" in caught.value.remedy
-
-
-def test_settings_of_before_there_were_units_are_gated() -> None:
-    """A config.json without a unit is that of a gated model."""
-    sizes = {"source_vocabulary": 4, "target_vocabulary": 5, "hidden": 3, "embedding": 2}
-    settings = read_settings({"kind": "rnn-encoder-decoder", **sizes}, where="config.json")
-    assert "encoder.gate_weight" in build(settings).state_dict()

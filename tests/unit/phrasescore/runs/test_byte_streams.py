@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.final_names import compress_member, open_output, write_atomically
+from phrasescore.errors import InputError
+from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.table.input_files import open_input, read_lines
 from tests.support.warm_process import PROJECT
 
@@ -29,22 +29,6 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
     write_atomically(path, TEXT)
     assert list(read_lines(path)) == TEXT.split(b"\n")
     assert (path.read_bytes()[:2] == b"\x1f\x8b") == (name == "table.gz")
-
-
-def test_gzip_is_recognised_by_its_content(tmp_path: Path) -> None:
-    """A gzip file under a plain name reads, and so does a plain file named .gz."""
-    (tmp_path / "zipped").write_bytes(gzip.compress(TEXT))
-    (tmp_path / "plain.gz").write_bytes(TEXT)
-    for name in ("zipped", "plain.gz"):
-        with open_input(tmp_path / name) as stream:
-            assert stream.read() == TEXT
-
-
-def test_members_follow_each_other(tmp_path: Path) -> None:
-    """Concatenated gzip members are one file."""
-    path = tmp_path / "members.gz"
-    path.write_bytes(compress_member(b"one\n") + compress_member(b"two\n"))
-    assert list(read_lines(path)) == [b"one", b"two"]
 
 
 def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
@@ -127,16 +111,6 @@ def test_damaged_gzip_is_named(tmp_path: Path, damage: object, text: str) -> Non
     with pytest.raises(InputError, match=text) as caught:
         list(read_lines(path))
     assert str(path) in str(caught.value)
-
-
-def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
-    """A file that is not there, a folder, and a folder that is not there get their sentences."""
-    with pytest.raises(InputError, match="no such file"):
-        list(read_lines(tmp_path / "nothing"))
-    with pytest.raises(InputError, match="a folder, where a file was expected"):
-        list(read_lines(tmp_path))
-    with pytest.raises(SettingsError, match="cannot write there"):
-        write_atomically(tmp_path / "no" / "folder", b"")
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:

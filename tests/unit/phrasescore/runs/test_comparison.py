@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.errors import ResumeError
-from phrasescore.runs.identity import differences, refuse_differences
+from phrasescore.runs.identity import differences
 
 
 @pytest.mark.parametrize(
@@ -26,13 +25,3 @@ def test_each_difference_is_named(
 ) -> None:
     """Short values are shown, of digests and the like only that they differ."""
     assert differences(before, now) == said
-
-
-def test_all_stand_in_one_sentence() -> None:
-    """With the place and what to do."""
-    with pytest.raises(ResumeError) as caught:
-        refuse_differences({"a": 1, "b": 2}, {"a": 2, "b": 3}, "folder", "name another")
-    assert str(caught.value) == (
-        "folder: begun with other settings: a was 1 and is now 2; b was 2 and is now 3. "
-        "Name another."
-    )

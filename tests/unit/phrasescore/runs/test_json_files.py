@@ -11,7 +11,6 @@ from phrasescore.runs.json_files import (
     MAX_LEVELS,
     JsonError,
     parse_json,
-    parse_object,
     read_object,
 )
 
@@ -52,10 +51,3 @@ def test_any_other_text_is_one_error(text: bytes, why: str) -> None:
         parse_json(text)
     assert why in str(error.value)
     assert len(str(error.value)) < 200
-
-
-@pytest.mark.parametrize("text", ["[]", "1", "null", '"text"'])
-def test_an_object_is_wanted(text: str) -> None:
-    """Where names are looked up, nothing else will do."""
-    with pytest.raises(JsonError, match="no object"):
-        parse_object(text)

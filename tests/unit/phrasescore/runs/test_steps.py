@@ -126,15 +126,6 @@ def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
         Kitchen(tmp_path).run()
 
 
-@pytest.mark.parametrize("content", [*DAMAGED, b'{"/a": 1}', b'{"/a": ["1"]}'])
-def test_damaged_digests(tmp_path: Path, content: bytes) -> None:
-    """They are computed again."""
-    Kitchen(tmp_path).run()
-    path = tmp_path / "work" / "digests.json"
-    path.write_bytes(content.replace(b"/a", str(tmp_path / "bake").encode()))
-    assert Kitchen(tmp_path).run() == []
-
-
 def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
     """What reads a new intermediate output is done again, though its own settings are the same."""
     Kitchen(tmp_path).run()
@@ -153,10 +144,3 @@ def test_two_at_once(tmp_path: Path) -> None:
         pytest.raises(ResumeError, match="another process is at work here"),
     ):
         Kitchen(tmp_path).run()
-
-
-def test_parts_of_killed_runs(tmp_path: Path) -> None:
-    """Half-written files that a killed run left are removed."""
-    (tmp_path / ".bake.01234567.part").write_text("half")
-    Kitchen(tmp_path).run()
-    assert not list(tmp_path.glob(".*.part"))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import typing
 
 import numpy as np
 import pytest
 
-from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import ModelError, SettingsError
-from phrasescore.runs.results import SharedWork
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     Scored,
@@ -23,7 +19,6 @@ from phrasescore.scoring.block_scoring import (
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.words import Unknown
-from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import OutsideWords
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 
@@ -73,13 +68,14 @@ def test_average_is_the_mean_of_the_logarithms() -> None:
 
 def test_unknown_column() -> None:
     """The last column is exp(source plus target words unknown to the first model)."""
-    other = tiny_model("other", target_vocabulary=tiny_model().source_vocabulary)
+    other = tiny_model("other", words=([b"la", b"maison", b"un"],) * 2)
     scored = score([tiny_model(), other], ScoringSettings(unknown_column=True))
     assert [len(scores) for scores in columns(scored)] == [5, 5, 5]
     logarithms = [math.log(scores[-1]) for scores in columns(scored)]
     assert logarithms == pytest.approx([0, 0, 2], abs=1e-8)
 
 
+TURNED = (b"the", b"house"), (b"la", b"maison", b"un")
 # dog is seen 3 times outside the shortlist, cat twice; owl never
 OUTSIDE = OutsideWords((b"dog", b"cat"), (3, 2))
 UNKNOWN_LINES = [
@@ -107,12 +103,8 @@ def test_unknown_words_share_their_probability() -> None:
 
 def test_the_side_that_is_predicted_is_shared() -> None:
     """A target-source model shares among the unknown words of the table's source."""
-    plain = tiny_model()
     model = tiny_model(
-        direction="target-source",
-        source_vocabulary=plain.target_vocabulary,
-        target_vocabulary=plain.source_vocabulary,
-        outside=OutsideWords((b"chien",), (1,)),
+        words=TURNED, direction="target-source", outside=OutsideWords((b"chien",), (1,))
     )
     whole, shared = (
         columns(score([model], ScoringSettings(unknown=unknown), UNKNOWN_LINES))
@@ -130,21 +122,9 @@ def test_replace() -> None:
     assert [len(scores) for scores in columns(both)] == [2, 2, 2]
 
 
-def test_replace_beyond_the_scores() -> None:
-    """A score that is not there cannot be replaced."""
-    with pytest.raises(SettingsError, match="there is no score 3 to replace: the table has 2"):
-        score([tiny_model()], ScoringSettings(replace_column=2, unknown_column=True))
-
-
 def test_direction() -> None:
     """A target-source model reads the target and predicts the source."""
-    plain = tiny_model()
-    model = tiny_model(
-        "inverse",
-        direction="target-source",
-        source_vocabulary=plain.target_vocabulary,
-        target_vocabulary=plain.source_vocabulary,
-    )
+    model = tiny_model("inverse", words=TURNED, direction="target-source")
     scored = score([model], ScoringSettings(unknown_column=True))
     assert columns(scored)[0][2] == pytest.approx(math.exp(tiny_ln_p([2, 3], [2, 3])), rel=1e-8)
     assert columns(scored)[1][2] == pytest.approx(math.exp(tiny_ln_p([3], [2, 3])), rel=1e-8)
@@ -163,52 +143,5 @@ def test_counts() -> None:
         target_unknown=1,
         ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
         floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
-        work=SharedWork(18, 18, 14, 14),
     )
     assert scored[1].floor_hits[1] > 0
-
-
-def test_counts_of_blocks_add_up() -> None:
-    """The counts of blocks are added."""
-    counts = ScoringCounts()
-    for lines in (LINES[:1], LINES[1:], LINES[2:]):
-        counts += score([tiny_model()], lines=lines)[1]
-    assert counts.lines == 4
-    assert counts.ln_p_sums == (pytest.approx(sum(LN_P) + LN_P[2]),)
-    assert counts.work == SharedWork(12, 12, 9, 9)
-
-
-def test_counts_survive_json() -> None:
-    """Counts go through the journal unchanged."""
-    counts = score([tiny_model()])[1]
-    values = json.loads(json.dumps(dataclasses.asdict(counts)))
-    assert from_mapping(ScoringCounts, values, where="journal") == counts
-
-
-def test_no_number() -> None:
-    """A model that gives NaN is named, with the line."""
-
-    class Broken(TinyScorer):
-        def score(self, sources, targets):  # type: ignore[no-untyped-def]
-            return np.where(targets.lengths == 1, np.nan, -1.0)
-
-    with pytest.raises(ModelError, match="t:2: the model broken gives no number for this pair"):
-        score([tiny_model("broken", Broken())])
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [({"replace_column": 0}, "counted from 1"), ({"factor": -1}, "counted from 0")],
-)
-def test_senseless_settings(bad: dict[str, int], message: str) -> None:
-    """Columns are counted from 1 and factors from 0."""
-    with pytest.raises(SettingsError, match=message):
-        ScoringSettings(**bad)  # type: ignore[arg-type]
-
-
-def test_the_tiny_scorer_computes_its_formula() -> None:
-    """The scorer of these tests gives, for many pairs at once, what its formula says of each."""
-    sources, targets = [[2, 3], [], [4]], [[], [3, 2, 2], [1, 5]]
-    found = TinyScorer(0.5).score(from_lists(sources), from_lists(targets))
-    expected = [tiny_ln_p(s, t, 0.5) for s, t in zip(sources, targets, strict=True)]
-    assert found.tolist() == expected

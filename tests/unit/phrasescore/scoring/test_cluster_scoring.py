@@ -44,25 +44,22 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     compute = ComputeSettings("cpu", "fp32")
     described = describe_on_worker(cluster, [str(folder)], compute, None)
     assert described.numerics == NUMERICS
-    assert described.models[0].name == str(folder)
 
-    def score(wanted: ReadyModels, *lines: bytes) -> None:
-        scorer = ClusterScorer(cluster, wanted, ScoringSettings(factor=1), same_hardware=True)
+    def score(wanted: ReadyModels, *lines: bytes, folder: Path = folder) -> None:
+        settings = ScoringSettings(factor=1)
+        scorer = ClusterScorer(cluster, [str(folder)], wanted, settings)
         list(scorer.ahead(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
 
     score(described, b"a|x ||| b|y ||| 1")
     with pytest.raises(PhraseTableError, match="factor") as caught:
         score(described, b"a|x ||| b|y ||| 1", b"a ||| b ||| 1")
     assert (caught.value.path, caught.value.line) == ("table", 9)
-    other = dataclasses.replace(described.models[0], digest="0")
-    wanted = dataclasses.replace(described, models=(other,))
+    wanted = dataclasses.replace(described, identities=(("0", "source-target"),))
     with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model there"):
         score(wanted, b"a|x ||| b|y ||| 1")
-    gone = dataclasses.replace(described.models[0], name=str(tmp_path / "gone"))
-    wanted = dataclasses.replace(described, models=(gone,))
-    with pytest.raises(ClusterError, match=r"tcp://.* does not see this model folder") as unseen:
-        score(wanted, b"a|x ||| b|y ||| 1")
-    assert unseen.value.path == str(tmp_path / "gone")
+    with pytest.raises(ClusterError, match=r"tcp://.* cannot score: no such model") as unseen:
+        score(described, b"a|x ||| b|y ||| 1", folder=tmp_path / "gone")
+    assert unseen.value.path == tmp_path / "gone"
     shutil.rmtree(folder)
     # what was loaded stays
     score(described, b"a|x ||| b|y ||| 1")
@@ -83,21 +80,12 @@ class _TwoKinds:
 
 
 def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
-    """A warning, once, and all kinds in the counts; or a refusal that names both workers."""
-    described = ReadyModels((), 0, NUMERICS)
-    blocks = [block_of(1, b"a ||| b ||| 1")] * 5
-
-    def scored(same_hardware: bool) -> ScoringCounts:
-        fake: Any = _TwoKinds()
-        scorer = ClusterScorer(fake, described, ScoringSettings(), same_hardware)
-        counts = ScoringCounts()
-        for _, of_block in scorer.ahead(iter(blocks)):
-            counts += of_block
-        assert scorer.note() == "2 workers"
-        return counts
-
-    counts = scored(same_hardware=False)
+    """A warning, once, and all kinds in the counts."""
+    blocks, fake = [block_of(1, b"a ||| b ||| 1")] * 5, _TwoKinds()
+    scorer = ClusterScorer(fake, [], ReadyModels((), 0, NUMERICS), ScoringSettings())  # type: ignore[arg-type]
+    counts = ScoringCounts()
+    for _, of_block in scorer.ahead(iter(blocks)):
+        counts += of_block
+    assert scorer.note() == "2 workers"
     assert (counts.lines, counts.processors) == (5, ("one", "two"))
     assert capfd.readouterr().err.count("last digits may differ") == 1
-    with pytest.raises(ClusterError, match=r"tcp://one computes on one, the .*/two on two"):
-        scored(same_hardware=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -114,7 +116,7 @@ def test_any_batch_size_gives_the_exact_score(
 def test_sharing_changes_no_score(
     formulation: Formulation, unit: UnitName, compiled: bool | None, context: ContextName
 ) -> None:
-    """On any table in any order, shared and unshared ln p agree within 1e-4, work is bounded."""
+    """On any table in any order, shared and unshared ln p agree within 1e-4."""
     model = model_of(formulation, unit, context)
     unshared = UnsharedScorer(model, "cpu")
     scorers = [SharedScorer(model, "cpu", "fp32", group, compiled) for group in (1, 5, 2048)]
@@ -124,12 +126,8 @@ def test_sharing_changes_no_score(
         sources, targets = map(from_lists, table)
         expected = unshared.score(sources, targets)
         for scorer in scorers:
-            before = scorer.work
             found = scorer.score(sources, targets)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-            work = scorer.work - before
-            assert work.source_done <= work.source_asked == len(sources.tokens) + len(sources)
-            assert work.target_done <= work.target_asked == len(targets.tokens) + len(targets)
 
     agree()
 
@@ -185,31 +183,21 @@ def test_cores_change_no_bit(
 
 
 def test_each_prefix_once() -> None:
-    """Source prefixes, and target prefixes of a source, are counted once, in any order."""
-    model = model_of()
+    """Sources, and target prefixes of a source, are computed once, in any order."""
+    model, sizes = model_of("code", "tanh"), list[int]()
+    start, step = model.start, model.step
+
+    def counting(*arguments: Any) -> Any:
+        sizes.append(len(arguments[-1] if len(arguments) == 2 else arguments[0]))
+        return (step if len(arguments) == 2 else start)(*arguments)
+
+    model.start = model.step = counting
     sources = [[2, 3], [4], [2, 3], [2, 5], [2, 3]]
     targets = [[6, 7], [6], [6, 8], [6, 7], [6, 7]]
     scorer = SharedScorer(model, "cpu", "fp32")
     scorer.score(from_lists(sources), from_lists(targets))
-    # 2, 2 3, 2 3 </s>, 2 5, 2 5 </s>, 4, 4 </s>
-    assert (scorer.work.source_asked, scorer.work.source_done) == (14, 7)
-    # 2 3: nothing, 6, 6 7, 6 8; 2 5: nothing, 6, 6 7; 4: nothing, 6
-    assert (scorer.work.target_asked, scorer.work.target_done) == (14, 9)
-
-
-@pytest.mark.parametrize("formulation", ["code", "appendix"])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_compiled_passes_equal_plain_torch(
-    formulation: Formulation, precision: Precision, rng: np.random.Generator
-) -> None:
-    """Both ways to compute the passes give the same scores."""
-    model = model_of(formulation)
-    sources, targets = from_lists(phrases(rng, 300, 31)), from_lists(phrases(rng, 300, 37))
-    compiled = SharedScorer(model, "cpu", precision, compiled=True).score(sources, targets)
-    plain = SharedScorer(model, "cpu", precision, compiled=False).score(sources, targets)
-    # bfloat16 rounds a hair's difference to another neighbour
-    tolerance = 1e-5 if precision == "fp32" else 0.05
-    np.testing.assert_allclose(compiled, plain, rtol=0, atol=tolerance)
+    # after 2 3: nothing, 6, 6 7, 6 8; after 2 5: nothing, 6, 6 7; after 4: nothing, 6
+    assert sizes == [3, 3, 3]
 
 
 @pytest.mark.parametrize("unit", ["gated", "tanh"])
@@ -221,17 +209,6 @@ def test_many_sources_with_the_empty_target(unit: UnitName, rng: np.random.Gener
     found = SharedScorer(model, "cpu", "fp32").score(from_lists(sources), from_lists(targets))
     expected = UnsharedScorer(model, "cpu").score(from_lists(sources), from_lists(targets))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-
-
-def test_the_order_of_the_pairs_does_not_matter(rng: np.random.Generator) -> None:
-    """Shuffled pairs get the scores of the unshuffled ones, shuffled."""
-    model = model_of()
-    sources, targets = from_lists(phrases(rng, 60, 31)), from_lists(phrases(rng, 60, 37))
-    scorer = SharedScorer(model, "cpu", "fp32")
-    straight = scorer.score(sources, targets)
-    order = rng.permutation(60)
-    shuffled = scorer.score(sources.select(order), targets.select(order))
-    np.testing.assert_allclose(shuffled, straight[order], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
@@ -293,7 +270,7 @@ def test_a_distribution_over_phrases_sums_to_one() -> None:
 def test_a_group_that_does_not_fit_is_halved(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scores stay, what was done is counted once, and the next groups are small at once."""
+    """The scores stay, and the next groups are small at once."""
     model = model_of()
     sources, targets = map(from_lists, (phrases(rng, 64, 31), phrases(rng, 64, 37)))
     expected = SharedScorer(model, "cpu", group=64)
@@ -310,7 +287,6 @@ def test_a_group_that_does_not_fit_is_halved(
     monkeypatch.setattr(GatedSteps, "decode", decode_few)
     np.testing.assert_allclose(scorer.score(sources, targets), whole, rtol=0, atol=1e-5)
     assert asked == [64, 32, 16, 16, 32, 16, 16]
-    assert scorer.work.target_asked == expected.work.target_asked
     asked.clear()
     np.testing.assert_allclose(scorer.score(sources, targets), whole, rtol=0, atol=1e-5)
     assert max(asked) <= 16

@@ -8,14 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError, SettingsError
+from phrasescore.errors import PhraseTableError
 from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.scoring.table_rescoring import described
@@ -85,15 +84,6 @@ def test_every_other_byte_stays(table: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.gz", "table.gz"]
 
 
-def test_block_size_changes_no_score(table: Path, tmp_path: Path) -> None:
-    """Blocks of any size give the same text."""
-    texts = set()
-    for lines in (1, 5, 22, 1000):
-        rescore(table, tmp_path / "out", lines_per_block=lines)
-        texts.add((tmp_path / "out").read_bytes())
-    assert len(texts) == 1
-
-
 def rescore_in_a_process(
     table: Path, output: Path, *, lines_per_block: int, killed_at_call: int = 0
 ) -> subprocess.CompletedProcess[bytes]:
@@ -148,7 +138,7 @@ def test_another_run_starts_anew(
     assert (tmp_path / ".out.part").exists()
     change = {"models": [tiny_model(outside=OutsideWords((), ()))], **change}
     assert rescore(table, tmp_path / "out", **change).resumed_pairs == 0
-    assert "with other options, models or table is thrown away" in capsys.readouterr().err
+    assert "with other inputs or options is thrown away" in capsys.readouterr().err
 
 
 def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
@@ -169,15 +159,6 @@ def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() != (tmp_path / "unshared").read_bytes()
 
 
-def test_changed_table_starts_anew(table: Path, tmp_path: Path) -> None:
-    """Another table under the same name is scored from its first line."""
-    with pytest.raises(KeyboardInterrupt):
-        rescore(table, tmp_path / "out", models=[tiny_model(scorer=Interrupting())])
-    table.write_bytes(gzip.compress(b"un ||| a ||| 1\n" * 9))
-    assert rescore(table, tmp_path / "out").resumed_pairs == 0
-    assert (tmp_path / "out").read_bytes().count(b"\n") == 9
-
-
 def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
     """An error at the end of a table stops the scoring before it gets there, and leaves nothing."""
     (tmp_path / "table").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -1\n")
@@ -186,54 +167,6 @@ def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
         rescore(tmp_path / "table", tmp_path / "out", models=[tiny_model(scorer=scorer)])
     assert scorer.calls < 1000
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
-
-
-def test_output_over_the_table(table: Path) -> None:
-    """The table itself is no place for the output."""
-    with pytest.raises(SettingsError, match="the output is one of the inputs"):
-        rescore(table, table.parent / "." / table.name)
-
-
-@pytest.mark.parametrize("direction", ["in", "out"])
-def test_named_pipe(direction: str, table: Path, tmp_path: Path) -> None:
-    """A named pipe, such as the shell's <(...), is read once and written as it stands."""
-    rescore(table, tmp_path / "expected")
-    expected = (tmp_path / "expected").read_bytes()
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    if direction == "in":
-        writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
-        writer.start()
-        report = rescore(pipe, tmp_path / "out")
-        writer.join()
-        assert report.table_sha256 is None
-        assert (tmp_path / "out").read_bytes() == expected
-    else:
-        found: list[bytes] = []
-        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
-        reader.start()
-        rescore(table, pipe)
-        reader.join()
-        assert found == [expected]
-        assert pipe.is_fifo()
-
-
-def test_device(table: Path) -> None:
-    """Output to /dev/null leaves /dev/null what it is."""
-    rescore(table, "/dev/null")
-    assert Path("/dev/null").is_char_device()
-
-
-def test_folder_as_output(table: Path, tmp_path: Path) -> None:
-    """A folder is no output."""
-    with pytest.raises(SettingsError, match="cannot write there"):
-        rescore(table, tmp_path)
-
-
-def test_no_model(table: Path, tmp_path: Path) -> None:
-    """Without a model there is nothing to do."""
-    with pytest.raises(SettingsError, match="no model"):
-        rescore(table, tmp_path / "out", models=[])
 
 
 def test_report(table: Path, tmp_path: Path) -> None:

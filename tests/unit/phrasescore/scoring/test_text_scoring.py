@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.errors import CorpusError, ModelError, SettingsError
+from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
@@ -142,40 +140,6 @@ def test_each_pair_alone(
     assert counts.unknown == column.split().count(b"new") > 0
 
 
-def test_words_change_no_score(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
-    """Without the words the same lines come, one column shorter, in blocks of any size."""
-    score(pairs, tmp_path / "with", loaded)
-    expected = [line.rpartition(b"\t")[0] for line in (tmp_path / "with").read_bytes().split(b"\n")]
-    for size in (20, 10_000):
-        score(Texts((pairs,), lines_per_block=size), tmp_path / "without", loaded, words=False)
-        found = (tmp_path / "without").read_bytes().split(b"\n")
-        for left, right in zip(found[:-1], expected[:-1], strict=True):
-            assert left.rsplit(b"\t", 1)[0] == right.rsplit(b"\t", 1)[0]
-            assert float(left.rsplit(b"\t", 1)[1]) == pytest.approx(
-                float(right.rsplit(b"\t", 1)[1]), abs=1e-5
-            )
-        if size == 20:
-            assert found == expected
-
-
-@pytest.mark.parametrize("zipped", [False, True])
-def test_two_files_give_what_one_gives(
-    zipped: bool, loaded: LoadedModel, pairs: Path, tmp_path: Path
-) -> None:
-    """The same texts, side by side or in columns, plain or gzip, come out the same."""
-    score(Texts((pairs,), bytes_per_block=700), tmp_path / "one", loaded)
-    paths = []
-    for column, name in enumerate(("left", "right")):
-        lines = [line.split(b"\t")[column] + b"\n" for line in random_lines(150)]
-        text = b"".join(lines)
-        paths.append(tmp_path / (f"{name}.gz" if zipped else name))
-        paths[-1].write_bytes(gzip.compress(text) if zipped else text)
-    output = tmp_path / ("two.gz" if zipped else "two")
-    score(Texts(tuple(paths), bytes_per_block=700), output, loaded)
-    found = output.read_bytes()
-    assert (gzip.decompress(found) if zipped else found) == (tmp_path / "one").read_bytes()
-
-
 def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path) -> None:
     """With one column, what the model reads has no words, and further columns are carried along."""
     (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
@@ -290,42 +254,6 @@ def test_another_run_starts_anew(
     else:
         assert report.resumed == 0
         assert "is thrown away" in said
-
-
-@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
-def test_output_over_an_input(link: str, loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
-    """No name of an input is a place for the output."""
-    output = tmp_path / "." / pairs.name if link == "same" else tmp_path / "link"
-    if link == "symbolic":
-        output.symlink_to(pairs)
-    elif link == "hard":
-        output.hardlink_to(pairs)
-    before = pairs.read_bytes()
-    with pytest.raises(SettingsError, match="the output is one of the inputs"):
-        score(Texts((tmp_path / "other", pairs)), output, loaded)
-    assert pairs.read_bytes() == before
-
-
-def test_parameters_that_are_not_finite(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
-    """A model that gives no numbers is named with the line."""
-    broken = load_model(loaded.path)
-    with torch.no_grad():
-        next(broken.model.parameters()).fill_(math.nan)
-    with pytest.raises(ModelError, match=r"pairs\.tsv:1: the model .* gives no number"):
-        score(pairs, tmp_path / "out", broken)
-
-
-def test_named_pipe(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
-    """A pipe, such as the shell's <(...), is read once."""
-    score(pairs, tmp_path / "expected", loaded)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=[pairs.read_bytes()])
-    writer.start()
-    report = score(pipe, tmp_path / "out", loaded)
-    writer.join()
-    assert report.sha256 == ()
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
 
 
 if __name__ == "__main__":

@@ -6,19 +6,21 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.runs.results import ScoringRecord, SharedWork
+from phrasescore.model.model_settings import Direction
+from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
-from phrasescore.scoring.model_loading import ModelFacts, ReadyModels
-from phrasescore.scoring.pair_order import steps_one_by_one
+from phrasescore.scoring.model_loading import ReadyModels
 from phrasescore.scoring.table_rescoring import Rescoring
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
+from tests.support.random_models import words_alone
 
 
 def tiny_ln_p(source: list[int], target: list[int], scale: float = 1.0) -> float:
@@ -31,11 +33,9 @@ class TinyScorer:
 
     def __init__(self, scale: float = 1.0, killed_at_call: int | None = None) -> None:
         self.scale, self.killed_at_call, self.calls = scale, killed_at_call, 0
-        self.work = SharedWork()
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         self.calls += 1
-        self.work += steps_one_by_one(sources, targets)
         if self.calls == self.killed_at_call:
             os.kill(os.getpid(), signal.SIGKILL)
         positions = np.arange(len(targets.tokens)) - np.repeat(
@@ -52,26 +52,23 @@ def _sums(values: NDArray[np.float64], sequences: TokenSequences) -> NDArray[np.
 
 
 def tiny_model(
-    name: str = "tiny", scorer: TinyScorer | None = None, **changes: Any
+    name: str = "tiny",
+    scorer: Any = None,
+    words: Sequence[Sequence[bytes]] = ((b"la", b"maison", b"un"), (b"the", b"house")),
+    direction: Direction = "source-target",
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> ScoringModel:
-    values: dict[str, Any] = {
-        "name": name,
-        "source_vocabulary": Vocabulary.from_words([b"la", b"maison", b"un"]),
-        "target_vocabulary": Vocabulary.from_words([b"the", b"house"]),
-        "direction": "source-target",
-        "digest": name,
-        "scorer": scorer or TinyScorer(),
-    }
-    return ScoringModel(**{**values, **changes})
+    loaded = words_alone(*map(Vocabulary.from_words, words), direction, name)
+    return ScoringModel(name, loaded, scorer or TinyScorer(), outside)
 
 
 def rescore(table: str | Path, output: str | Path, **changes: Any) -> ScoringRecord:
     models = changes.pop("models", [tiny_model()])
     settings = changes.pop("settings", ScoringSettings())
-    facts = tuple(ModelFacts(each.name, each.digest, each.direction) for each in models)
-    ready = ReadyModels(facts, 0, changes.pop("numerics", {}))
-    scorer = BlockScorer(models, settings)
-    return Rescoring(table, output, ready, settings, scorer).run(
+    identities = tuple((each.loaded.digest, each.loaded.direction) for each in models)
+    ready = ReadyModels(identities, 0, changes.pop("numerics", {}))
+    names, scorer = [each.name for each in models], BlockScorer(models, settings)
+    return Rescoring(table, output, names, ready, settings, scorer).run(
         **{"lines_per_block": 4, **changes}
     )
 

@@ -74,21 +74,6 @@ def test_decimals(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [("0.1", 0.1), ("-17", -17.0), ("1e22", 1e22), ("9007199254740992e-22", 9007199254740992e-22)],
-)
-def test_usual_numbers_are_exact(text: str, value: float) -> None:
-    """Mantissas below 2^53 and powers up to 22 are in no doubt."""
-    assert scanning.parse_decimal(as_array(text.encode()), 0, len(text)) == (value, len(text), True)
-
-
-@pytest.mark.parametrize("text", ["9007199254740993", "1e23", "1e-23", "1234567890123456789"])
-def test_other_numbers_are_doubtful(text: str) -> None:
-    """Where one operation may not round correctly, the number is marked."""
-    assert not scanning.parse_decimal(as_array(text.encode()), 0, len(text))[2]
-
-
-@pytest.mark.parametrize(
     ("text", "number"), [("0", 0), ("000000017", 17), ("", -1), ("1234567890", -1), ("1a", -1)]
 )
 def test_integers(text: str, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.table.input_files import finite_number, whole_number
+from phrasescore.table.input_files import whole_number
 
 ODD = ["", " 1", "1 ", "1_0", "\u00b2", "\u0661", "0x1", "one", "1\n", "\udcff", "\0"]
 
@@ -27,15 +27,3 @@ def test_whole_numbers() -> None:
         100,
         42,
     ]
-
-
-@pytest.mark.parametrize("text", [*ODD, "nan", "inf", "-inf", "1e400", "9" * 5000, "1e", "."])
-def test_no_finite_number(text: str) -> None:
-    """Only decimal numbers that a double holds pass."""
-    assert finite_number(text) is None
-
-
-def test_finite_numbers() -> None:
-    """Points and exponents are read as everywhere."""
-    texts = ["0", "-1.5", ".5", "5.", "+1e-3", "1E2", b"-0"]
-    assert [finite_number(text) for text in texts] == [0, -1.5, 0.5, 5, 0.001, 100, 0]

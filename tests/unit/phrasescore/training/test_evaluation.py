@@ -18,13 +18,6 @@ SETTINGS = EncoderDecoderSettings(
 )
 
 
-def test_perplexity() -> None:
-    """It is infinite where no number is as large."""
-    assert HeldOutFigure(1, 1, math.log(8)).perplexity == pytest.approx(8)
-    assert HeldOutFigure(1, 1, 1e12).perplexity == math.inf
-    assert HeldOutFigure(1, 1, math.nan).perplexity == math.inf
-
-
 @pytest.mark.parametrize(
     ("weight", "nll", "fails"),
     [(1.0, 2.0, False), (math.nan, 2.0, True), (math.inf, 2.0, True), (1.0, 1e4, True)],

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.training.repeated_rows import DiskArray, RepeatedRows, write_npy
+from phrasescore.training.repeated_rows import DiskArray, first_of_equals, write_npy
 from phrasescore.words.distinct_phrases import Digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 
@@ -21,25 +21,16 @@ def _digests(rows: list[int]) -> Digests:
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 20), st.integers(1, 20))
-def test_rows_are_numbered_in_order(rows: list[int], block: int, part: int) -> None:
-    """Each row has the number of its kind, whatever the sizes of blocks and parts."""
+def test_the_first_of_equal_rows(rows: list[int], block: int, part: int) -> None:
+    """Whatever the sizes of blocks and parts; a later call leaves what an earlier one found."""
     digests = _digests(rows)
     blocks = [digests[begin : begin + block] for begin in range(0, len(rows), block)]
-    numbers: dict[int, int] = {}
-    expected = [numbers.setdefault(row, len(numbers)) for row in rows]
     with tempfile.TemporaryDirectory() as scratch:
-        found = RepeatedRows(iter(blocks), len(rows), Path(scratch), "name", part)
-        assert [number for each in found.numbers() for number in each] == expected
+        found = first_of_equals(iter(blocks), len(rows), Path(scratch), "name", part)
+        again = first_of_equals([_digests([3, 3])], 2, Path(scratch), "again")
         firsts = [rows.index(row) == place for place, row in enumerate(rows)]
-        assert found.first[...].tolist() == firsts
-
-
-def test_a_later_object_leaves_the_firsts_of_another(tmp_path: Path) -> None:
-    """Objects in one folder share scratch files, but not what they have found."""
-    once = RepeatedRows([_digests([1, 2, 1, 2])], 4, tmp_path, "once")
-    again = RepeatedRows([_digests([3, 3])], 2, tmp_path, "again")
-    assert once.first[...].tolist() == [True, True, False, False]
-    assert again.first[...].tolist() == [True, False]
+        assert found[...].tolist() == firsts
+        assert again[...].tolist() == [True, False]
 
 
 def test_disk_array(tmp_path: Path) -> None:

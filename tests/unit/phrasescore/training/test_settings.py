@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -81,21 +80,6 @@ def test_a_text() -> None:
     assert endless.in_force().max_epochs == 10
     sizes = ("order", "embedding", "hidden", "second_hidden")
     assert [vars(paper.model_settings(2, 9))[name] for name in sizes] == [7, 512, 1536, 1024]
-
-
-def test_phrases_have_no_dropout_and_hold_out_two_parts() -> None:
-    """The recipe of phrase models is what it was."""
-    phrases = request("phrase", TEXTS[:1])
-    assert regularisation(phrases) == (0.0, 0.0)
-    assert phrases.held_out == (5000, 5000)
-
-
-def test_one_pipe_for_two_texts(tmp_path: Path) -> None:
-    """It is refused before it is opened, which could wait for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    for path in (Path("-"), tmp_path / "pipe"):
-        with pytest.raises(SettingsError, match="a pipe can be read once, and it is named twice"):
-            request("search", (path, path))
 
 
 @pytest.mark.parametrize(

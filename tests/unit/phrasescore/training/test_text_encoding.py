@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +41,7 @@ def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> No
     pairs = encode_texts(paths, tmp_path / "work", PairSettings(), max_length=3)
     kept = [(b"the house", b"la maison"), (b"the house", b"la maison"), (b"the cat", b"le chat")]
     assert as_text(pairs) == kept
-    assert pairs.source.groups[0] == pairs.source.groups[1] != pairs.source.groups[2]
+    assert pairs.source.digests[0] == pairs.source.digests[1] != pairs.source.digests[2]
     assert pairs.summary == "6 pairs of sentences; left out: 2 empty, 1 over 3 words"
     assert (
         pairs.described()[1] == "the encoder reads 3 of 3 words, which cover 100.00% of the tokens"
@@ -65,20 +64,6 @@ def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Pat
     assert len(parts.training) == 3
     assert len(parts.held_out_pairs) == 0
     assert len(pairs.digests) == 4
-
-
-def test_the_same_texts_are_read_once(tmp_path: Path) -> None:
-    """A second call finds the arrays; another length or another text does not."""
-    paths = write(tmp_path, "train", SOURCE, TARGET)
-    work = tmp_path / "work"
-    encode_texts(paths, work, PairSettings(), max_length=3)
-    before = (work / "pairs.json").stat().st_mtime_ns
-    encode_texts(paths, work, PairSettings(), max_length=3)
-    assert (work / "pairs.json").stat().st_mtime_ns == before
-    assert len(encode_texts(paths, work, PairSettings(), max_length=4)) == 4
-    os.utime(paths[0])
-    paths[0].write_bytes(SOURCE.replace(b"cat", b"dog"))
-    assert b"dog" in encode_texts(paths, work, PairSettings(), max_length=4).source.vocabulary.words
 
 
 def test_texts_of_different_length(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.words.distinct_phrases import first_rows, groups_of, pair_digests, phrase_digests
+from phrasescore.words.distinct_phrases import first_rows, pair_digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 
 phrases = st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=1, max_size=40)
@@ -19,15 +19,6 @@ def test_first_rows(sequences: list[list[int]]) -> None:
     flat = from_lists(sequences)
     first = first_rows(phrase_digests(flat.tokens, flat.offsets))
     assert first.tolist() == [sequences.index(sequence) for sequence in sequences]
-
-
-@given(phrases)
-def test_groups(sequences: list[list[int]]) -> None:
-    """Distinct sequences are numbered in order of appearance."""
-    first = np.array([sequences.index(sequence) for sequence in sequences])
-    numbers: dict[tuple[int, ...], int] = {}
-    expected = [numbers.setdefault(tuple(sequence), len(numbers)) for sequence in sequences]
-    assert groups_of(first).tolist() == expected
 
 
 def test_digests_tell_lengths_and_order_apart() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.errors import InputError, ModelError
+from phrasescore.errors import ModelError
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.vocabulary import OutsideWords, Vocabulary
@@ -62,14 +62,6 @@ def test_what_is_kept() -> None:
     assert len(outside) == 3
 
 
-def test_file_round_trip(tmp_path: Path) -> None:
-    r"""Words with odd Unicode survive the file, whose lines end at \n alone; none is a file too."""
-    for kept in ((), ("a\u2028b".encode(), b"c\rd", b"\xff")):
-        outside = OutsideWords(kept, tuple(range(1, len(kept) + 1)))
-        outside.write(tmp_path / "outside.txt")
-        assert OutsideWords.read(tmp_path / "outside.txt") == outside
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -90,9 +82,3 @@ def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         OutsideWords.read(path)
     assert f"{path}" in str(caught.value) and message in str(caught.value)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    """A file that is not there is an input error."""
-    with pytest.raises(InputError, match="no such file"):
-        OutsideWords.read(tmp_path / "absent")

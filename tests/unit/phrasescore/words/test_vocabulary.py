@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.errors import InputError, ModelError
+from phrasescore.errors import ModelError
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
@@ -43,15 +43,6 @@ def test_bulk_encoding(phrases: list[list[bytes]]) -> None:
     assert [row.tolist() for row in map(ids.__getitem__, range(len(ids)))] == [
         vocabulary.encode(phrase) for phrase in phrases
     ]
-
-
-def test_shortlist_order() -> None:
-    """The most frequent words come first, equally frequent ones in the order of their bytes."""
-    words = [b"d", b"</s>", b"b", b"\xc3\xa9", b"a", b"rare"]
-    counts = np.array([5, 99, 2, 2, 2, 1])
-    assert shortlist(words, counts, 10).words[2:] == (b"d", b"a", b"b", b"\xc3\xa9", b"rare")
-    assert shortlist(words, counts, 3).words[2:] == (b"d", b"a", b"b")
-    assert shortlist(words, counts, 1).words[2:] == (b"d",)
 
 
 @given(st.lists(st.integers(1, 4), max_size=8), st.integers(1, 6))
@@ -89,9 +80,3 @@ def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         Vocabulary.read(path)
     assert f"{path}" in str(caught.value) and message in str(caught.value)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    """A vocabulary that is not there is an input error."""
-    with pytest.raises(InputError, match="no such file"):
-        Vocabulary.read(tmp_path / "absent")

@@ -22,26 +22,6 @@ def test_ids_follow_the_order_of_arrival(words: list[bytes]) -> None:
     assert [table.word(number) for number in range(len(table))] == list(expected)
 
 
-@given(WORDS, st.binary(max_size=12))
-def test_a_word_never_added_has_no_id(words: list[bytes], other: bytes) -> None:
-    """A look-up finds exactly the words that were added, and adds nothing."""
-    table = WordTable(words)
-    assert all(table.id_of(word) is not None for word in words)
-    assert (table.id_of(other) is not None) == (other in words)
-    assert len(table) == len(set(words))
-
-
-@given(st.lists(st.lists(st.binary(max_size=6), max_size=30), max_size=4))
-def test_lists_of_words_get_the_ids_of_single_ones(calls: list[list[bytes]]) -> None:
-    """Words get the ids that a Python dictionary filled in the same order would give."""
-    table = WordTable()
-    expected: dict[bytes, int] = {}
-    for words in calls:
-        ids = [expected.setdefault(word, len(expected)) for word in words]
-        assert table.add_all(words).tolist() == ids
-    assert table.words() == list(expected)
-
-
 def test_growth() -> None:
     """Ids survive the growth of the table, and words not in it are found absent."""
     table = WordTable()
