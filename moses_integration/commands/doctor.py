@@ -17,9 +17,7 @@ class DoctorOptions(Result):
 
     ini: str = INI
     source: str | None = option(INPUT, "The text to tune on, prepared for Moses.")
-    references: tuple[str, ...] = option(
-        INPUT, "Its translation; may be repeated.", "--reference", many=True
-    )
+    reference: tuple[str, ...] = option(INPUT, "Its translation; may be repeated.", many=True)
     models: tuple[str, ...] = option(
         INPUT_FOLDER, "A phrase model; checks which words it knows.", "--model", many=True
     )
@@ -40,12 +38,12 @@ def doctor(options: DoctorOptions) -> None:
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses.decoder import find_moses
 
-    require(options, "references", "source")
+    require(options, "reference", "source")
     binary = find_moses(options.moses) if options.moses is not None else None
     diagnosis = examine(
         options.ini,
         options.source,
-        options.references,
+        options.reference,
         options.models,
         moses=binary,
     )
