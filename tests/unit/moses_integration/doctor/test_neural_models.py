@@ -102,7 +102,7 @@ def test_folders_that_are_no_such_model(folder: Path) -> None:
     assert [each.severity for each in (missing, other, damaged)] == ["error"] * 3
     assert [each.where for each in (missing, other, damaged)] == ["lm"] * 3
     assert missing.what == "no such model folder"
-    assert other.what.startswith("a model of kind phrase, and a decoder asks")
+    assert other.what.startswith("a model of kind phrase, but decoding needs")
     assert damaged.what.startswith("damaged: model.safetensors")
     assert [each.what for each in found(path="")] == ["NeuralLM0 names no model"]
 
