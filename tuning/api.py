@@ -60,7 +60,8 @@ def evaluate(
     Args:
         translation: N lines, words separated by spaces.
         references: One text of N lines, or a list of several.
-        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
+        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``; by
+            default the first three.
         tokenize: BLEU's tokenisation: ``none``, or sacrebleu's ``13a``, ``intl``, ``char``, ``zh``.
         lowercase: Whether to ignore case.
 
@@ -100,10 +101,11 @@ def compare(
         references: One text, or a list of several. ``None`` if ``baseline`` and ``systems`` hold
             no translations but segment scores of another metric (larger is better), as lists of
             numbers or as files with one number in each line.
-        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``.
+        metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``; by
+            default the first three.
         tokenize: BLEU's tokenisation, as for ``evaluate``.
         lowercase: Whether to ignore case.
-        trials: The number of trials of each test.
+        trials: The number of trials of each test, by default 10,000.
         seed: The seed of each test.
 
     Returns:
@@ -161,9 +163,10 @@ def tune(
         output: The folder for all results. The same call continues a run that was stopped.
         optimizer: ``mert``, ``pro`` or ``mira``.
         objective: The share of each metric in the score to optimise; ``None`` for BLEU alone.
-        nbest_size: The maximum number of distinct translations of a sentence in a round.
-        rounds: The maximum number of rounds of decoding and optimisation.
-        runs: The number of runs; their seeds are ``seed``, ``seed`` + 1 and so on.
+        nbest_size: The maximum number of distinct translations of a sentence in a round, by
+            default 100.
+        rounds: The maximum number of rounds of decoding and optimisation, by default 25.
+        runs: The number of runs, by default 1; their seeds are ``seed``, ``seed`` + 1 and so on.
         seed: The seed of everything random in the first run.
         threads: The number of threads; ``None`` for all cores.
         decoder: ``embedded``, or ``moses`` for real Moses, which runs as a child process.

@@ -244,7 +244,7 @@ def log_softmax(logits: Array, bias: Array) -> None:
     """Replace logits by ln softmax of logits plus bias, both float32.
 
     Args:
-        logits: ``(N, V)`` or more columns, which are ignored.
+        logits: ``(N, V)``; further columns are ignored.
         bias: ``(V,)``.
     """
     N, V = len(logits), len(bias)

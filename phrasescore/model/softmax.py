@@ -67,7 +67,7 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     """
     if torch.is_grad_enabled() or not kernels.can_compile(features):
         return torch.log_softmax(features @ words.t() + bias, 1)
-    # a product is half as fast if the rows that it writes do not begin with a cache line
+    # a product is half as fast if the rows that it writes do not start at cache lines
     V = len(words)
     logits = features.new_empty(len(features), V + -V % _CACHE_LINE)
     torch.mm(features, words.t(), out=logits[:, :V])

@@ -199,10 +199,11 @@ class AttentionModel(MaxoutReadout):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`.
 
-        The steps need c_i only in two products, c_i [C, O_c]. As c_i is a weighted sum of h_j,
-        they are weighted sums of h_j [C, O_c], which are computed here once for each source. Each
-        h_j joins a state of either direction, so a product of h_j is a sum of two, and these are
-        computed once for each distinct beginning and each distinct end of the sources.
+        The steps need c_i only in two products, c_i [C, O_c]. As c_i is a weighted sum of h_j, they
+        are weighted sums of h_j [C, O_c], which are computed here once for each source. Each h_j
+        consists of one state of each direction, so a product of h_j is a sum of two products. These
+        are computed once for each distinct beginning, and once for each distinct end, of the
+        sources.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
@@ -238,12 +239,12 @@ class AttentionModel(MaxoutReadout):
         Args:
             unit: The direction.
             ids: ``(B, J)`` words in the order of this direction.
-            positions: ``(B,)`` the number of words of each.
+            positions: ``(B,)`` the number of words of each sequence.
             dtype: Type of the products.
 
         Returns:
-            The states after the distinct beginnings, ``(N, H)``, and the number of each
-            beginning, ``(B, J)``; 0 behind the end of a sequence.
+            The states after the distinct beginnings, ``(N, H)``, and the number of each beginning,
+            ``(B, J)``; 0 after the end of a sequence.
         """
         words, ids = torch.unique(ids, return_inverse=True)
         embedded = (self.source_embedding[words] + self.source_embedding_bias).to(dtype)
@@ -287,7 +288,7 @@ class AttentionModel(MaxoutReadout):
         return self.decoder.states((inputs + c[:, : 3 * self.settings.hidden])[None], s)[1]
 
     def _shown(self, s: Tensor, c: Tensor, words: Tensor | float = 0.0) -> Tensor:
-        """Return ln p of the next word; ``words``: the last words' part of the readout."""
+        """Return ln p of the next word; ``words`` is the last words' part of the readout."""
         read = c[:, 3 * self.settings.hidden :] + self.readout_bias.to(c.dtype)
         return self._next_word(s, None, read + words)
 
