@@ -67,9 +67,7 @@ def main() -> int:
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
             ["bench_generation", model, table],
-            ["bench_sentence_training", *text[:2], *joeynmt],
-            ["bench_language_model_training", text[1]],
-            ["bench_tuning", golden, "--part", "threads"],
+            ["bench_training", *text[:2], "--kind", "search", *joeynmt],
             ["bench_cluster", model, table, "--runs", 1],
             ["bench_size", "--sizes", 10**5, 10**6],
         ]

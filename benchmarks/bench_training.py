@@ -1,26 +1,30 @@
-"""Words per second of training, ours and peers in turn, on the batches of a real phrase table.
+"""Words per second of training, ours and peers in turn, on the batches of real data.
 
 Ours is an update of `phrasescore train`, recipe fast: the batch made, loss and gradient, clipping,
-Adam. The peers do the same on random batches of as many pairs, padded to the longest: (a) a plain
-PyTorch loop of the same network (the forward pass of plain_scorer.py under autograd, a Python loop
-of steps, all logits at once, Adam), and (b) the same loop with torch.nn.GRU of the same size, which
-is another cell (it resets after the product) and the fastest recurrence that torch itself has.
-Words are target words and </s>. The rate is by CPU seconds of all cores; wall-clock is given, too,
-and is what counts on a GPU.
+Adam; for sentences (--kind search, RNNsearch) with dropout and label smoothing, too. The peers do
+the same on random batches of as many pairs, padded to the longest: (a) a plain PyTorch loop of the
+same network (the forward pass of plain_scorer.py or plain_attention.py under autograd, a Python
+loop of steps, all logits at once, Adam, no dropout); (b) for phrases, the same loop with
+torch.nn.GRU of the same size, which is another cell (it resets after the product) and the fastest
+recurrence that torch itself has; (c) for sentences, with --joeynmt, JoeyNMT's updates on the same
+texts (joeynmt_trainer.py). Words are target words and </s>. The rate is by CPU seconds of all
+cores; wall-clock is given, too, and is what counts on a GPU.
 
 With --agreement, ours and the plain loop train from the same weights on the same batches instead,
-and their losses are compared. The result is JSON on standard output.
+without dropout, and their losses are compared. The result is JSON on standard output.
 
-    python -m benchmarks.bench_training TABLE [--threads N] [--updates N] [--agreement]
-        [--device cuda]
+    python -m benchmarks.bench_training TABLE [--threads N] [--agreement] [--device cuda]
+    python -m benchmarks.bench_training SOURCE TARGET --kind search [--joeynmt PYTHON]
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,20 +36,52 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.our_training import fast_updates, one_update
-from benchmarks.plain_scorer import log_likelihoods, padded
+from benchmarks import plain_attention, plain_scorer
+from benchmarks.costs import PROJECT
 from phrasescore.model.device import choose_device, has_fast_bf16
-from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.training.batches import Indices, uniform_plan
-from phrasescore.training.encoding import encode_table
+from phrasescore.model.folder import save_model
+from phrasescore.model.kinds import build, kind_named
+from phrasescore.model.model_settings import EncoderDecoderSettings, RnnSearchSettings
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.training.batches import Indices, bucket_plan, uniform_plan
+from phrasescore.training.encoding import encode_table, encode_texts
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
-from phrasescore.training.recipes import batch_size_for
-from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.recipes import SENTENCE_RECIPES, batch_size_for, recipe_named
+from phrasescore.training.settings import DEFAULTS, MAX_LENGTH, TrainingSettings
 
-_RATE = 1e-3  # learning rate
 Update = Callable[[Indices], float]
 Sides = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def fast_updates(
+    model: SequenceModel,
+    pairs: EncodedPairs,
+    settings: TrainingSettings,
+    dtype: torch.dtype | None,
+    threads: int,
+) -> Updates:
+    """Return what recipe fast does with batches, by so many cores."""
+    settings = dataclasses.replace(
+        settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
+    )
+    recipe = recipe_named("fast", settings.learns_from)
+    return Updates(model, pairs, settings, recipe, Processes(model.device))
+
+
+def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Update:
+    """Return what changes the weights by a batch and gives its loss in nats per word."""
+    done = 0
+
+    def update(rows: Indices) -> float:
+        nonlocal done
+        words = int(pairs.lengths(rows)[1].sum()) + len(rows)
+        loss = updates(rows, done, rate, 1.0 / words)
+        done += 1
+        return loss / words
+
+    return update
 
 
 @dataclass(frozen=True)
@@ -53,34 +89,41 @@ class Task:
     """What all train on.
 
     Attributes:
-        pairs: The table.
+        pairs: The table or the texts.
         sizes: Of the network.
+        training: How ours trains.
+        rate: The learning rate.
         size: Pairs in a batch (of average length, in ours).
         threads: Cores to use.
         device: Where to train.
     """
 
     pairs: EncodedPairs
-    sizes: EncoderDecoderSettings
+    sizes: EncoderDecoderSettings | RnnSearchSettings
+    training: TrainingSettings
+    rate: float
     size: int
     threads: int
     device: torch.device
 
-    def model(self) -> EncoderDecoder:
-        model = EncoderDecoder(self.sizes)
+    @property
+    def of_sentences(self) -> bool:
+        return isinstance(self.sizes, RnnSearchSettings)
+
+    def model(self) -> SequenceModel:
+        model = build(self.sizes)
         model.initialise(torch.Generator().manual_seed(1), "scaled")
         return model.to(self.device)
 
     def padded(self, rows: Indices) -> Sides:
         """Return both sides as ids ``(L, B)`` and what of them counts."""
-        read, predicted = self.pairs.source.select(rows), self.pairs.target.select(rows)
-        sides = [[phrases[i].tolist() for i in range(len(rows))] for phrases in (read, predicted)]
-        source, target = (padded(side) for side in sides)
-        there = self.device
-        return (source[0].to(there), source[1].to(there)), (
-            target[0].to(there),
-            target[1].to(there),
+        chosen = [side.select(rows) for side in (self.pairs.source, self.pairs.target)]
+        lists = [[phrases[i].tolist() for i in range(len(rows))] for phrases in chosen]
+        source, target = (
+            (ids.to(self.device), counted.to(self.device))
+            for ids, counted in map(plain_scorer.padded, lists)
         )
+        return source, target
 
     def words(self, rows: Indices) -> int:
         return int(self.pairs.lengths(rows)[1].sum()) + len(rows)
@@ -89,20 +132,21 @@ class Task:
         rng = np.random.default_rng(1)
         return list(rng.choice(len(self.pairs), (count, self.size), replace=False))
 
-    def uniform_batches(self, count: int) -> list[Indices]:
-        rows = np.arange(len(self.pairs))
-        plan = uniform_plan(*self.pairs.lengths(rows), self.size, np.random.default_rng(1))
-        return plan[:count]
+    def own_batches(self, count: int) -> list[Indices]:
+        lengths = self.pairs.lengths(np.arange(len(self.pairs)))
+        plan = bucket_plan if self.of_sentences else uniform_plan
+        return plan(*lengths, self.size, np.random.default_rng(1))[:count]
 
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
-    settings = TrainingSettings(max_epochs=1)
-    updates = fast_updates(task.model(), task.pairs, settings, dtype, task.threads)
-    return one_update(updates, task.pairs, _RATE)
+    updates = fast_updates(task.model(), task.pairs, task.training, dtype, task.threads)
+    return one_update(updates, task.pairs, task.rate)
 
 
-def _autograd_update(task: Task, weights: list[Tensor], loss_of: Callable[[Sides], Tensor]) -> Any:
-    optimizer = torch.optim.Adam(weights, lr=_RATE, betas=(0.9, 0.99))
+def _autograd_update(
+    task: Task, weights: list[nn.Parameter], loss_of: Callable[[Sides], Tensor]
+) -> Update:
+    optimizer = torch.optim.Adam(weights, lr=task.rate, betas=(0.9, 0.99))
 
     def update(rows: Indices) -> float:
         torch.set_num_threads(task.threads)
@@ -118,10 +162,12 @@ def _autograd_update(task: Task, weights: list[Tensor], loss_of: Callable[[Sides
 
 def plain_update(task: Task) -> Update:
     weights = dict(task.model().named_parameters())
-    values: list[Tensor] = list(weights.values())
-    return _autograd_update(
-        task, values, lambda sides: -log_likelihoods(dict(weights), *sides).sum()
-    )
+    peer = plain_attention if task.of_sentences else plain_scorer
+
+    def loss(sides: Sides) -> Tensor:
+        return -peer.log_likelihoods({**weights}, *sides).sum()
+
+    return _autograd_update(task, list(weights.values()), loss)
 
 
 class StandardUnits(nn.Module):
@@ -158,21 +204,40 @@ class StandardUnits(nn.Module):
 
 
 def standard_update(task: Task) -> Update:
+    assert isinstance(task.sizes, EncoderDecoderSettings)
     model = StandardUnits(task.sizes).to(task.device)
     return _autograd_update(task, list(model.parameters()), model)
 
 
-def rates(task: Task, updates: int, runs: int) -> dict[str, Any]:
+def joeynmt_rate(
+    python: Path, task: Task, texts: list[Path], updates: int, scratch: Path
+) -> tuple[float, float]:
+    """Train for some updates in JoeyNMT's environment; return its words a second, CPU and wall."""
+    vocabularies = task.pairs.source.vocabulary, task.pairs.target.vocabulary
+    save_model(scratch / "sizes", task.model(), vocabularies, {})
+    command = [python, PROJECT / "benchmarks" / "joeynmt_trainer.py", scratch / "sizes", *texts]
+    options = [scratch, "--updates", updates, "--threads", task.threads, "--batch", task.size]
+    done = subprocess.run(
+        list(map(str, [*command, *options])), check=True, capture_output=True, cwd=scratch
+    )
+    found: dict[str, float] = json.loads(done.stdout.decode().strip().split("\n")[-1])
+    return found["words"] / found["cpu"], found["words"] / found["wall"]
+
+
+def rates(
+    task: Task, updates: int, runs: int, joeynmt: Callable[[], tuple[float, float]] | None
+) -> dict[str, Any]:
     """Measure each in turn, ``updates`` at a time; return medians over the runs."""
     auto = torch.bfloat16 if has_fast_bf16(task.device) else None
-    uniform, random = task.uniform_batches(updates), task.random_batches(updates)
+    own, random = task.own_batches(updates), task.random_batches(updates)
     contenders: dict[str, tuple[Update, list[Indices]]] = {
-        "ours, auto": (our_update(task, auto), uniform),
-        "ours, fp32": (our_update(task, None), uniform),
+        "ours, auto": (our_update(task, auto), own),
+        "ours, fp32": (our_update(task, None), own),
         "plain loop": (plain_update(task), random),
-        "torch.nn.GRU": (standard_update(task), random),
     }
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    if not task.of_sentences:
+        contenders["torch.nn.GRU"] = standard_update(task), random
+    per_second: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     # on a GPU the work for a shape is recorded when it comes again
     first = slice(None, 1) if task.device.type == "cpu" else slice(None)
     for update, batches in contenders.values():
@@ -184,17 +249,16 @@ def rates(task: Task, updates: int, runs: int) -> dict[str, Any]:
             for rows in batches:
                 update(rows)
             taken = time.process_time() - cpu, time.perf_counter() - wall
-            seconds[name].append(taken)
+            words = sum(map(task.words, batches))
+            per_second[name].append((words / taken[0], words / taken[1]))
+        if joeynmt is not None:
+            per_second.setdefault("JoeyNMT", []).append(joeynmt())
     result: dict[str, Any] = {}
-    for name, (_, batches) in contenders.items():
-        words = sum(map(task.words, batches))
-        cpu, wall = (statistics.median(column) for column in zip(*seconds[name], strict=True))
-        result[name] = {
-            "words per CPU second": round(words / cpu),
-            "words per second": round(words / wall),
-        }
+    for name, found in per_second.items():
+        cpu, wall = (round(statistics.median(column)) for column in zip(*found, strict=True))
+        result[name] = {"words per CPU second": cpu, "words per second": wall}
     rate = "words per CPU second" if task.device.type == "cpu" else "words per second"
-    for name in ("plain loop", "torch.nn.GRU"):
+    for name in list(result)[2:]:
         times = result["ours, auto"][rate] / result[name][rate]
         result[f"ours, auto, times {name}"] = round(times, 2)
     return result
@@ -203,15 +267,16 @@ def rates(task: Task, updates: int, runs: int) -> dict[str, Any]:
 def agreement(task: Task, updates: int) -> dict[str, Any]:
     """Train from the same weights on the same random batches; compare the last losses."""
     last = max(1, updates // 10)
-    losses = {}
+    task = dataclasses.replace(task, training=_training(task.training.kind, regularised=False))
     contenders = {
         "plain loop": plain_update(task),
         "ours, fp32": our_update(task, None),
         "ours, bf16": our_update(task, torch.bfloat16),
     }
-    for name, update in contenders.items():
-        found = [update(rows) for rows in task.random_batches(updates)]
-        losses[name] = statistics.mean(found[-last:])
+    losses = {
+        name: statistics.mean([update(rows) for rows in task.random_batches(updates)][-last:])
+        for name, update in contenders.items()
+    }
     plain = losses["plain loop"]
     result: dict[str, Any] = {f"nats per word, last {last} of {updates} updates": losses}
     for name in ("ours, fp32", "ours, bf16"):
@@ -219,39 +284,72 @@ def agreement(task: Task, updates: int) -> dict[str, Any]:
     return result
 
 
+def _training(kind: str, *, regularised: bool) -> TrainingSettings:
+    usual = DEFAULTS["sentences", "fast"]
+    if kind == "search" and regularised:
+        return TrainingSettings(
+            max_epochs=1, kind=kind, dropout=usual.dropout, label_smoothing=usual.label_smoothing
+        )
+    return TrainingSettings(max_epochs=1, kind=kind)
+
+
+def task_of(options: argparse.Namespace, texts: list[Path], scratch: Path) -> Task:
+    """Read the data, and choose the sizes of the network."""
+    training = _training(options.kind, regularised=True)
+    where = options.threads, choose_device(options.device)
+    sizes: EncoderDecoderSettings | RnnSearchSettings
+    if options.kind == "search":
+        given = (texts[0], texts[1]), scratch / "pairs", PairSettings()
+        pairs = encode_texts(*given, max_length=MAX_LENGTH)
+    else:
+        pairs = encode_table(texts[0], scratch, PairSettings())
+    source, target = (len(side.vocabulary) for side in (pairs.source, pairs.target))
+    if options.kind == "search":
+        others = RnnSearchSettings.completed(kind_named("search").fast_sizes)
+        sizes = RnnSearchSettings(source_vocabulary=source, target_vocabulary=target, **others)
+        recipe = SENTENCE_RECIPES["fast"]
+        size = options.batch_size or recipe.batch_size or 64
+        return Task(pairs, sizes, training, recipe.learning_rate, size, *where)
+    sizes = EncoderDecoderSettings(
+        source_vocabulary=source,
+        target_vocabulary=target,
+        hidden=options.hidden,
+        maxout=max(1, options.hidden // 2),
+    )
+    size = options.batch_size or batch_size_for(len(pairs))
+    return Task(pairs, sizes, training, 1e-3, size, *where)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("table", type=Path)
+    parser.add_argument("texts", type=Path, nargs="+", metavar="TABLE | SOURCE TARGET")
+    parser.add_argument("--kind", choices=["phrase", "search"], default="phrase")
     parser.add_argument("--agreement", action="store_true", help="compare losses, not speed")
-    parser.add_argument("--hidden", type=int, default=1000)
-    parser.add_argument("--batch-size", type=int, help="pairs  [default: train's for this table]")
+    parser.add_argument("--joeynmt", type=Path, help="a Python that can import joeynmt")
+    parser.add_argument("--hidden", type=int, default=1000, help="of --kind phrase")
+    parser.add_argument("--batch-size", type=int, help="pairs  [default: train's for these pairs]")
     parser.add_argument("--updates", type=int, help="[default: 8 a turn; 200 with --agreement]")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu", help="cpu or cuda  [default: cpu]")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    texts = [path.resolve() for path in options.texts]
     with tempfile.TemporaryDirectory(prefix="bench-training-") as scratch:
-        pairs = encode_table(options.table, Path(scratch), PairSettings())
-        sizes = EncoderDecoderSettings(
-            source_vocabulary=len(pairs.source.vocabulary),
-            target_vocabulary=len(pairs.target.vocabulary),
-            hidden=options.hidden,
-            maxout=max(1, options.hidden // 2),
-        )
-        size = options.batch_size or batch_size_for(len(pairs))
-        device = choose_device(options.device)
-        task = Task(pairs, sizes, size, options.threads, device)
+        task = task_of(options, texts, Path(scratch))
         result: dict[str, Any] = {
-            "hidden": options.hidden,
-            "pairs a batch": size,
+            "pairs a batch": task.size,
             "threads": options.threads,
-            "device": str(device),
+            "device": str(task.device),
         }
         if options.agreement:
             result |= agreement(task, options.updates or 200)
         else:
-            result |= rates(task, options.updates or 8, options.runs)
+            updates, joeynmt = options.updates or 8, None
+            if options.joeynmt is not None:
+                place = Path(scratch)
+                joeynmt = lambda: joeynmt_rate(options.joeynmt, task, texts, updates, place)  # noqa: E731
+            result |= rates(task, updates, options.runs, joeynmt)
         print(json.dumps(result, indent=2))
 
 

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.bench_training import fast_updates, one_update
 from benchmarks.floor import product_rate
-from benchmarks.our_training import fast_updates, one_update
 from benchmarks.shared_work import Steps
 from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings

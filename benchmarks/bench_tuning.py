@@ -7,7 +7,6 @@ sacrebleu from what the weights choose. The result is JSON on standard output.
 
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part mira --copies 10
-    python -m benchmarks.bench_tuning GOLDEN --part threads [--copies 10]
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part loop --loop INI DEV.EN
         DEV.FR --scripts mosesdecoder/scripts
 
@@ -32,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
-from benchmarks import mert_threads, tuning_loop
+from benchmarks import tuning_loop
 from benchmarks.costs import Cost, run
 
 ROUNDS = (1, 2, 3)
@@ -237,8 +236,6 @@ def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     """Measure what was asked for."""
     golden = options.golden.resolve()
     moses = options.moses_bin.resolve() if options.moses_bin else Path()
-    if options.part == "threads":
-        return mert_threads.measured(copied(golden, options.copies, scratch), options.seeds)
     if options.part == "loop":
         ini, source, reference = (path.resolve() for path in options.loop)
         scripts = options.scripts.resolve()
@@ -262,9 +259,7 @@ def main() -> None:
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     parser.add_argument("--seeds", type=int, default=5, help="or runs, of the other parts")
     parser.add_argument("--copies", type=int, default=1)
-    parser.add_argument(
-        "--part", choices=["optimizers", "mira", "threads", "loop"], default="optimizers"
-    )
+    parser.add_argument("--part", choices=["optimizers", "mira", "loop"], default="optimizers")
     parser.add_argument("--loop", type=Path, nargs=3, metavar=("INI", "SOURCE", "REFERENCE"))
     parser.add_argument("--scripts", type=Path, help="of Moses: the folder of training/")
     parser.add_argument("--rounds", type=int, default=5)

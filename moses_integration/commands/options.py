@@ -77,11 +77,13 @@ class RiskOptions(Options):
         BoundedInt(1, 10_000),
         "The number of distinct candidates to compare.",
         default=RiskSettings.size,
+        needs=("minimum_bayes_risk",),
     )
     mbr_scale: float = option(
         BoundedFloat(0, 1e6),
         "The factor by which to multiply model scores.",
         default=RiskSettings.scale,
+        needs=("minimum_bayes_risk",),
     )
 
     @property

@@ -197,6 +197,7 @@ class Words(Options):
     side: Literal["source", "target"] | None = option(
         ["source", "target"],
         "With --words: the language whose words to take.  [default: the side that the model reads]",
+        needs=("words",),
     )
 
     def check(self, phrases: str | None, what: str) -> None:
@@ -213,11 +214,6 @@ class Words(Options):
             raise SettingsError(
                 f"vectors are of the phrases of {what}, or with --words of all words of the model",
                 remedy=f"give one of the two: {what}, or --words",
-            )
-        if self.side is not None and not self.words:
-            raise SettingsError(
-                "--side chooses among word vectors; summaries are of the side that the model reads",
-                remedy="add --words or leave out --side",
             )
 
 

@@ -1,7 +1,8 @@
 """Declarations of command-line options, each once, as a typed field of a class of options.
 
 A command has one such class. Its own options come first in the help. Its base classes are groups of
-options that several commands share, and follow in the order of the bases.
+options that several commands share, and follow in the order of the bases. A declaration also says
+which other options an option needs or excludes; that is checked when the command line is parsed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
+
+from phrasescore.commands.paths import label_of
+from phrasescore.errors import SettingsError
 
 _Given = TypeVar("_Given", bound="Options")
 _Settings = TypeVar("_Settings")
@@ -26,11 +31,15 @@ class _Declared:
         add: ``click.option`` or ``click.argument``.
         flags: Its spellings; ``--name`` is added unless one of them begins with two dashes.
         attributes: Further arguments of click.
+        needs: Names of fields, one of which must be given with it, if there are any.
+        excludes: Names of fields that must not be given with it.
     """
 
     add: Callable[..., _Decorator]
     flags: tuple[str, ...]
     attributes: Mapping[str, Any]
+    needs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
 
     def named(self, name: str) -> _Decorator:
         """Return click's decorator that adds the parameter."""
@@ -67,8 +76,48 @@ class Options:
         return kind(**{name: vars(self)[name] for name in names if name in vars(self)} | others)
 
 
+class DeclaredCommand(click.Command):
+    """A command that refuses options without those that they need, or with those they exclude."""
+
+    declared: Mapping[str, _Declared] = {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse a command line.
+
+        Raises:
+            SettingsError: An option lacks one that it needs, or is given with one that it excludes.
+        """
+        rest = super().parse_args(ctx, args)
+        labels = {str(each.name): label_of(each) for each in self.params}
+        given = {
+            name for name in labels if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        }
+        for name, each in self.declared.items():
+            if name not in given or ctx.resilient_parsing:
+                continue
+            if each.needs and given.isdisjoint(each.needs):
+                others = " or ".join(labels[other] for other in each.needs)
+                raise SettingsError(
+                    f"{labels[name]} goes with {others}, which is not given",
+                    remedy=f"add {others}, or leave out {labels[name]}",
+                )
+            for other in given.intersection(each.excludes):
+                raise SettingsError(
+                    f"{labels[name]} and {labels[other]} exclude each other",
+                    remedy="leave out one of them",
+                )
+        return rest
+
+
 def option(
-    kind: Any, text: str, *flags: str, many: bool = False, default: Any = None, **attributes: Any
+    kind: Any,
+    text: str,
+    *flags: str,
+    many: bool = False,
+    default: Any = None,
+    needs: tuple[str, ...] = (),
+    excludes: tuple[str, ...] = (),
+    **attributes: Any,
 ) -> Any:
     """Declare an option with a value, ``--field-name`` unless ``flags`` say otherwise.
 
@@ -79,6 +128,8 @@ def option(
         flags: Further spellings, such as ``-o``; one with two dashes replaces the field's name.
         many: Whether it may be repeated; then the command gets a tuple.
         default: Its default value, which the help shows.
+        needs: Names of fields, one of which must be given with it, if there are any.
+        excludes: Names of fields that must not be given with it.
         attributes: See ``click.option``.
     """
     metavar = getattr(kind, "metavar", None)
@@ -89,17 +140,24 @@ def option(
     standard = {"type": kind, "help": text, "multiple": many, "metavar": metavar}
     if default is not None:
         standard |= {"default": default, "show_default": default != "-"}
-    return _Declared(click.option, flags, standard | attributes)
+    return _Declared(click.option, flags, standard | attributes, needs, excludes)
 
 
-def flag(text: str, *flags: str, **attributes: Any) -> Any:
-    """Declare an option without a value, or with ``--yes/--no`` a pair of them.
+def flag(
+    text: str,
+    *flags: str,
+    needs: tuple[str, ...] = (),
+    excludes: tuple[str, ...] = (),
+    **attributes: Any,
+) -> Any:
+    """Declare an option without a value, or with ``--yes/--no`` a pair of them; see ``option``.
 
     Without a default, the command gets ``None`` if neither of a pair is given.
     """
     if any("/" in each for each in flags):
         attributes = {"default": None, "show_default": "default" in attributes} | attributes
-    return _Declared(click.option, flags, {"is_flag": True, "help": text} | attributes)
+    settings = {"is_flag": True, "help": text} | attributes
+    return _Declared(click.option, flags, settings, needs, excludes)
 
 
 def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
@@ -125,9 +183,11 @@ def command(
         wanted: Callable[..., Any] = run
         for each, declared in reversed(kind.declared().items()):
             wanted = declared.named(each)(wanted)
-        decorator: _Decorator = click.command(name, help=inspect.getdoc(function), **settings)
+        chosen = {"cls": DeclaredCommand, "help": inspect.getdoc(function)} | settings
+        decorator: _Decorator = click.command(name, **chosen)
         made = decorator(wanted)
-        assert isinstance(made, click.Command)
+        assert isinstance(made, DeclaredCommand)
+        made.declared = kind.declared()
         return made
 
     return make

@@ -50,11 +50,18 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         "samples]",
     )
     samples: int | None = option(
-        BoundedInt(1, 100_000), "Draw N targets of each source at random instead of searching."
+        BoundedInt(1, 100_000),
+        "Draw N targets of each source at random instead of searching.",
+        excludes=("beam", "length_normalisation"),
     )
-    seed: int | None = option(SEED, "The seed for drawing samples.  [default: 1]")
+    seed: int | None = option(
+        SEED, "The seed for drawing samples.  [default: 1]", needs=("samples",)
+    )
     temperature: float | None = option(
-        BoundedFloat(1e-3, 1e3), "Draw words from softmax(ln p / T).  [default: 1]", metavar="T"
+        BoundedFloat(1e-3, 1e3),
+        "Draw words from softmax(ln p / T).  [default: 1]",
+        metavar="T",
+        needs=("samples",),
     )
     max_length: int | None = option(
         WORDS,
@@ -62,11 +69,14 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         "10]",
     )
     no_unknown: bool = flag("Never write <unk>; with --table it is never written.")
-    extend: bool = flag("With --table: keep all pairs of the table, and add the new ones.")
+    extend: bool = flag(
+        "With --table: keep all pairs of the table, and add the new ones.", needs=("table",)
+    )
     reordering: str | None = option(
         INPUT,
         "With --table: the lexicalised reordering table of the same system; new pairs get the "
         "mean of their source's lines.",
+        needs=("table",),
     )
     batch_size: int | None = option(
         BATCH, "The number of sources to compute at a time.", metavar="SOURCES"
@@ -140,9 +150,6 @@ def _check_input(options: GenerateOptions) -> None:
             "generate reads either phrases or a table",
             remedy="give one of -i FILE and --table FILE",
         )
-    if options.table is None and (options.extend or options.reordering):
-        name = "--extend" if options.extend else "--reordering"
-        raise SettingsError(f"{name} belongs to --table", remedy=f"leave out {name}")
 
 
 def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
@@ -155,21 +162,9 @@ def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
     allowed = TargetSettings(options.max_length, unknown)
     asked: dict[str, Any] = {"allowed": dataclasses.asdict(allowed)}
     if options.samples is None:
-        for name in ("seed", "temperature"):
-            if getattr(options, name) is not None:
-                raise SettingsError(
-                    f"--{name} is about samples, and none are asked for", remedy="add --samples N"
-                )
         size = options.beam or 10
         beam = BeamSettings(size, options.nbest_size or size, options.length_normalisation)
         return BeamSearch(beam, allowed), {**asked, "beam": dataclasses.asdict(beam)}
-    for name in ("beam", "length_normalisation"):
-        if getattr(options, name):
-            shown = f"--{name.replace('_', '-')}"
-            raise SettingsError(
-                f"{shown} is about beam search, and --samples draws at random",
-                remedy=f"leave out {shown} or --samples",
-            )
     seed = 1 if options.seed is None else options.seed
     drawn = SampleSettings(options.samples, seed, options.temperature or 1.0, options.nbest_size)
     return Sampling(drawn, allowed), {**asked, "samples": dataclasses.asdict(drawn)}

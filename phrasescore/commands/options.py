@@ -110,6 +110,7 @@ class OnCluster(Options):
         "Let the workers of a Dask scheduler do the work: the file that it writes, or its address, "
         "tcp://HOST:PORT or tls://HOST:PORT.",
         metavar="FILE|ADDRESS",
+        excludes=("threads",),  # those of this machine, where nothing is computed
     )
 
 

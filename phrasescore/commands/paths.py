@@ -97,9 +97,9 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         if ctx is not None and PLANNED in ctx.meta:
             ctx.meta[PLANNED].append((text, self._use))
         elif ctx is not None and not ctx.resilient_parsing:
-            _refuse_impossible(text, _label(param), self._use)
+            _refuse_impossible(text, label_of(param), self._use)
             found = _found(text, self._use)
-            named = _Named(text, self._use, _label(param), found, self._may_replace)
+            named = _Named(text, self._use, label_of(param), found, self._may_replace)
             _add(named, ctx)
             if self._use.writes:
                 _refuse_unwritable(named)
@@ -129,7 +129,7 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
     """
     if value and not ctx.resilient_parsing:
         found = _found(STANDARD_STREAM, Use.WRITE)
-        _add(_Named(STANDARD_STREAM, Use.WRITE, _label(param), found), ctx)
+        _add(_Named(STANDARD_STREAM, Use.WRITE, label_of(param), found), ctx)
     return value
 
 
@@ -157,7 +157,8 @@ def _add(named: _Named, context: click.Context) -> None:
     before.append(named)
 
 
-def _label(param: click.Parameter | None) -> str:
+def label_of(param: click.Parameter | None) -> str:
+    """Return what users call a parameter: its longest spelling, or the name of an argument."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     # optional arguments stand in brackets

@@ -20,7 +20,6 @@ from phrasescore.commands.options import (
     resumable,
 )
 from phrasescore.commands.paths import INPUT
-from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
@@ -67,7 +66,9 @@ class ScoreOptions(Computing, OnCluster, Result):
         BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
     )
     same_hardware: bool = flag(
-        "Refuse workers whose processors differ, because the last digits of scores may differ, too."
+        "Refuse workers whose processors differ, because the last digits of scores may differ, "
+        "too.",
+        needs=("cluster",),
     )
 
 
@@ -115,17 +116,8 @@ def score(options: ScoreOptions) -> None:
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
     """Join the cluster until the stack closes; without ``--cluster``, set the threads instead."""
     if options.cluster is None:
-        if options.same_hardware:
-            raise SettingsError(
-                "--same-hardware is about workers", remedy="leave it out, or give --cluster"
-            )
         options.use_threads()
         return None
-    if options.threads is not None:
-        raise SettingsError(
-            "--threads is about this machine, and --cluster lets workers compute",
-            remedy="leave it out, and start workers with dask worker --nthreads N",
-        )
     from phrasescore.cluster.cluster import Cluster
 
     return stack.enter_context(Cluster(options.cluster))

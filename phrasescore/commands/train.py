@@ -13,7 +13,14 @@ from typing import Any
 import click
 
 from phrasescore.closed_settings import bounds_of
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import (
+    DeclaredCommand,
+    Options,
+    argument,
+    command,
+    flag,
+    option,
+)
 from phrasescore.commands.numbers import BoundedFloat, BoundedInt
 from phrasescore.commands.options import Device, Duration
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
@@ -64,7 +71,7 @@ def _type_of(hint: Any) -> Any:
 TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
 
 
-class _Train(click.Command):
+class _Train(DeclaredCommand):
     """A command whose ``--held-out-text`` takes one file for each text that the kind reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

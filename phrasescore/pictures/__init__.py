@@ -1,1 +1,1 @@
-"""Figures and pages: matplotlib pictures, and single HTML files that need no network."""
+"""Figures of matplotlib, as files or as images inside a page."""

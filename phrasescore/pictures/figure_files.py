@@ -1,4 +1,4 @@
-"""Saving matplotlib figures, as files or as SVG elements of a page, reproducibly.
+"""Saving matplotlib figures, as files or as images inside a page, reproducibly.
 
 matplotlib is loaded when the first figure is made. It draws without a screen and without pyplot,
 which would keep figures alive and choose a window system. It reads no matplotlibrc except for the
@@ -7,6 +7,7 @@ empty one beside this file. Equal content gives equal bytes.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import logging
@@ -17,7 +18,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 from phrasescore.errors import MissingDependencyError, SettingsError, visible
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -140,16 +140,13 @@ def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> I
     write_atomically(path, data.getvalue())
 
 
-def svg_text(
-    draw: Callable[[Figure], None], width: float, height: float, *, salt: str = "figure"
-) -> str:
-    """Return a figure as an SVG element with a transparent background, sized by the page.
+def svg_image(draw: Callable[[Figure], None], width: float, height: float) -> str:
+    """Return a figure as the address of an image of a page, which contains all of it.
 
     Args:
         draw: Draws on an empty figure.
         width: In inches.
         height: In inches.
-        salt: Prefix of ids, of letters and digits, different for each figure of a page.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -162,8 +159,8 @@ def svg_text(
         # the browser's fonts have characters that matplotlib's font lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         draw(figure)
-        figure.savefig(data, format="svg", metadata=_METADATA["svg"], transparent=True)
-    return in_page(data.getvalue(), salt)
+        figure.savefig(data, format="svg", metadata=_METADATA["svg"])
+    return f"data:image/svg+xml;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 
 @contextlib.contextmanager
@@ -202,82 +199,3 @@ def plain_label(text: str) -> str:
     # SVG may not contain control characters
     shown = _CONTROLS.sub(lambda found: visible(found[0].encode()), shown)
     return f" {shown}" if shown.startswith("_") else shown
-
-
-# -- SVG as an element of a page ---------------------------------------------------------------
-
-# colours for the figures of pages
-INK, QUIET, LINE, FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
-_SVG = "http://www.w3.org/2000/svg"
-_LINK = "http://www.w3.org/1999/xlink"
-# text inherits the page's font
-_FONT = re.compile(r"font-family: [^;]*;? ?")
-# variables of the page's style sheet, which has other colours for a dark background
-_OF_THE_PAGE = {
-    INK: "--ink",
-    "#000000": "--ink",
-    QUIET: "--quiet",
-    "#888888": "--quiet",
-    LINE: "--line",
-    "#0072b2": "--blue",
-    "#d55e00": "--vermilion",
-    "#009e73": "--green",
-    "#cc79a7": "--pink",
-    "#e69f00": "--orange",
-    "#56b4e9": "--sky",
-    FAINT: "--faint",
-}
-_REFERENCE = re.compile(r"url\(#([^)]+)\)")
-
-_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
-
-
-def in_page(svg: bytes, salt: str) -> str:
-    """Turn an SVG file into an element of a page, with unused ids removed.
-
-    Args:
-        svg: A file written by matplotlib; other files would not be safe in a page.
-        salt: Prefix of the remaining ids, of letters and digits.
-    """
-    root = ElementTree.fromstring(svg)
-    for parent in [*root.iter()]:
-        for child in [*parent]:
-            # a style element would apply to the whole page
-            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style"):
-                parent.remove(child)
-    named = {name for element in root.iter() for name in _named(element)}
-    for element in root.iter():
-        _rename(element, named, salt)
-    # the page sets the size; the view box keeps the aspect ratio
-    root.attrib.pop("width")
-    root.attrib.pop("height")
-    root.set("aria-hidden", "true")
-    root.set("focusable", "false")
-    ElementTree.register_namespace("", _SVG)
-    ElementTree.register_namespace("xlink", _LINK)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _named(element: ElementTree.Element) -> set[str]:
-    """Return the ids that an element's attributes refer to."""
-    found = {name for value in element.attrib.values() for name in _REFERENCE.findall(value)}
-    link = element.get(f"{{{_LINK}}}href", "")
-    return found | ({link[1:]} if link.startswith("#") else set())
-
-
-def _rename(element: ElementTree.Element, named: set[str], salt: str) -> None:
-    own = element.attrib.pop("id", None)
-    if own in named:
-        element.set("id", f"{salt}-{own}")
-    for key, value in element.attrib.items():
-        value = _COLOUR.sub(_of_the_page, _FONT.sub("", value))
-        element.set(key, _REFERENCE.sub(rf"url(#{salt}-\1)", value))
-    link = element.attrib.pop(f"{{{_LINK}}}href", None)
-    if link is not None:
-        # modern browsers read href without the xlink namespace
-        element.set("href", f"#{salt}-{link[1:]}")
-
-
-def _of_the_page(colour: re.Match[str]) -> str:
-    name = _OF_THE_PAGE.get(colour[0])
-    return colour[0] if name is None else f"var({name}, {colour[0]})"

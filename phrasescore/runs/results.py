@@ -78,20 +78,41 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
 
 
 @dataclass(frozen=True)
+class SystemDifference:
+    """The difference between a system and the first system in one metric, in fractions.
+
+    Attributes:
+        gain: The mean over runs minus the mean of the first system.
+        low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
+        high: The upper end of the interval.
+        p_randomization: The p-value of approximate randomisation of sentences, for these runs.
+        p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
+        p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
+    """
+
+    gain: float
+    low: float
+    high: float
+    p_randomization: float
+    p_replicas: float
+    p_bootstrap: float
+
+
+@dataclass(frozen=True)
 class ComparedSystem:
     """The scores of one system in one metric, as fractions; the first system has no gain.
 
-    Args:
+    Attributes:
         system: The name of the system.
         runs: The score of each run.
         mean: The mean over runs.
-        deviation: The standard deviation over runs; ``None`` for a single run.
+        deviation: The standard deviation over runs (n - 1); ``None`` for a single run.
         gain: The mean minus the mean of the first system.
-        low: The lower end of the gain's 95 % interval.
+        low: The lower end of the interval.
         high: The upper end of the interval.
-        p_randomization: The p-value of approximate randomisation of sentences.
+        p_randomization: The p-value of approximate randomisation.
         p_replicas: The p-value of randomisation of replicas.
-        p_bootstrap: The p-value of the two-level bootstrap.
+        p_bootstrap: The p-value of the bootstrap.
     """
 
     system: str
@@ -104,6 +125,16 @@ class ComparedSystem:
     p_randomization: Probability | None = None
     p_replicas: Probability | None = None
     p_bootstrap: Probability | None = None
+
+    @property
+    def difference(self) -> SystemDifference | None:
+        """The difference from the first system; ``None`` for the first system itself."""
+        if self.gain is None:
+            return None
+        # a record from elsewhere may lack p-values; 1 claims nothing
+        p_values = (self.p_randomization, self.p_replicas, self.p_bootstrap)
+        chances = (1.0 if p_value is None else p_value for p_value in p_values)
+        return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,18 +410,12 @@ class ExperimentRow:
         not_run: The reason for a row without runs; empty for other rows.
         runs: The number of runs that the row will have.
         seeds: The seeds of the finished runs.
-        tuning_seconds: The wall-clock time of each tuning that was not interrupted.
-        tuning_cpu_seconds: The CPU time of each tuning that was not interrupted.
-        resumed: Whether a tuning was interrupted.
     """
 
     name: str
     not_run: str
     runs: Count
     seeds: tuple[int, ...]
-    tuning_seconds: tuple[Seconds, ...]
-    tuning_cpu_seconds: tuple[Seconds, ...]
-    resumed: bool = False
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,6 @@ class Stamp:
         finished: Whether the step succeeded.
         counts: The step's counts, for reports.
         seconds: The wall-clock time of the last run.
-        cpu_seconds: The CPU time of the last run with its child processes, if known.
-        attempts: The number of times that the step was started.
     """
 
     settings: dict[str, Any]
@@ -79,8 +77,6 @@ class Stamp:
     finished: bool = False
     counts: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    attempts: int = 1
 
 
 class Steps:
@@ -120,8 +116,7 @@ class Steps:
 
         Args:
             step: The step. Outputs made from other inputs or settings are deleted first.
-            work: Does the step; returns values for its stamp: ``counts``, ``seconds`` or
-                ``cpu_seconds``.
+            work: Does the step; returns values for its stamp: ``counts`` or ``seconds``.
             say: Prints the reason if the step runs again.
             outputs_are_whole: Whether outputs get their names only when they are complete. Then a
                 step that was killed before its stamp was finished counts as done.
@@ -142,8 +137,7 @@ class Steps:
         if changes:
             say(f"{step.name}: {'; '.join(changes)}; so it runs again")
             self._delete(step)
-        attempts = stamp.attempts + 1 if stamp is not None else 1
-        begun = Stamp(dict(step.settings), self.digests(step.inputs), attempts=attempts)
+        begun = Stamp(dict(step.settings), self.digests(step.inputs))
         if outputs_are_whole:
             self.write(step.name, begun)
         self._finish(step, begun, work())
@@ -157,7 +151,7 @@ class Steps:
         """
         path = self.folder / f"{name}.json"
         try:
-            return from_mapping(Stamp, read_object(path), where=path.name)
+            return from_mapping(Stamp, read_object(path), where=path.name, only_known=False)
         except FileNotFoundError:
             return None
         except (ValueError, SettingsError):

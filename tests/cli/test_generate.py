@@ -125,7 +125,7 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
         (["-i", "phrases", "--beam", "0"], "0 is not in the range 1<=x<=1000"),
         (["-i", "phrases", "--table", "t"], "either phrases or a table"),
         (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
-        (["-i", "phrases", "--extend"], "--extend belongs to --table"),
+        (["-i", "phrases", "--extend"], "--extend goes with --table"),
         (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
         (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
         (
@@ -149,8 +149,10 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
             ],
             "--output would replace what --reordering reads",
         ),
-        (["-i", "phrases", "--temperature", "2"], "--temperature is about samples"),
-        (["-i", "phrases", "--samples", "2", "--beam", "2"], "--beam is about beam search"),
+        (
+            ["-i", "phrases", "--samples", "2", "--beam", "2"],
+            "--samples and --beam exclude each other",
+        ),
         (["-i", "phrases", "--json"], "both go to standard output"),
         (["-i", "phrases", "-o", "phrases"], "--output would replace what --input reads"),
         (["-i", "empty"], "the source phrase is empty"),

@@ -19,7 +19,6 @@ from tests.support.toy_system import write_toy_system
 from tests.support.warm_process import Surroundings, WarmProcesses
 from tuning.experiment.cluster_steps import ClusterSteps
 from tuning.experiment.plan import command_step
-from tuning.experiment.runner import Job
 
 # those that Python imports by itself, those that start a module, and what the commands import
 _MODULES = (
@@ -89,10 +88,9 @@ def test_a_step_on_a_cluster(tmp_path: Path) -> None:
     marker = plant(tmp_path / "data")
     log = tmp_path / "log"
     step = command_step("step", ("phrasescore", "--version"), (), ())
-    job = Job("step", step.work.words, str(tmp_path / "data"), str(log))
     started = DaskCluster(tmp_path / "cluster", [1], {"PYTHONPATH": _PYTHONPATH})
     with started, Cluster(str(started.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, print).run(job, step).status == 0
+        assert ClusterSteps(cluster, None, print).run(step, tmp_path / "data", log) == 0
     assert log.read_text().startswith("phrasescore, version ")
     assert not marker.exists(), marker.read_text()
 

@@ -57,8 +57,8 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
     assert (done.returncode, done.stderr) == (
         2,
-        b"phrasescore: --mbr-scale is about the choice by risk. Add --minimum-bayes-risk, or leave "
-        b"it out.\n",
+        b"phrasescore: --mbr-scale goes with --minimum-bayes-risk, which is not given. "
+        b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n",
     )
     done = phrasescore(*choose)
     assert done.returncode == 2

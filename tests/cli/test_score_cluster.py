@@ -149,9 +149,9 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     """Each is one sentence."""
     call = arguments(data, dask)
     done = phrasescore(*call, "-o", "out", "--threads", "1")
-    assert (done.returncode, b"--nthreads" in done.stderr) == (2, True)
+    assert (done.returncode, b"--cluster and --threads exclude" in done.stderr) == (2, True)
     done = phrasescore(*call[:-2], "-o", "out", "--same-hardware")
-    assert (done.returncode, b"--same-hardware is about workers" in done.stderr) == (2, True)
+    assert (done.returncode, b"--same-hardware goes with --cluster" in done.stderr) == (2, True)
     if not torch.cuda.is_available():
         done = phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32")
         assert done.returncode == 9

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import PROJECT, said
-from tests.support.result_folders import sentences, worse, write_lines
-
-_PICTURE = ("--by-length", "--picture", "lengths.svg")
+from tests.support.result_folders import sentences, write_lines
 
 
 def run(
@@ -34,17 +32,11 @@ def run(
 
 
 @pytest.fixture
-def comparison(tmp_path: Path) -> list[str]:
-    """A call of ``compare`` on three small texts."""
-    lines = sentences(20)
-    for name, text in (
-        ("reference", lines),
-        ("a", worse(lines, 0.4, 1)),
-        ("b", worse(lines, 0.3, 2)),
-    ):
-        write_lines(tmp_path / name, text)
-    texts = ["--source", "reference", "--reference", "reference"]
-    return ["compare", *texts, "--baseline", "a", "--system", "b"]
+def picture(tmp_path: Path) -> list[str]:
+    """A call that draws ``scatter.svg`` of a small table."""
+    lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {(n + 1) / 30} 0.{n + 1}" for n in range(20)]
+    write_lines(tmp_path / "table", lines)
+    return ["analyze", "scatter", "table", "--model-column", "4", "-o", "."]
 
 
 def in_latin_1(place: Path) -> None:
@@ -61,21 +53,21 @@ def with_unknown_keys(place: Path) -> None:
 
 @pytest.mark.parametrize("plant", [in_latin_1, without_end, with_unknown_keys])
 def test_settings_of_matplotlib(
-    comparison: list[str], tmp_path: Path, plant: Callable[[Path], None]
+    picture: list[str], tmp_path: Path, plant: Callable[[Path], None]
 ) -> None:
     """The current folder may be a stranger's: no matplotlibrc in it is read."""
     plant(tmp_path / "matplotlibrc")
-    done = run(tmp_path, *comparison, *_PICTURE)
-    assert (done.returncode, said(done)) == (0, b"")
-    assert (tmp_path / "lengths.svg").read_text().startswith("<?xml")
+    done = run(tmp_path, *picture)
+    assert (done.returncode, b"matplotlib" in done.stderr) == (0, False)
+    assert (tmp_path / "scatter.svg").read_text().startswith("<?xml")
 
 
-def test_matplotlib_without_a_folder(comparison: list[str], tmp_path: Path) -> None:
+def test_matplotlib_without_a_folder(picture: list[str], tmp_path: Path) -> None:
     """It makes a temporary one without a word; the user's own settings are not read, either."""
     (tmp_path / "own").write_bytes(b"\xff")
     environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own", "MPLBACKEND": "x"}
-    done = run(tmp_path, *comparison, *_PICTURE, environment=environment)
-    assert (done.returncode, said(done)) == (0, b"")
+    done = run(tmp_path, *picture, environment=environment)
+    assert (done.returncode, b"matplotlib" in done.stderr) == (0, False)
 
 
 @pytest.mark.parametrize("value", ["x", "0"])

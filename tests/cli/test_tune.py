@@ -15,7 +15,7 @@ import pytest
 from phrasescore.table.input_files import read_lines
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
-from tests.support.killed import kill_when, wait_for
+from tests.support.killed import kill_when
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 from tests.support.warm_process import PROJECT, Observed, Started, Surroundings, WarmProcesses
 
@@ -53,13 +53,6 @@ def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: P
     # from 0 to 100 wherever people read
     assert f"-> {100 * found['bleu']:.2f} on the dev set" in done.stderr.decode()
     assert found["bleu"] == max(line["bleu"] for line in curve) > curve[0]["bleu"] + 0.2
-
-
-def test_help_tells_the_options_of_the_outer_loop(phrasescore: Phrasescore) -> None:
-    """Every option stands in the help."""
-    said = phrasescore("tune", "--help").stdout.decode()
-    for option in ("--decoder", "--nbest-size", "--rounds", "--seeds", "--set", "--patience"):
-        assert option in said
 
 
 class Faulty:
@@ -166,21 +159,6 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
     (faulty.bin / "hanging").unlink()
     time.sleep(0.3)
     assert not (faulty.bin / "hanging").exists()
-
-
-def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -> None:
-    """While one run is at work in the folder another is refused, and so are other options."""
-    (faulty.bin / "hang").touch()
-    first = faulty.start("tuned")
-    wait_for((faulty.bin / "hanging").exists)
-    done = phrasescore(*arguments(faulty.toy), *faulty.options)
-    assert done.returncode == 6
-    assert b"another process is at work here" in done.stderr
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
-    assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
-    assert b"begun with other settings: seed was 1 and is now 2" in done.stderr
 
 
 def test_a_dev_set_of_another_system_is_refused(

@@ -20,7 +20,7 @@ from tests.crashes.calls import Call
 from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
 
 # they hold seconds or times of change, and nothing that a result depends on
-_VOLATILE = ("*.log", "digests.json", "table.md", "table.tex")
+_VOLATILE = ("*.log", "digests.json", "table.md")
 _TIMES = ("seconds", "per_second", "attempts", "resumed")
 _DIGESTS = ("inputs", "outputs")
 _ROOM, _SMALLEST = 1 << 29, 1 << 14  # bytes of a small disk
@@ -213,7 +213,7 @@ def half_written(ground: Ground, call: Call) -> list[str]:
 
 
 # what is written anew from time to time; each state is whole
-_GROWS = {"steps", "result.json", "commands.sh"}
+_GROWS = {"steps", "result.json", "results.json", "commands.sh"}
 
 
 def judged_end(misfortune: Misfortune, ended: Observed) -> list[str]:

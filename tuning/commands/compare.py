@@ -11,8 +11,8 @@ from phrasescore.commands.numbers import SEED, BoundedInt
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
-from tuning.commands.options import ScoringOptions, references
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
+from tuning.commands.options import ScoringOptions, references, show_notes
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 
 
 class CompareOptions(ScoringOptions, Result):
@@ -38,14 +38,15 @@ class CompareOptions(ScoringOptions, Result):
         required=True,
     )
     segment_scores: bool = flag(
-        "The files have scores of another metric: one number for each segment, larger is better."
-    )
+        "The files have scores of another metric: one number for each segment, larger is better.",
+        excludes=(
+            "references", "metrics", "tokenize", "lowercase", "source", "by_length", "known_words",
+        ),
+    )  # fmt: skip
     trials: int = option(
         BoundedInt(100, 10**7), "The number of trials of each test.", default=TRIALS
     )
     seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
-    markdown: bool = flag("Print Markdown tables.")
-    latex: bool = flag("Print LaTeX tables (package booktabs).")
 
 
 @command("compare", CompareOptions)
@@ -63,8 +64,11 @@ def compare(options: CompareOptions) -> None:
     selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
 
-    _check_references(options)
-    options.check_picture()
+    if not (options.segment_scores or options.references):
+        raise SettingsError(
+            "translations are compared with a reference, and none is given",
+            remedy="give --reference FILE, or --segment-scores if the files have scores",
+        )
     named = grouped(options.baselines, "baseline")
     if len(named) > 1:
         raise SettingsError(
@@ -88,27 +92,10 @@ def compare(options: CompareOptions) -> None:
             trials=options.trials,
             seed=options.seed,
         )
-    options.draw(found)
+    show_notes(found.record.notes)
     if not options.as_json:
-        form = "latex" if options.latex else "markdown" if options.markdown else "text"
-        click.echo(getattr(found, f"to_{form}")(), nl=False)
+        click.echo(found.to_text(), nl=False)
     options.show(found.to_json())
-
-
-def _check_references(options: CompareOptions) -> None:
-    """Check that there are either references or segment scores, but not both."""
-    if options.segment_scores == bool(options.references):
-        raise SettingsError(
-            "translations need a reference, and --segment-scores excludes one",
-            remedy="give either --reference FILE, or --segment-scores if the files have scores",
-        )
-    of_texts = options.scoring != TextScoring() or options.selection != SentenceSelection()
-    if options.segment_scores and of_texts:
-        raise SettingsError(
-            "--segment-scores reads scores, and options given beside it are about translations",
-            remedy="leave out --metric, --tokenize, --lowercase, --source, --by-length and "
-            "--known-words",
-        )
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import click
 from phrasescore.commands.declarations import argument, command
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT
-from tuning.commands.options import ScoringOptions
+from tuning.commands.options import ScoringOptions, show_notes
 
 
 class EvaluateOptions(ScoringOptions, Result):
@@ -27,9 +27,8 @@ def evaluate(options: EvaluateOptions) -> None:
     selection = options.selection
     from tuning.metrics.evaluation import evaluate as score
 
-    options.check_picture()
     found = score(options.translations, options.references, options.scoring, selection)
-    options.draw(found)
+    show_notes(found.notes)
     if not options.as_json:
         click.echo(found.to_text(), nl=False)
     options.show(found.to_json())

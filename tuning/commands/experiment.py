@@ -119,32 +119,24 @@ def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> Exp
         data = dataclasses.replace(data, folder=str(Path(options.data).absolute()))
     if options.decoder is not None:
         decoder = dataclasses.replace(decoder, kind=options.decoder)
-    if options.only:
-        from tuning.experiment.experiment_settings import LEFT_OUT
+    from tuning.experiment.experiment_settings import GIVEN, LEFT_OUT
+    from tuning.experiment.results import KeptResults
 
-        names = [system.name for system in systems]
-        for name in options.only:
-            if name not in names:
-                raise SettingsError(
-                    f"--only names the system {name}, which the file does not have"
-                    f"{did_you_mean(name, names)}",
-                    remedy=f"choose among: {', '.join(names)}",
-                )
-        systems = tuple(
-            system
-            if system.not_run or system.name in (names[0], *options.only)
-            else dataclasses.replace(system, not_run=LEFT_OUT)
-            for system in systems
-        )
-    if options.rows:
-        from tuning.experiment.experiment_settings import GIVEN
-        from tuning.experiment.results import KeptResults
-
-        given = {name for path in options.rows for name in KeptResults.read(Path(path)).rows}
-        systems = tuple(
-            dataclasses.replace(system, not_run=GIVEN)
-            if system.name in given and system.may_be_run
-            else system
-            for system in systems
-        )
+    names = [system.name for system in systems]
+    for name in options.only:
+        if name not in names:
+            raise SettingsError(
+                f"--only names the system {name}, which the file does not have"
+                f"{did_you_mean(name, names)}",
+                remedy=f"choose among: {', '.join(names)}",
+            )
+    chosen = {names[0], *options.only} if options.only else {*names}
+    given = {name for path in options.rows for name in KeptResults.read(Path(path)).rows}
+    reasons = {name: GIVEN if name in given else LEFT_OUT for name in given | {*names} - chosen}
+    systems = tuple(
+        system
+        if system.not_run
+        else dataclasses.replace(system, not_run=reasons.get(system.name, ""))
+        for system in systems
+    )
     return dataclasses.replace(settings, data=data, decoder=decoder, systems=systems)

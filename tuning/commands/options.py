@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from phrasescore.commands.declarations import Options, flag, option
 from phrasescore.commands.numbers import SEED, THREADS, BoundedInt
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError
 from tuning.metrics.metric_settings import (
     METRICS,
@@ -24,10 +24,6 @@ from tuning.metrics.metric_settings import (
     TextScoring,
 )
 from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings
-
-if TYPE_CHECKING:
-    from tuning.metrics.evaluation import Evaluation
-    from tuning.metrics.system_comparison import SystemComparison
 
 
 def references(text: str, *, required: bool = True) -> Any:
@@ -65,13 +61,16 @@ class ScoringOptions(Options):
         default=TextScoring.tokenize,
     )
     lowercase: bool = flag("Ignore case.")
-    by_length: bool = flag("Also score groups of sentences by the number of source words.")
+    by_length: bool = flag(
+        "Also score groups of sentences by the number of source words.", needs=("source",)
+    )
     length_bins: tuple[int, ...] | None = option(
         _length_bins,
         "The maximum number of source words of each group, e.g. 5,10,20; a last group has all "
         "longer sentences.  [default: steps of 5 up to 30, or steps of 10 up to 60 if more than "
         "one sentence in twenty has over 30]",
         metavar="N,N",
+        needs=("by_length",),
     )
     known_words: str | None = option(
         INPUT_FOLDER,
@@ -80,10 +79,9 @@ class ScoringOptions(Options):
         metavar="MODEL/",
     )
     source: str | None = option(
-        INPUT, "The text that was translated, for --by-length and --known-words."
-    )
-    picture: str | None = option(
-        OUTPUT, "Draw the first metric by length; .png, .svg or .pdf (extra: report)."
+        INPUT,
+        "The text that was translated, for --by-length and --known-words.",
+        needs=("by_length", "known_words"),
     )
 
     @property
@@ -99,25 +97,7 @@ class ScoringOptions(Options):
         Raises:
             SettingsError: The options contradict each other.
         """
-        if self.picture is not None and not self.by_length:
-            raise SettingsError(
-                "--picture is for --by-length, which is not given",
-                remedy="add --by-length, or leave it out",
-            )
         return self.settings(SentenceSelection, length_bins=self.length_bins or ())
-
-    def check_picture(self) -> None:
-        """Check that the picture can be drawn, before the work."""
-        if self.picture is not None:
-            from phrasescore.pictures.figure_files import check_figure
-
-            check_figure(self.picture)
-
-    def draw(self, found: Evaluation | SystemComparison) -> None:
-        """Print the notes of a result, and draw its picture if one is requested."""
-        show_notes(found.notes)
-        if self.picture is not None:
-            found.draw_by_length(self.picture)
 
 
 class OptimizationOptions(Options):

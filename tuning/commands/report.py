@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -39,10 +39,6 @@ class ReportOptions(Options):
         "A folder, besides RESULTS/, with texts that the results name; may be repeated.",
         many=True,
     )
-    watch: bool = flag(
-        "Follow a run: write the page again whenever results change, until no process works in "
-        "RESULTS/."
-    )
 
 
 @command("report", ReportOptions)
@@ -63,22 +59,10 @@ def report(options: ReportOptions) -> None:
             path=output,
             remedy="end the name in .html",
         )
-    if to_stream and options.watch:
-        raise SettingsError(
-            "--watch writes the page again and again, and standard output takes it once",
-            remedy="name a file with -o",
-        )
     from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
 
     check_page()
-    settings = ReportSettings(folder, options.sources, options.data)
-    if options.watch:
-        from tuning.report.report_page import watch as follow
-
-        follow(settings, output, lambda line: click.echo(line, err=True))
-        click.echo(f"nobody is at work in {folder} any more; {output} is the last page", err=True)
-        return
-    results = read_results(settings)
+    results = read_results(ReportSettings(folder, options.sources, options.data))
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
     click.echo(f"{output}: {results.holds}", err=to_stream)

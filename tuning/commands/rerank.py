@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import click
-from click.core import ParameterSource
 
 from moses_integration.commands.options import RiskOptions
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import output_file
 from phrasescore.commands.paths import INPUT
-from phrasescore.errors import SettingsError
 from tuning.commands.options import show_notes
 
 
@@ -44,14 +42,6 @@ def rerank(options: RerankOptions) -> None:
     (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums
     or, without --weights, the totals in the list.
     """
-    context = click.get_current_context()
-    for name in ("mbr_size", "mbr_scale"):
-        given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        if given and options.risk is None:
-            raise SettingsError(
-                f"--{name.replace('_', '-')} is about the choice by risk",
-                remedy="add --minimum-bayes-risk, or leave it out",
-            )
     from tuning.loop.reranking import Reranking
     from tuning.loop.reranking import rerank as choose
 

@@ -22,8 +22,8 @@ from phrasescore.cluster.cluster import (
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
 from phrasescore.runs.final_names import hidden
 from phrasescore.runs.lock import LOCK, is_held
-from tuning.experiment.plan import CommandStep
-from tuning.experiment.runner import Ended, Job, run_command
+from tuning.experiment.plan import Command, CommandStep
+from tuning.experiment.runner import run_command
 
 _LOOK = 0.5  # seconds between two looks at free workers, and at new files
 # seconds to wait for a lock, and between attempts: a network file system may keep the lock of a
@@ -45,7 +45,7 @@ class ClusterSteps:
         self._cluster, self._jobs, self._say = cluster, jobs, say
         self._busy: set[str] = set()
         self._choosing = threading.Lock()
-        self._running: set[Task[Ended]] = set()
+        self._running: set[Task[int]] = set()
         self._stopped = False
 
     def room(self) -> int:
@@ -53,8 +53,8 @@ class ClusterSteps:
         workers = max(1, len(self._cluster.workers))
         return workers if self._jobs is None else min(self._jobs, workers)
 
-    def run(self, job: Job, step: CommandStep) -> Ended:
-        """Run a command to its end; if its worker is lost, retry on another one.
+    def run(self, step: CommandStep, folder: Path, log: Path) -> int:
+        """Run a step's command to its end; if its worker is lost, retry on another one.
 
         Raises:
             InterruptedWorkError: The experiment was stopped.
@@ -64,26 +64,26 @@ class ClusterSteps:
         refused_until = 0.0
         while True:
             try:
-                ended = self._run_somewhere(job)
+                status = self._run_somewhere(step.name, step.work, folder, log)
             except LostWorkerError as error:
-                self._say(f"{job.name}: {error.problem}; another one takes it")
+                self._say(f"{step.name}: {error.problem}; another one takes it")
                 continue
-            if ended.status != ResumeError.exit_code:
+            if status != ResumeError.exit_code:
                 break
             # retry once in any case: the earlier try may have ended since it refused this one
             if refused_until and (time.monotonic() > refused_until or not _is_locked(step)):
                 break
             refused_until = refused_until or time.monotonic() + _LOCKED
-            self._say(f"{job.name}: waiting for an earlier try to end")
+            self._say(f"{step.name}: waiting for an earlier try to end")
             self._wait(lambda: False, _BETWEEN)
-        if ended.status == 0:
+        if status == 0:
             outputs = [path for path in step.outputs if path != step.work.standard_output]
             self._wait(lambda: all(path.exists() for path in outputs), _SEEN)
-        return ended
+        return status
 
-    def _run_somewhere(self, job: Job) -> Ended:
+    def _run_somewhere(self, step: str, command: Command, folder: Path, log: Path) -> int:
         worker = self._free_worker()
-        task = self._cluster.start(run_on_worker, job, worker=worker)
+        task = self._cluster.start(run_on_worker, step, command, folder, log, worker=worker)
         try:
             with self._choosing:
                 self._running.add(task)
@@ -137,14 +137,14 @@ def _is_locked(step: CommandStep) -> bool:
     )
 
 
-def run_on_worker(job: Job) -> Ended:
-    """Run a command on this worker; end the command if its task is cancelled.
+def run_on_worker(step: str, command: Command, folder: Path, log: Path) -> int:
+    """Run a step's command on this worker; end the command if its task is cancelled.
 
     Raises:
         ClusterError: This machine does not see a folder.
         PhrasescoreError: The command could not be started.
     """
-    for place in (Path(job.folder), Path(job.log).parent):
+    for place in (folder, log.parent):
         if not place.is_dir():
             raise ClusterError(
                 f"the worker {own_name()} does not see this folder",
@@ -152,4 +152,4 @@ def run_on_worker(job: Job) -> Ended:
                 remedy="put it on a file system that all workers share, under one name",
             )
     is_cancelled = cancellation_check()
-    return run_command(job, lambda: int(is_cancelled()))
+    return run_command(step, command, folder, log, lambda: int(is_cancelled()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -127,9 +126,6 @@ def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
     for name, value in settings.decoder.sections.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             yield f"[decoder.sections] {name} is {str(value)[:50]!r}, expected a number or text"
-    sizes = (settings.tuning.nbest_size, settings.rerank_size)
-    if min(settings.decoder.threads, settings.tuning.rounds, *sizes) < 1:
-        yield "threads, rounds and nbest_size are at least 1"
     if settings.systems and (settings.systems[0].not_run or settings.systems[0].translate):
         yield (
             "the first system is what the others are compared with, so it must be tuned: neither "
@@ -138,7 +134,6 @@ def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
 
 
 def _data_problems(data: ExperimentData) -> Iterator[str]:
-    paths = {"folder": data.folder, "system": data.system}
     short = (data.test_source, data.test_reference)
     if data.test and any(short):
         yield "[data] has test, and test_source or test_reference beside it"
@@ -152,12 +147,6 @@ def _data_problems(data: ExperimentData) -> Iterator[str]:
                 f"a test set cannot be called {name[:_LONGEST_NAME]!r}; use letters, digits, '-' "
                 f"and '_', and neither {' nor '.join(_TAKEN_NAMES)}"
             )
-    for text in data.texts:
-        paths |= {f"the source of {text.name}": text.source}
-        paths |= {f"the reference of {text.name}": text.reference}
-    for name, path in paths.items():
-        if not path:
-            yield f"[data] has an empty path, {name}"
 
 
 def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Iterator[str]:
@@ -166,10 +155,6 @@ def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Ite
         known = did_you_mean(model.kind, names)
         yield f"{model.kind!r} is not a kind of model{known}; there are {', '.join(names)}"
     given = {option.partition("=")[0] for option in model.train}
-    if "--kind" in given:
-        yield 'the options of train give --kind; write kind = "..." in its place'
-    if model.per_seed and "--seed" in given:
-        yield "per_seed trains with the seeds of tuning, and train gives --seed beside it"
     if model.folder:
         if model.per_seed != (SEED in model.folder):
             has = "no " if model.per_seed else ""
@@ -184,8 +169,6 @@ def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Ite
 
 
 def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> Iterator[str]:
-    if not (math.isfinite(system.paper_dev) and math.isfinite(system.paper_test)):
-        yield "has a figure of the paper that is not finite"
     for name in system.all_models:
         if name not in settings.models:
             yield (

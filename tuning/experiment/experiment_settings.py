@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from phrasescore.closed_settings import Between
 from phrasescore.model.kinds import KINDS, Kind, kind_named
 from phrasescore.words import Unknown
 from tuning.loop.tuning_settings import DecoderName
@@ -105,7 +106,7 @@ class ExperimentDecoder:
 
     kind: DecoderName = "embedded"
     program: str = ""
-    threads: int = 1
+    threads: Annotated[int, Between(1, 256)] = 1
     sections: dict[str, Any] = field(default_factory=dict)
 
 
@@ -121,8 +122,8 @@ class ExperimentTuning:
     """
 
     optimizer: OptimizerName = "mert"
-    rounds: int = 8
-    nbest_size: int = 100
+    rounds: Annotated[int, Between(1, 10_000)] = 8
+    nbest_size: Annotated[int, Between(2, 10_000)] = 100
     options: tuple[str, ...] = ()
 
 
@@ -136,7 +137,7 @@ class ExperimentReranking:
         options: More options of ``phrasescore optimize``.
     """
 
-    nbest_size: int | None = None
+    nbest_size: Annotated[int, Between(2, 10_000)] | None = None
     optimizer: OptimizerName = "mert"
     options: tuple[str, ...] = ()
 
@@ -211,8 +212,8 @@ class ExperimentSystem:
     rerank: tuple[str, ...] = ()
     translate: tuple[str, ...] = ()
     not_run: str = ""
-    paper_dev: float = 0.0
-    paper_test: float = 0.0
+    paper_dev: Annotated[float, Between(0, 100)] = 0.0
+    paper_test: Annotated[float, Between(0, 100)] = 0.0
     language_models: tuple[str, ...] = ()
     unknown: Unknown = "whole"
     parts: dict[str, str] = field(default_factory=dict)

@@ -109,12 +109,18 @@ class Plan:
     moses: Path | None = None
 
     def steps(self) -> tuple[CommandStep, ...]:
-        """Return all distinct steps, each after the steps whose outputs it reads."""
+        """Return all distinct steps, each after the steps whose outputs it reads.
+
+        All rows come to their first seed before a row comes to its second one, so a table can be
+        read, or stopped, after any seed.
+        """
+        rows = [system for system in self.settings.systems if not system.not_run]
+        runs = [run for system in rows for run in self.runs(system)]
+        places = {seed: place for place, seed in enumerate(self.settings.seeds)}
+        runs.sort(key=lambda run: 0 if run.seed is None else places[run.seed])
         steps: dict[str, CommandStep] = {}
-        for system in self.settings.systems:
-            for run in () if system.not_run else self.runs(system):
-                for step in run.steps():
-                    steps.setdefault(step.name, step)
+        for step in (step for run in runs for step in run.steps()):
+            steps.setdefault(step.name, step)
         return tuple(steps.values())
 
     def runs(self, system: ExperimentSystem) -> list[Run]:
@@ -272,16 +278,6 @@ class Run:
         """Return the names of the steps whose outputs are the translations."""
         return tuple(f"{self.name}.{text.name}" for text in self.plan.texts)
 
-    def tuning_steps(self) -> tuple[str, ...]:
-        """Return the names of the steps that find the weights."""
-        tuned, dev = self.tuned.name, self.plan.texts[0].name
-        if self.system.translate:
-            return ()
-        if not self.system.rerank:
-            return (f"{tuned}.tune",)
-        own = (f"{self.name}.{dev}.{what}" for what in ("rescore", "optimize"))
-        return (f"{tuned}.tune", f"{tuned}.{dev}.nbest", *own)
-
     def steps(self) -> Iterator[CommandStep]:
         """Yield all steps of the run, including steps that it shares with other runs."""
         if not self.system.translate:
@@ -312,16 +308,10 @@ class Run:
         plan, ini = self.plan, self.plan.data(self.plan.settings.data.system)
         texts = tuple(plan.data(text.source) for text in plan.texts)
         sections = (f"{name}={value}" for name, value in plan.settings.decoder.sections.items())
-        words = [
-            PROGRAM,
-            "filter",
-            ini,
-            *_repeated("--input", texts),
-            *_repeated("--set", sections),
-        ]
+        words: Words = [PROGRAM, "filter", ini, *_repeated("--input", texts)]
+        words += [*_repeated("--set", sections), "-o", plan.system_folder]
         inputs = (ini, *texts, *plan.named_by_system)
-        output = plan.system_folder
-        return command_step("filter", [*words, "-o", output], inputs, [output])
+        return command_step("filter", words, inputs, [plan.system_folder])
 
     def _train(self, name: str) -> CommandStep:
         """Return the step that trains a model, with the run's seed if each seed has a model."""
@@ -397,18 +387,8 @@ class Run:
         ini = self._ini(len(self.system.language_models))
         source, reference = self.plan.data(dev.source), self.plan.data(dev.reference)
         tuning, decoder = settings.tuning, settings.decoder
-        words: Words = [
-            PROGRAM,
-            "tune",
-            ini,
-            "--source",
-            source,
-            "--reference",
-            reference,
-            "-o",
-            folder,
-        ]
-        words += ["--decoder", decoder.kind, "--threads", decoder.threads]
+        words: Words = [PROGRAM, "tune", ini, "--source", source, "--reference", reference]
+        words += ["-o", folder, "--decoder", decoder.kind, "--threads", decoder.threads]
         words += ["--moses-bin", self.plan.moses] if self.plan.moses else []
         words += ["--optimizer", tuning.optimizer, "--seed", self.seed, "--rounds", tuning.rounds]
         words += ["--nbest-size", tuning.nbest_size, *tuning.options]
@@ -458,16 +438,8 @@ class Run:
         source, threads = plan.data(text.source), plan.settings.decoder.threads
         inputs = [ini, *self._models(), source]
         if plan.moses:
-            words: Words = [
-                plan.moses,
-                "-f",
-                ini,
-                *options,
-                "-input-file",
-                source,
-                "-threads",
-                threads,
-            ]
+            words: Words = [plan.moses, "-f", ini, *options, "-input-file", source]
+            words += ["-threads", threads]
             return command_step(name, words, inputs, [output], standard_output=output)
         words = [PROGRAM, "decode", ini, "-i", source, "-o", best, *options, "--threads", threads]
         return command_step(name, words, inputs, [output])
@@ -478,10 +450,8 @@ class Run:
     def _rescore(self, text: ExperimentText) -> CommandStep:
         """Return the step that adds the scores of the row's own models to an n-best list."""
         plan, names, output = self.plan, self.system.rerank, self._rescored(text)
-        listed, models = (
-            self.tuned._nbest(text),
-            [plan.model_folder(name, self.seed) for name in names],
-        )
+        listed = self.tuned._nbest(text)
+        models = [plan.model_folder(name, self.seed) for name in names]
         # a language model needs only the candidates, not the source
         reads_source = any(plan.kind(name).reads_source for name in names)
         sources = [plan.data(text.source)] if reads_source else []
@@ -520,17 +490,8 @@ class Run:
         """Return the step that chooses the translations of a text from its rescored list."""
         rescored, source = self._rescored(text), self.plan.data(text.source)
         output = self.translation(text.name)
-        words: Words = [
-            PROGRAM,
-            "rerank",
-            rescored,
-            "--weights",
-            self.weights,
-            "--source",
-            source,
-        ]
+        words: Words = [PROGRAM, "rerank", rescored, "--weights", self.weights]
         # ties are rare, and the first candidate of a tie is the one that the decoder prefers
-        words += ["--ties", "first", "-o", output]
-        return command_step(
-            f"{self.name}.{text.name}", words, [rescored, self.weights, source], [output]
-        )
+        words += ["--source", source, "--ties", "first", "-o", output]
+        inputs = [rescored, self.weights, source]
+        return command_step(f"{self.name}.{text.name}", words, inputs, [output])

@@ -54,27 +54,12 @@ from tuning.experiment.experiment_settings import (
 from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.significance import SystemScores, compare_statistics
+from tuning.metrics.significance import compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
 # settings of a row that do not influence its translations
 _NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts")
-
-
-@dataclass(frozen=True)
-class StepTime:
-    """The running time of a step.
-
-    Args:
-        seconds: The wall-clock time of its last run.
-        cpu_seconds: The CPU time of its last run.
-        attempts: The number of starts of the step; after several, the times lack earlier parts.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    attempts: int
 
 
 @dataclass(frozen=True)
@@ -131,14 +116,12 @@ class SystemRun:
         seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
         texts: The statistics of each text's translation, by the name of the text.
         weights: The weights by feature; empty if models translate alone.
-        steps: The running times of the steps, by name.
         provenance: The provenance of the translations.
     """
 
     seed: int | None
     texts: dict[str, TextStatistics]
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    steps: dict[str, StepTime] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -272,6 +255,7 @@ class ResultsKeeper:
 
     def __init__(self, plan: Plan, stamps: Steps, given: Iterable[str | Path] = ()) -> None:
         self._plan, self._stamps = plan, stamps
+        self._finished: dict[str, SystemRun] = {}  # in this call, so that each is read once
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
@@ -367,20 +351,17 @@ class ResultsKeeper:
 
     def _run(self, run: Run, before: SystemRun | None) -> SystemRun:
         """Return the results of a finished run; unchanged runs keep their earlier provenance."""
+        if run.name in self._finished:
+            return self._finished[run.name]
         texts = {
             text: _statistics(references, run.translation(text))
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
-        stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
-        times = {
-            name: StepTime(stamp.seconds, stamp.cpu_seconds, stamp.attempts)
-            for name, stamp in stamps.items()
-            if stamp is not None and stamp.finished
-        }
         is_old = before is not None and before.provenance and before.texts == texts
         made = before.provenance if before and is_old else self._provenance
-        return SystemRun(run.seed, texts, weights, times, made)
+        self._finished[run.name] = SystemRun(run.seed, texts, weights, made)
+        return self._finished[run.name]
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
@@ -479,7 +460,15 @@ def experiment_record(
     return ExperimentRecord(
         name=settings.name,
         settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
-        systems=tuple(_row(plan, system, runs.get(system.name, ())) for system in settings.systems),
+        systems=tuple(
+            ExperimentRow(
+                system.name,
+                system.not_run,
+                len(plan.runs(system)),
+                tuple(run.seed for run in runs.get(system.name, ()) if run.seed is not None),
+            )
+            for system in settings.systems
+        ),
         texts=comparisons,
         provenance=provenance(inputs=[settings.file]),
         parts=_parts(settings, runs, texts),
@@ -508,26 +497,6 @@ def _parts(
     return tuple(parts)
 
 
-def _row(plan: Plan, system: ExperimentSystem, runs: Sequence[SystemRun]) -> ExperimentRow:
-    found = {run.seed: run for run in runs if run.seed is not None}
-    times = []
-    for run in plan.runs(system):
-        if run.seed in found:
-            steps = found[run.seed].steps
-            times.append([steps[name] for name in run.tuning_steps() if name in steps])
-    # if a step was interrupted, its stamp has only the time of its last part
-    whole = [steps for steps in times if steps and all(step.attempts == 1 for step in steps)]
-    return ExperimentRow(
-        name=system.name,
-        not_run=system.not_run,
-        runs=len(plan.runs(system)),
-        seeds=tuple(found),
-        tuning_seconds=tuple(sum(step.seconds for step in steps) for steps in whole),
-        tuning_cpu_seconds=tuple(sum(step.cpu_seconds for step in steps) for steps in whole),
-        resumed=any(step.attempts > 1 for steps in times for step in steps),
-    )
-
-
 def compare_runs(
     name: str, first: Iterable[SystemRun], runs: Iterable[SystemRun], text: str, lengths: str
 ) -> ComparedSystem:
@@ -543,15 +512,14 @@ def compare_runs(
     found = _compared(
         tuple(run.texts[text] for run in first), tuple(run.texts[text] for run in runs), lengths
     )
-    gain = dataclasses.asdict(found.difference) if found.difference else {}
-    return ComparedSystem(name, found.runs, found.mean, found.deviation, **gain)
+    return dataclasses.replace(found, system=name)
 
 
 # cached, because the table is made anew after each run, and most of it is unchanged
 @cache
 def _compared(
     first: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str
-) -> SystemScores:
+) -> ComparedSystem:
     systems = {
         name: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for name, each in (("first", first), ("system", runs))

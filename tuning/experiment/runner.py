@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from phrasescore.runs import processes
@@ -18,7 +18,7 @@ from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.processes import phrasescore_command
 from phrasescore.runs.steps import Steps
-from tuning.experiment.plan import PROGRAM, CommandStep
+from tuning.experiment.plan import PROGRAM, Command, CommandStep
 
 _LAST_LINES = 8
 _MAX_STEPS = 1000  # at a time, wherever they run
@@ -30,32 +30,6 @@ Say = Callable[[str], None]
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
 
-class Ended(NamedTuple):
-    """The end of a command: its exit status, wall-clock seconds and CPU seconds."""
-
-    status: int
-    seconds: float
-    cpu_seconds: float
-
-
-class Job(NamedTuple):
-    """A command to run, as plain values that can be sent to a worker of a cluster.
-
-    Args:
-        name: The name of the step.
-        words: The program and its arguments.
-        folder: The current directory.
-        log: The file for standard error, and for standard output if ``printed`` is ``None``.
-        printed: The file for standard output.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    folder: str
-    log: str
-    printed: str | None = None
-
-
 class StepPlace(Protocol):
     """An executor of commands, on this machine or on a cluster; threads share it."""
 
@@ -63,8 +37,8 @@ class StepPlace(Protocol):
         """Return how many commands may run at a time."""
         ...
 
-    def run(self, job: Job, step: CommandStep) -> Ended:
-        """Run a command to its end.
+    def run(self, step: CommandStep, folder: Path, log: Path) -> int:
+        """Run a step's command in a folder to its end, and return its exit status.
 
         Raises:
             InterruptedWorkError: All was stopped.
@@ -77,50 +51,51 @@ class StepPlace(Protocol):
         ...
 
 
-def run_command(job: Job, stops: Callable[[], int]) -> Ended:
-    """Run a command on this machine to its end.
+def run_command(
+    step: str, command: Command, folder: Path, log: Path, stops: Callable[[], int]
+) -> int:
+    """Run a command on this machine to its end, and return its exit status.
 
     Args:
-        job: The command.
+        step: The name of the step.
+        command: The command; its standard output goes to a part of the file that it names.
+        folder: The current directory.
+        log: The file for standard error, and for standard output if the command names none.
         stops: Returns how often the command was asked to stop; each request sends a stronger
             signal.
 
     Raises:
         PhrasescoreError: The command could not be started.
     """
+    words = command.words
     with contextlib.ExitStack() as stack:
-        said = printed = stack.enter_context(own_file(Path(job.log), os.O_APPEND))
-        if job.printed is not None:
-            printed = stack.enter_context(own_file(Path(job.printed), os.O_TRUNC))
-        begun = time.monotonic()
+        said = printed = stack.enter_context(own_file(log, os.O_APPEND))
+        if command.standard_output is not None:
+            part = hidden(command.standard_output, "part")
+            printed = stack.enter_context(own_file(part, os.O_TRUNC))
         try:
             process = processes.start(
-                phrasescore_command(job.words[1:]) if job.words[0] == PROGRAM else job.words,
+                phrasescore_command(words[1:]) if words[0] == PROGRAM else words,
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=said,
-                cwd=job.folder,
+                cwd=folder,
                 start_new_session=True,
             )
         except OSError as error:
             raise PhrasescoreError(
-                f"the step {job.name} could not be started ({error.strerror})", path=job.words[0]
+                f"the step {step} could not be started ({error.strerror})", path=words[0]
             ) from None
-        signals, sent, until = iter(_SIGNALS), 0, 0.0
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            told = stops()
-            if told and (told > sent or time.monotonic() > until):
-                number, patience = next(signals, _SIGNALS[-1])
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, number)
-                sent, until = sent + 1, time.monotonic() + patience
-            time.sleep(_LOOK_AT_COMMAND)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    seconds, cpu_seconds = time.monotonic() - begun, usage.ru_utime + usage.ru_stime
-    return Ended(process.returncode, round(seconds, 1), round(cpu_seconds, 1))
+    signals, sent, until = iter(_SIGNALS), 0, 0.0
+    while process.poll() is None:
+        told = stops()
+        if told and (told > sent or time.monotonic() > until):
+            number, patience = next(signals, _SIGNALS[-1])
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            sent, until = sent + 1, time.monotonic() + patience
+        time.sleep(_LOOK_AT_COMMAND)
+    return process.returncode
 
 
 class LocalSteps:
@@ -139,20 +114,20 @@ class LocalSteps:
         """Return how many commands may run at a time."""
         return self._jobs
 
-    def run(self, job: Job, step: CommandStep) -> Ended:
-        """Run a command to its end.
+    def run(self, step: CommandStep, folder: Path, log: Path) -> int:
+        """Run a step's command in a folder to its end, and return its exit status.
 
         Raises:
             InterruptedWorkError: The experiment was stopped before the command began.
             PhrasescoreError: The command could not be started.
         """
-        self._running.add(job.name)
+        self._running.add(step.name)
         try:
             if self._stops:
                 raise InterruptedWorkError("interrupted")
-            return run_command(job, lambda: self._stops)
+            return run_command(step.name, step.work, folder, log, lambda: self._stops)
         finally:
-            self._running.discard(job.name)
+            self._running.discard(step.name)
 
     def stop(self) -> None:
         """End the running commands; each further Ctrl-C sends them the next stronger signal."""
@@ -240,22 +215,21 @@ class Runner:
         log = self.stamps.folder / f"{step.name}.log"
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
-        output = step.work.standard_output
-        part = None if output is None else hidden(output, "part")
-        printed = None if part is None else str(part)
-        job = Job(step.name, step.work.words, str(self._folder), str(log), printed)
-        ended = self._place.run(job, step)
-        if part is not None and output is not None:
-            if ended.status == 0:
+        begun = time.monotonic()
+        status = self._place.run(step, self._folder, log)
+        if (output := step.work.standard_output) is not None:
+            part = hidden(output, "part")
+            if status == 0:
                 with part.open("rb") as stream:
                     os.fsync(stream.fileno())  # the stamp that follows says that it is whole
                 part.replace(output)
             else:
                 part.unlink()
-        if ended.status or not all(path.exists() for path in step.outputs):
-            raise self._failure(step, ended.status, log)
-        self._say(f"{step.name}: done in {ended.seconds:,.0f} s")
-        return {"seconds": ended.seconds, "cpu_seconds": ended.cpu_seconds}
+        if status or not all(path.exists() for path in step.outputs):
+            raise self._failure(step, status, log)
+        seconds = round(time.monotonic() - begun, 1)
+        self._say(f"{step.name}: done in {seconds:,.0f} s")
+        return {"seconds": seconds}
 
     def _failure(self, step: CommandStep, status: int, log: Path) -> PhrasescoreError:
         if self._stopped:

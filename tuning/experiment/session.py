@@ -29,7 +29,7 @@ from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
 from tuning.experiment.results import KEPT, ResultsKeeper, experiment_record
 from tuning.experiment.runner import Runner, Say, StepPlace
-from tuning.experiment.table import latex, markdown
+from tuning.experiment.table import markdown
 
 _NOT_IN_MOSES = (
     "real Moses cannot ask a neural language model; the embedded decoder can, and rerank chooses "
@@ -159,7 +159,6 @@ def run_experiment(
             record = experiment_record(plan, keeper.current_runs(kept), kept.texts)
             text = markdown(plan.settings, record, commands)
             write_atomically(folder / "table.md", text.encode())
-            write_atomically(folder / "table.tex", latex(plan.settings, record).encode())
             record.write(folder / RESULT)
             return text.partition("\n## Commands")[0], record
 

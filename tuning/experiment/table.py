@@ -1,8 +1,7 @@
-"""Formats the table of an experiment, with explanatory notes, as Markdown and LaTeX."""
+"""Formats the table of an experiment, with explanatory notes, as Markdown."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from phrasescore.runs.results import ComparedSystem, ExperimentRecord, ExperimentRow
@@ -10,8 +9,6 @@ from tuning.experiment.experiment_settings import DEV, ExperimentSettings, Exper
 from tuning.metrics.score_tables import ScoreTable, points
 
 _NOTHING = "–"
-# the cells of a test set are BLEU, gain, interval and p; the interval has index 2
-_TEST_CELLS, _INTERVAL = 4, 2
 # settings of a row that the notes list if they are not empty
 _SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
 
@@ -24,10 +21,10 @@ def markdown(
     for text in settings.data.tests:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [
-        [*_scores(settings, record, row), *_remarks(system, row)]
+        [*_scores(settings, record, row), _paper(system)]
         for system, row in zip(settings.systems, record.systems, strict=True)
     ]
-    table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
+    table = ScoreTable([*header, "paper"], cells).to_markdown()
     notes = "\n\n".join(_notes(settings, record))
     lines = [f"# {settings.name}", "", table, notes, ""]
     if record.parts:
@@ -39,22 +36,6 @@ def markdown(
     lines += ["## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
-
-
-def latex(settings: ExperimentSettings, record: ExperimentRecord) -> str:
-    """Return the table as LaTeX that needs the package booktabs."""
-    header = ["System", "dev"]
-    for text in settings.data.tests:
-        header += [text.name, "gain", "p"]
-    cells = []
-    for row in record.systems:
-        name, dev, *tests = _scores(settings, record, row)
-        shown = [cell for place, cell in enumerate(tests) if place % _TEST_CELLS != _INTERVAL]
-        cells.append([name, dev, *shown])
-    tables = [ScoreTable(header, cells)]
-    tables += [_parts(settings, record)] if record.parts else []
-    printed = "\n".join(table.to_latex() for table in tables)
-    return f"% {settings.name}; {_how(settings)}\n{printed}"
 
 
 def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:
@@ -88,22 +69,20 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
     """Return the mean, the gain, its interval and its p-value."""
     mean = points(score.mean)
     mean += "" if score.deviation is None else f" ± {points(score.deviation)}"
-    if score.gain is None or score.p_bootstrap is None:
+    if (found := score.difference) is None:
         return mean, _NOTHING, _NOTHING, _NOTHING
-    interval = f"{points(score.low or 0, sign=True)} to {points(score.high or 0, sign=True)}"
-    p_value = "<0.001" if score.p_bootstrap < 0.001 else f"{score.p_bootstrap:.3f}"
-    return mean, points(score.gain, sign=True), interval, p_value
+    interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
+    p_value = "<0.001" if found.p_bootstrap < 0.001 else f"{found.p_bootstrap:.3f}"
+    return mean, points(found.gain, sign=True), interval, p_value
 
 
-def _remarks(system: ExperimentSystem, row: ExperimentRow) -> list[str]:
-    """Return the time of tuning and the paper's scores."""
-    paper, time = _NOTHING, _NOTHING
-    if system.paper_test:
-        paper = f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
-    if row.tuning_seconds:
-        seconds, cpu = map(statistics.fmean, (row.tuning_seconds, row.tuning_cpu_seconds))
-        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)"
-    return [time + ("*" if row.resumed else ""), paper]
+def _paper(system: ExperimentSystem) -> str:
+    scores = (system.paper_dev, system.paper_test)
+    return (
+        " / ".join(f"{score:.2f}" if score else _NOTHING for score in scores)
+        if any(scores)
+        else _NOTHING
+    )
 
 
 def _how(settings: ExperimentSettings) -> str:
@@ -121,14 +100,12 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
         f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
         f"over {settings.systems[0].name}, with interval and two-sided p for other sentences and "
         "other seeds (two-level bootstrap; a system with one run is taken as it is). "
-        f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
-        "al. (2014), on other data."
+        f"Tuning: {_how(settings)}. Paper: dev / test of Cho et al. (2014), on other data."
     )
     if any(system.rerank for system in settings.systems):
         yield (
             f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system, rescored; "
-            f"all weights once more by {settings.rerank.optimizer.upper()} on dev. The time has "
-            "that of lists, scores and weights on dev."
+            f"all weights once more by {settings.rerank.optimizer.upper()} on dev."
         )
     for system, row in zip(settings.systems, record.systems, strict=True):
         has_scores = any(system.name in text.files for text in record.texts.values())
@@ -136,8 +113,6 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
             yield f"{system.name}: not run; {system.not_run}."
             continue
         yield from _row_notes(settings, system, row)
-    if any(row.resumed for row in record.systems):
-        yield "\\* A tuning was interrupted and went on; its time is left out."
 
 
 def _row_notes(

@@ -253,7 +253,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         NBestError: A list is damaged or does not match the references or the start weights.
         SettingsError: The settings contradict each other.
     """
-    statistics = CandidateStatistics(task.references, task.objective, task.reference_length)
+    statistics = CandidateStatistics.read(task.references, task.objective, task.reference_length)
     plan, lists, notes = _read(task, statistics)
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse

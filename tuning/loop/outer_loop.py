@@ -302,7 +302,9 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             remedy="write what it says into [feature] and [weight]",
         )
     plan = WeightPlan.from_ini(ini).restricted(settings.freeze, settings.bounds)
-    texts = CandidateStatistics(settings.references, settings.objective, settings.reference_length)
+    texts = CandidateStatistics.read(
+        settings.references, settings.objective, settings.reference_length
+    )
     _check_lines(settings, len(texts), say)
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}

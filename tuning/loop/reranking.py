@@ -141,6 +141,19 @@ def _aligned_candidates(
     empty = None
     if task.source is not None:
         empty = [not line.strip(b" \t\r") for line in read_lines(task.source)]
+
+    def gap(begin: int, end: int, what: str, line: int) -> Iterator[None]:
+        for missing in range(begin, end):
+            if not (empty and empty[missing]):
+                raise NBestError(
+                    f"{what}, but sentence {missing} has no candidate",
+                    path=task.nbest,
+                    line=line,
+                    remedy=f"decode line {missing + 1} of the text again; if it is empty, name the "
+                    "text with --source",
+                )
+            yield None
+
     expected, line = 0, 1
     for candidates in sentences:
         sentence, line = int(candidates.sentences[0]), int(candidates.lines[0])
@@ -151,29 +164,10 @@ def _aligned_candidates(
                 line=line,
                 remedy="name the text that the list was made from as --source",
             )
-        while expected < sentence:
-            _refuse_gap(expected, f"sentence {sentence} stands here", line, task, empty)
-            yield None
-            expected += 1
+        yield from gap(expected, sentence, f"sentence {sentence} stands here", line)
         yield candidates
         expected, line = sentence + 1, int(candidates.lines[-1])
-    while empty is not None and expected < len(empty):
-        _refuse_gap(expected, "the list ends here", line, task, empty)
-        yield None
-        expected += 1
-
-
-def _refuse_gap(
-    missing: int, what: str, line: int, task: Reranking, empty: Sequence[bool] | None
-) -> None:
-    if empty is not None and empty[missing]:
-        return
-    problem = f"{what}, but sentence {missing} has no candidate"
-    remedy = f"name the text with --source if its line {missing + 1} is empty; else decode it again"
-    if empty is not None:
-        problem += f", and line {missing + 1} of {task.source} is not empty"
-        remedy = "decode it again; for no translation at all, add a candidate without words"
-    raise NBestError(problem, path=task.nbest, line=line, remedy=remedy)
+    yield from gap(expected, len(empty or ()), "the list ends here", line)
 
 
 def _weights_in_order(

@@ -14,10 +14,8 @@ from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.sentence_groups import (
-    LengthPoint,
     Rows,
     SelectedSentences,
-    draw_by_length,
     select_sentences,
 )
 from tuning.metrics.text_scores import (
@@ -153,20 +151,6 @@ class Evaluation:
                 for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
             ]
         return content
-
-    def draw_by_length(self, path: str | Path) -> None:
-        """Draw the first metric (BLEU by default) over the length of the source.
-
-        Raises:
-            SettingsError: The file cannot be written.
-        """
-        metric = next(iter(self.signatures))
-        lines = {
-            str(text.path): [LengthPoint(100 * scores[place].scores[metric])
-                             for scores in self.by_length]
-            for place, text in enumerate(self.texts)
-        }  # fmt: skip
-        draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
 
 
 def evaluate(

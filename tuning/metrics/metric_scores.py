@@ -11,7 +11,7 @@ requested are 0. Scores are fractions; large error rates can make the mixture ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,25 +136,40 @@ class CandidateStatistics:
     """The references of a text, prepared to compute the statistics of candidates.
 
     Args:
-        paths: R reference files of S lines each.
-        objective: The objective to compute statistics for.
-        length: The rule that picks BLEU's reference length from several references.
-
-    Raises:
-        CorpusError: The files differ in their number of lines.
+        references: The words of the references, for BLEU.
+        lines: The R references of S lines each, for the other metrics.
+        metrics: The metrics to compute statistics for.
     """
 
     def __init__(
-        self, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
+        self,
+        references: References,
+        lines: Iterable[Sequence[bytes]],
+        metrics: Collection[MetricName],
     ) -> None:
-        self.references = References.read(paths, length=ReferenceLength(length))
-        self.objective = objective
+        self.references = references
         self._more: LineStatistics | None = None
-        if not objective.is_bleu:
+        if set(metrics) - {"bleu"}:
             from tuning.metrics.text_scores import LineStatistics
 
-            lines = [list(read_lines(path)) for path in paths]
-            self._more = LineStatistics(lines, objective.metrics)
+            self._more = LineStatistics([*lines], metrics)
+
+    @classmethod
+    def read(
+        cls, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
+    ) -> CandidateStatistics:
+        """Read references for an objective.
+
+        Args:
+            paths: R reference files of S lines each.
+            objective: The objective to compute statistics for.
+            length: The rule that picks BLEU's reference length from several references.
+
+        Raises:
+            CorpusError: The files differ in their number of lines.
+        """
+        references = References.read(paths, length=ReferenceLength(length))
+        return cls(references, (list(read_lines(path)) for path in paths), objective.metrics)
 
     @property
     def needs_words(self) -> bool:

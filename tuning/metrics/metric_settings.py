@@ -60,21 +60,6 @@ class SentenceSelection:
     known_words: str | None = None
 
     def __post_init__(self) -> None:
-        if self.by_length and self.source is None:
-            raise SettingsError(
-                "--by-length goes by the words of the source, and none is given",
-                remedy="name the text that was translated with --source",
-            )
-        if self.source is not None and not self.by_length and self.known_words is None:
-            raise SettingsError(
-                "--source is for --by-length and --known-words, and neither is given",
-                remedy="add one of them, or leave it out",
-            )
-        if self.length_bins and not self.by_length:
-            raise SettingsError(
-                "--length-bins is for --by-length, which is not given",
-                remedy="add --by-length, or leave it out",
-            )
         bounds = (0, *self.length_bins)
         if any(low >= high for low, high in itertools.pairwise(bounds)):
             raise SettingsError(

@@ -1,16 +1,9 @@
-"""Formats tables of scores for a terminal, Markdown and LaTeX."""
+"""Formats tables of scores for a terminal and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-# characters with a special meaning in LaTeX
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "–": "--", "<": "$<$", ">": "$>$",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,16 +36,6 @@ class ScoreTable:
         lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
         escaped = [[cell.replace("|", r"\|") for cell in line] for line in lines]
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
-
-    def to_latex(self) -> str:
-        """Return a LaTeX ``tabular`` that needs the package booktabs."""
-        header, *rows = (
-            " & ".join(cell.translate(_LATEX) for cell in line) + r" \\"
-            for line in (self.header, *self.rows)
-        )
-        columns = "l" + "r" * (len(self.header) - 1)
-        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *rows]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def points(score: float, *, sign: bool = False) -> str:

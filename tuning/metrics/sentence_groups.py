@@ -1,22 +1,20 @@
 """Selects sentences to score: groups by source length, and sentences whose words a model knows.
 
 Bahdanau et al. (2014) report such scores: by the number of source words in Figure 2, and of the
-sentences without unknown words in the second half of Table 1. The module also draws scores over the
-length of the source.
+sentences without unknown words in the second half of Table 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
-from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side, scored_tokens, words_of
 from phrasescore.words.vocabulary import UNK_ID
@@ -27,8 +25,6 @@ from tuning.metrics.text_scores import ReferenceTexts
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
 Rows = NDArray[np.int64]
-_MARKERS = "osD^vPX"
-_GREY = "#6e7781"
 
 
 @dataclass(frozen=True)
@@ -190,82 +186,3 @@ def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iter
         inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
         if inside.any():
             yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class LengthPoint:
-    """A score of one group of sentences, times 100.
-
-    Args:
-        score: The score, or the mean over runs.
-        deviation: The standard deviation over runs; 0 for a single run.
-    """
-
-    score: float
-    deviation: float = 0.0
-
-
-def draw_by_length(
-    path: str | Path,
-    label: str,
-    groups: Sequence[LengthGroup],
-    lines: Mapping[str, Sequence[LengthPoint]],
-) -> None:
-    """Draw one line for each translation or system, with a point for each group.
-
-    A point lies at the mean source length of its group; the number of sentences stands above it.
-    Bars show the deviation over runs.
-
-    Args:
-        path: The file; its ending determines the format.
-        label: The name of the metric, e.g. BLEU.
-        groups: The G groups.
-        lines: The G points of each line, by the name of the translation or system.
-
-    Raises:
-        MissingDependencyError: matplotlib is not installed.
-        SettingsError: The ending is no known format, or the file cannot be written.
-    """
-    with saved_figure(path) as figure:
-        draw_lengths(figure.add_subplot(), label, groups, lines)
-
-
-def draw_lengths(
-    axes: Axes,
-    label: str,
-    groups: Sequence[LengthGroup],
-    lines: Mapping[str, Sequence[LengthPoint]],
-) -> None:
-    """Draw the lines of ``draw_by_length`` on existing axes."""
-    with_deviations = any(point.deviation for points in lines.values() for point in points)
-    lengths = [group.mean_length for group in groups]
-    for place, (name, points) in enumerate(lines.items()):
-        axes.errorbar(
-            lengths,
-            [point.score for point in points],
-            yerr=[point.deviation for point in points] if with_deviations else None,
-            label=plain_label(name),
-            color=COLOURS[place % len(COLOURS)],
-            marker=_MARKERS[place // len(COLOURS) % len(_MARKERS)],
-            markersize=4,
-            capsize=2,
-        )
-    for group in groups:
-        if group.high is not None:
-            axes.axvline(group.high + 0.5, color=_GREY, linewidth=0.4, linestyle=":")
-        axes.annotate(
-            f"{len(group.rows):,}",
-            (group.mean_length, 1.01),
-            xycoords=axes.get_xaxis_transform(),
-            ha="center",
-            fontsize="small",
-            color=_GREY,
-        )
-    axes.set_xlabel("words of the source (above: sentences of each group)")
-    axes.set_ylabel(label)
-    axes.set_xlim(left=0)
-    axes.legend()

@@ -33,6 +33,7 @@ Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everyw
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.results import ComparedSystem
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, MetricName
 
@@ -244,52 +246,6 @@ class StudentTail:
         return self._scale * math.tan(float(angle))
 
 
-@dataclass(frozen=True)
-class SystemDifference:
-    """The difference between a system and the first system in one metric; scores are fractions.
-
-    Attributes:
-        gain: The mean over runs minus the first system's mean.
-        low: The lower end of the gain's 95 % interval, which covers other sentences and other runs.
-        high: The upper end of the interval.
-        p_randomization: The p-value of approximate randomisation of sentences, for these runs.
-        p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
-        p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
-    """
-
-    gain: float
-    low: float
-    high: float
-    p_randomization: float
-    p_replicas: float
-    p_bootstrap: float
-
-
-@dataclass(frozen=True)
-class SystemScores:
-    """The scores of one system in one metric, as fractions.
-
-    Attributes:
-        name: The name of the system.
-        runs: The score of each tuning run.
-        difference: The difference from the first system; ``None`` for the first system itself.
-    """
-
-    name: str
-    runs: tuple[float, ...]
-    difference: SystemDifference | None = None
-
-    @property
-    def mean(self) -> float:
-        """The mean over runs."""
-        return mean_and_deviation(self.runs)[0]
-
-    @property
-    def deviation(self) -> float | None:
-        """The standard deviation over runs (n - 1); ``None`` for a single run."""
-        return mean_and_deviation(self.runs)[1]
-
-
 def mean_and_deviation(scores: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean over runs, and the standard deviation (n - 1); ``None`` for a single run."""
     return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else None
@@ -301,7 +257,7 @@ def compare_statistics(
     *,
     trials: int = TRIALS,
     seed: int = TEST_SEED,
-) -> tuple[SystemScores, ...]:
+) -> tuple[ComparedSystem, ...]:
     """Compare systems with the first of them in one metric.
 
     Args:
@@ -316,7 +272,7 @@ def compare_statistics(
 
 def compare_segments(
     systems: Mapping[str, Floats], *, trials: int = TRIALS, seed: int = TEST_SEED
-) -> tuple[SystemScores, ...]:
+) -> tuple[ComparedSystem, ...]:
     """Compare systems with the first of them by the mean of given scores of segments.
 
     Args:
@@ -335,7 +291,7 @@ def compare_segments(
 
 def _compare(
     score: Score, parts: Mapping[str, Statistics], trials: int, seed: int, unit: float = 1.0
-) -> tuple[SystemScores, ...]:
+) -> tuple[ComparedSystem, ...]:
     """Compare systems with the first of them.
 
     Args:
@@ -346,20 +302,20 @@ def _compare(
         unit: The factor that brings scores and intervals to the unit of the result.
     """
     first = next(iter(parts.values()))
-    rows: list[SystemScores] = []
+    rows: list[ComparedSystem] = []
     for name, runs in parts.items():
         scores = tuple((unit * score(runs.sum(1))).tolist())
-        if not rows:
-            rows.append(SystemScores(name, scores))
-            continue
-        drawn = bootstrap(first, runs, score, trials, seed)
-        difference = SystemDifference(
-            gain=statistics.fmean(scores) - rows[0].mean,
-            low=unit * drawn.low,
-            high=unit * drawn.high,
-            p_randomization=randomization_p_value(first, runs, score, trials, seed),
-            p_bootstrap=drawn.p_value,
-            p_replicas=replica_p_value(first, runs, score, trials, seed),
-        )
-        rows.append(SystemScores(name, scores, difference))
+        system = ComparedSystem(name, scores, *mean_and_deviation(scores))
+        if rows:
+            drawn = bootstrap(first, runs, score, trials, seed)
+            system = dataclasses.replace(
+                system,
+                gain=system.mean - rows[0].mean,
+                low=unit * drawn.low,
+                high=unit * drawn.high,
+                p_randomization=randomization_p_value(first, runs, score, trials, seed),
+                p_replicas=replica_p_value(first, runs, score, trials, seed),
+                p_bootstrap=drawn.p_value,
+            )
+        rows.append(system)
     return tuple(rows)

@@ -18,13 +18,11 @@ from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.sentence_groups import (
-    LengthPoint,
     Rows,
     SelectedSentences,
-    draw_by_length,
     select_sentences,
 )
-from tuning.metrics.significance import SystemScores, compare_segments, compare_statistics
+from tuning.metrics.significance import compare_segments, compare_statistics
 from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 
 SEGMENTS = "segments"  # the name of the metric if the files give a score for each segment
@@ -36,27 +34,19 @@ class SystemComparison:
     """The comparison of systems with the first of them.
 
     Attributes:
-        scores: By metric, the scores of each system; the system that the others are compared with
-            comes first.
-        signatures: By metric, its settings as a signature of sacrebleu.
-        files: The translations by system.
-        references: The references.
+        record: What ``compare --json`` prints, but for the length groups: files, settings, scores.
         sentences: The scored sentences.
-        trials: The number of trials of each test.
-        seed: The seed of each test.
-        notes: Warnings for the user.
-        by_length: The same as ``scores`` for each group of sentences of similar length.
+        by_length: The ``scores`` of each length group.
     """
 
-    scores: Mapping[str, tuple[SystemScores, ...]]
-    signatures: Mapping[str, str]
-    files: Mapping[str, tuple[Path, ...]]
-    references: tuple[Path, ...]
+    record: ComparisonRecord
     sentences: SelectedSentences
-    trials: int
-    seed: int
-    notes: tuple[str, ...] = ()
-    by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
+    by_length: tuple[Mapping[str, tuple[ComparedSystem, ...]], ...] = ()
+
+    @property
+    def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
+        """By metric, the scores of each system; the first is what the others are compared with."""
+        return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
         """Format a fraction times 100; scores of segments are formatted in their own unit."""
@@ -73,17 +63,17 @@ class SystemComparison:
         for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
-    def _table(self, scores: Mapping[str, tuple[SystemScores, ...]]) -> ScoreTable:
+    def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
         header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)", "p (replicas)"]
         rows = []
         for metric, systems in scores.items():
             prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
-            rows += [[prefix + system.name, *self._cells(system)] for system in systems]
+            rows += [[prefix + system.system, *self._cells(system)] for system in systems]
         if len(scores) == 1:
             header[0] = _LABELS[next(iter(scores))]
         return ScoreTable(header, rows)
 
-    def _cells(self, system: SystemScores) -> list[str]:
+    def _cells(self, system: ComparedSystem) -> list[str]:
         deviation = "–" if system.deviation is None else self._points(system.deviation)
         cells = [str(len(system.runs)), self._points(system.mean), deviation]
         if (found := system.difference) is None:
@@ -96,20 +86,22 @@ class SystemComparison:
 
     def _p_value(self, p_value: float) -> str:
         """Format a p-value; the smallest p that the trials can show becomes an upper bound."""
-        smallest = 1 / (self.trials + 1)
+        smallest = 1 / (self.record.trials + 1)
         return f"<{1.5 * smallest:.1g}" if p_value <= 1.01 * smallest else f"{p_value:.2g}"
 
     def explanation(self) -> str:
         """Return the text below the table that explains its columns."""
-        first = next(iter(self.files))
+        first = next(iter(self.record.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
             f"{self.sentences}. Gain: mean over runs against {first}. 95 % and p: for other "
             "sentences and, where a system has several runs, other runs. AR: approximate "
             "randomisation of sentences, the runs as they are. Replicas: the randomisation of "
             "Clark et al. (2011), which often finds too much. All two-sided, "
-            f"{self.trials:,} trials, seed {self.seed}.{by_length} "
-            + " ".join(f"{_LABELS[metric]}: {text}." for metric, text in self.signatures.items())
+            f"{self.record.trials:,} trials, seed {self.record.seed}.{by_length} "
+            + " ".join(
+                f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
+            )
         )
 
     def to_text(self) -> str:
@@ -118,70 +110,13 @@ class SystemComparison:
         groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
         return f"{self.table().to_text()}{groups}\n{explanation}\n"
 
-    def to_markdown(self) -> str:
-        """Return tables and explanation as Markdown."""
-        groups = "".join(
-            f"\n**{title}**\n\n{table.to_markdown()}" for title, table in self.length_tables()
-        )
-        return f"{self.table().to_markdown()}{groups}\n{self.explanation()}\n"
-
-    def to_latex(self) -> str:
-        """Return LaTeX tables (package booktabs), with the explanation in comments."""
-        groups = "".join(f"% {title}\n{table.to_latex()}" for title, table in self.length_tables())
-        return f"% {self.explanation()}\n{self.table().to_latex()}{groups}"
-
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
         groups = [
-            {**group.to_json(), "metrics": _compared(scores)}
+            {**group.to_json(), "metrics": dict(scores)}
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
         ]
-        return ComparisonRecord(
-            references=tuple(map(str, self.references)),
-            sentences=len(self.sentences.rows),
-            **self.sentences.to_json(),
-            signatures=dict(self.signatures),
-            trials=self.trials,
-            seed=self.seed,
-            files={name: tuple(map(str, paths)) for name, paths in self.files.items()},
-            metrics=_compared(self.scores),
-            notes=self.notes,
-            by_length=groups or None,
-        ).to_json()
-
-    def draw_by_length(self, path: str | Path) -> None:
-        """Draw the first metric (BLEU by default) over the length of the source.
-
-        Raises:
-            SettingsError: The file cannot be written.
-        """
-        metric = next(iter(self.scores))
-        lines = {
-            name: [
-                LengthPoint(100 * system.mean, 100 * (system.deviation or 0.0))
-                for system in (scores[metric][place] for scores in self.by_length)
-            ]
-            for place, name in enumerate(self.files)
-        }
-        draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
-
-
-def _compared(
-    scores: Mapping[str, tuple[SystemScores, ...]],
-) -> dict[str, tuple[ComparedSystem, ...]]:
-    return {
-        metric: tuple(
-            ComparedSystem(
-                system.name,
-                system.runs,
-                system.mean,
-                system.deviation,
-                **dataclasses.asdict(system.difference) if system.difference else {},
-            )
-            for system in systems
-        )
-        for metric, systems in scores.items()
-    }
+        return dataclasses.replace(self.record, by_length=groups or None).to_json()
 
 
 def compare_systems(
@@ -219,24 +154,29 @@ def compare_systems(
         notes += [note for text in scored for note in text.notes]
         every[name] = np.stack([text.statistics for text in scored])
 
-    def compared(rows: Rows) -> dict[str, tuple[SystemScores, ...]]:
+    def compared(rows: Rows) -> dict[str, tuple[ComparedSystem, ...]]:
         parts = {name: runs[:, rows] for name, runs in every.items()}
         return {
             metric: compare_statistics(metric, parts, trials=trials, seed=seed)
             for metric in texts.scoring.metrics
         }
 
-    return SystemComparison(
-        scores=compared(chosen.rows),
+    record = ComparisonRecord(
+        references=tuple(str(Path(path)) for path in references),
+        sentences=len(chosen.rows),
+        **chosen.to_json(),
         signatures=signatures(texts.scoring, len(references)),
-        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
-        references=tuple(map(Path, references)),
-        sentences=chosen,
         trials=trials,
         seed=seed,
+        files=_names(systems),
+        metrics=compared(chosen.rows),
         notes=tuple(notes),
-        by_length=tuple(compared(group.rows) for group in chosen.groups),
     )
+    return SystemComparison(record, chosen, tuple(compared(group.rows) for group in chosen.groups))
+
+
+def _names(systems: Mapping[str, Sequence[TextFile]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(str(Path(path)) for path in paths) for name, paths in systems.items()}
 
 
 def compare_segment_scores(
@@ -267,15 +207,17 @@ def compare_segment_scores(
                     remedy="give files with one number for each segment of the same text",
                 )
     stacked = {name: np.stack(runs) for name, runs in every.items()}
-    return SystemComparison(
-        scores={SEGMENTS: compare_segments(stacked, trials=trials, seed=seed)},
-        signatures={SEGMENTS: "the mean over segments, as the files have them"},
-        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
+    record = ComparisonRecord(
         references=(),
-        sentences=SelectedSentences(np.arange(segments), segments),
+        sentences=segments,
+        signatures={SEGMENTS: "the mean over segments, as the files have them"},
         trials=trials,
         seed=seed,
+        files=_names(systems),
+        metrics={SEGMENTS: compare_segments(stacked, trials=trials, seed=seed)},
+        notes=(),
     )
+    return SystemComparison(record, SelectedSentences(np.arange(segments), segments))
 
 
 def _numbers_of(text: TextFile) -> NDArray[np.float64]:

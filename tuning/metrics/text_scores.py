@@ -37,7 +37,12 @@ from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
-from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, columns_of
+from tuning.metrics.metric_scores import (
+    ALL_COLUMNS,
+    CHRF_ORDERS,
+    CandidateStatistics,
+    columns_of,
+)
 from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
@@ -173,7 +178,8 @@ class ScoredText:
 
     Args:
         path: The file, or the name of lines in memory.
-        statistics: (S, K) the statistics of each sentence; columns of unused metrics are 0.
+        statistics: (S, K) the statistics of each sentence; of BLEU alone, if no other metric is
+            computed; columns of unused metrics are 0.
         notes: Warnings for the user.
     """
 
@@ -212,16 +218,16 @@ class ReferenceTexts:
                 "there is not one reference", path=self.paths[0] if paths else None,
                 remedy="give the file with the translations to compare with",
             )  # fmt: skip
-        self._bleu = References([[self._words(line) for line in lines] for lines in texts])
-        self._more: LineStatistics | None = None
-        if set(self.scoring.metrics) - {"bleu"}:
-            encoded = [[line.encode() for line in lines] for lines in texts]
-            self._more = LineStatistics(encoded, self.scoring.metrics)
+        self._statistics = CandidateStatistics(
+            References([[self._words(line) for line in lines] for lines in texts]),
+            ([line.encode() for line in lines] for lines in texts),
+            self.scoring.metrics,
+        )
         self._escaped = any(_ESCAPED.search(line) for lines in texts for line in lines)
         self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
 
     def __len__(self) -> int:
-        return len(self._bleu)
+        return len(self._statistics)
 
     def score(self, path: TextFile) -> ScoredText:
         """Compute the statistics of a translation.
@@ -231,14 +237,12 @@ class ReferenceTexts:
         """
         lines = self._cased(_lines_of(path))
         self._check_length(path, lines, range(len(self)))
-        sentences = np.arange(len(self), dtype=np.int32)
-        statistics = np.zeros((len(self), ALL_COLUMNS), np.int64)
-        words = [self._words(line) for line in lines]
-        statistics[:, :BLEU_COLUMNS] = self._bleu.score(sentences, words)
-        if self._more is not None:
-            encoded = [line.encode() for line in lines]
-            statistics[:, BLEU_COLUMNS:] = self._more.score(sentences, encoded)
-        return ScoredText(Path(path), statistics, tuple(self._notes(lines, Path(path))))
+        words = self._statistics.references.encode([self._words(line) for line in lines])
+        statistics = self._statistics.score(
+            np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
+        )
+        notes = tuple(self._notes(lines, Path(path)))
+        return ScoredText(Path(path), statistics.astype(np.int64), notes)
 
     def _cased(self, lines: list[str]) -> list[str]:
         return [line.lower() for line in lines] if self.scoring.lowercase else lines

@@ -15,7 +15,8 @@ reaches
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,72 +202,58 @@ class ExpectedScore:
         return slopes
 
 
-class _Ascent:
-    """Gradient ascent with Barzilai-Borwein steps, on weights in units of their spread."""
+def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weights:
+    """Return (F,) the gradient by free weights in units of their spread; 0 for fixed ones."""
+    gradient = np.zeros(len(weights))
+    gradient[region.free] = (expected.gradient() * region.spread)[region.free]
+    if region.scalable:
+        # scaling all weights changes nothing, so that component of the gradient is removed
+        scaled = weights / region.spread
+        gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
+    return gradient
 
-    def __init__(
-        self,
-        pool: PoolArrays,
-        region: Region,
-        objective: Objective,
-        sharpness: float,
-        workers: Workers,
-    ) -> None:
-        self._pool, self._region, self._objective = pool, region, objective
-        self._sharpness, self._workers = sharpness, workers
 
-    def _expected(self, weights: Weights) -> ExpectedScore:
-        return ExpectedScore(self._pool, weights, self._sharpness, self._objective, self._workers)
+def _allowed(scaled: Weights, region: Region) -> Weights:
+    """Return weights moved into their bounds, and scaled to size 1 if they are scalable."""
+    weights = np.clip(scaled * region.spread, region.lower, region.upper)
+    return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
 
-    def _gradient(self, weights: Weights, expected: ExpectedScore) -> Weights:
-        """Return (F,) the gradient by free weights in units of their spread; 0 for fixed ones."""
-        region = self._region
-        gradient = np.zeros(len(weights))
-        gradient[region.free] = (expected.gradient() * region.spread)[region.free]
-        if region.scalable:
-            # scaling all weights changes nothing, so that component of the gradient is removed
-            scaled = weights / region.spread
-            gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
-        return gradient
 
-    def _allowed(self, scaled: Weights) -> Weights:
-        """Return weights moved into their bounds, and scaled to size 1 if they are scalable."""
-        region = self._region
-        weights = np.clip(scaled * region.spread, region.lower, region.upper)
-        return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
+def _climb(weights: Weights, region: Region, expect: Callable[[Weights], ExpectedScore]) -> Weights:
+    """Return the weights after at most ``_STEPS`` uphill steps from a point.
 
-    def climb(self, weights: Weights) -> Weights:
-        """Return the weights after at most ``_STEPS`` uphill steps from a point."""
-        spread = self._region.spread
-        weights = self._allowed(weights / spread)
-        expected = self._expected(weights)
-        gradient = self._gradient(weights, expected)
-        length = _FIRST_STEP
-        for _ in range(_STEPS):
-            size, steepness = np.linalg.norm(weights / spread), np.linalg.norm(gradient)
-            if steepness == 0.0:
+    This is gradient ascent with Barzilai-Borwein steps, on weights in units of their spread.
+    """
+    spread = region.spread
+    weights = _allowed(weights / spread, region)
+    expected = expect(weights)
+    gradient = _gradient(weights, expected, region)
+    length = _FIRST_STEP
+    for _ in range(_STEPS):
+        size, steepness = np.linalg.norm(weights / spread), np.linalg.norm(gradient)
+        if steepness == 0.0:
+            break
+        factor = min(length, _LONGEST_STEP * size) / steepness
+        while factor * steepness > _SHORTEST_STEP * size:
+            moved = _allowed(weights / spread + factor * gradient, region)
+            reached = expect(moved)
+            if reached.score > expected.score:
                 break
-            factor = min(length, _LONGEST_STEP * size) / steepness
-            while factor * steepness > _SHORTEST_STEP * size:
-                moved = self._allowed(weights / spread + factor * gradient)
-                reached = self._expected(moved)
-                if reached.score > expected.score:
-                    break
-                factor *= 0.3
-            else:
-                break
-            change = (moved - weights) / spread
-            weights, expected = moved, reached
-            if np.linalg.norm(change) < _CONVERGED * size:
-                break
-            # Barzilai and Borwein: the next step is |s|² / (s · y), where s is the change of the
-            # weights and y is the decrease of the gradient
-            old_gradient, gradient = gradient, self._gradient(weights, expected)
-            bend = float(change @ (old_gradient - gradient))
-            straight = float(change @ change)
-            steepness = np.linalg.norm(gradient)
-            length = steepness * straight / bend if bend > 0.0 else 2 * np.sqrt(straight)
-        return weights
+            factor *= 0.3
+        else:
+            break
+        change = (moved - weights) / spread
+        weights, expected = moved, reached
+        if np.linalg.norm(change) < _CONVERGED * size:
+            break
+        # Barzilai and Borwein: the next step is |s|² / (s · y), where s is the change of the
+        # weights and y is the decrease of the gradient
+        old_gradient, gradient = gradient, _gradient(weights, expected, region)
+        bend = float(change @ (old_gradient - gradient))
+        straight = float(change @ change)
+        steepness = np.linalg.norm(gradient)
+        length = steepness * straight / bend if bend > 0.0 else 2 * np.sqrt(straight)
+    return weights
 
 
 def anneal(
@@ -291,5 +278,8 @@ def anneal(
         if not region.scalable:
             size = float(np.linalg.norm((weights / region.spread)[region.free]))
             sharpness /= size or 1.0
-        weights = _Ascent(pool, region, objective, sharpness, workers).climb(weights)
+        expect = partial(
+            ExpectedScore, pool, sharpness=sharpness, objective=objective, workers=workers
+        )
+        weights = _climb(weights, region, expect)
     return weights

@@ -11,21 +11,18 @@ import numpy as np
 
 from phrasescore.pictures.figure_files import (
     COLOURS,
-    FAINT,
-    INK,
-    LINE,
-    QUIET,
     cut_label,
     plain_label,
-    svg_text,
+    svg_image,
 )
-from phrasescore.runs.results import CurvePoint, ScoringRecord, TuningRecord, weights_by_component
+from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
 from tuning.report.scores import ScoreSet, shown_p
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+_INK, _QUIET, _LINE, _FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
 _WIDTH = 8.0  # inches; the page stretches them to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LETTERS = 110  # approximate number of letters across a figure
@@ -61,14 +58,14 @@ class Figure:
 
     Args:
         name: A description of the figure for readers who cannot see it.
-        svg: The picture, drawn by this program, so it needs no escaping.
+        image: The address of the picture, which contains all of it.
         table: The numbers in the figure.
         caption: The caption, which explains the figure.
         key: A unique key of the figure within the page.
     """
 
     name: str
-    svg: str
+    image: str
     table: DataTable
     caption: str
     key: str
@@ -81,7 +78,7 @@ def score_table(scores: ScoreSet) -> DataTable:
     rows: list[Row] = []
     for system in scores.systems:
         gain, compared = system.difference, (None,) * 5
-        row: Row = (system.name, len(system.runs), system.mean, system.deviation, *compared)
+        row: Row = (system.system, len(system.runs), system.mean, system.deviation, *compared)
         if gain is not None:
             tests = gain.p_bootstrap, gain.p_randomization
             row = (*row[:4], gain.gain, gain.low, gain.high, *tests)
@@ -89,33 +86,10 @@ def score_table(scores: ScoreSet) -> DataTable:
     return DataTable(columns, rows)
 
 
-def work_table(record: ScoringRecord) -> DataTable:
-    """Return a table of the model steps saved by sharing, and of the share of unknown words."""
-    work, saved = record.work, record.savings.get
-    columns = {"side": "", "steps asked for": ",d", "steps done": ",d", "times fewer": ".2f"}
-    rows: list[Row] = [
-        (
-            "source",
-            work.source_asked,
-            work.source_done,
-            saved("source"),
-            record.source_unknown_rate,
-        ),
-        (
-            "target",
-            work.target_asked,
-            work.target_done,
-            saved("target"),
-            record.target_unknown_rate,
-        ),
-    ]
-    return DataTable({**columns, "% of words outside the lists": ".2%"}, rows)
-
-
 def interval_figure(scores: ScoreSet, key: str) -> Figure:
     """Draw the gain of each system with its interval."""
-    shown = [(system.name, gain) for system, gain in scores.compared]
-    first = scores.systems[0].name
+    shown = [(system.system, gain) for system, gain in scores.compared]
+    first = scores.systems[0].system
 
     def draw(canvas: Canvas) -> None:
         axes = _plain_axes(canvas)
@@ -127,7 +101,7 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure:
 
     return Figure(
         f"{scores.label} gained over {first} on {scores.title}, each with its 95 % interval.",
-        svg_text(draw, _WIDTH, 0.8 + 0.34 * len(shown), salt=key),
+        svg_image(draw, _WIDTH, 0.8 + 0.34 * len(shown)),
         DataTable(
             {"system": "", "gain": "+.2%", "from": "+.2%", "to": "+.2%"},
             [[name, gain.gain, gain.low, gain.high] for name, gain in shown],
@@ -160,7 +134,7 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figu
     columns = {"round": "", "decoded": ".2%", "over all candidates": ".2%", "length ratio": ".3f"}
     return Figure(
         f"Tuning of {name}: {label} on the dev set by round.",
-        svg_text(draw, _WIDTH, 2.7 + _legend_height(curves), salt=key),
+        svg_image(draw, _WIDTH, 2.7 + _legend_height(curves)),
         DataTable(
             {**columns, "new": ",d", "candidates": ",d"},
             [
@@ -186,10 +160,10 @@ def weights_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Fig
     def draw(canvas: Canvas) -> None:
         axes = _plain_axes(canvas)
         places = np.arange(len(before))
-        axes.barh(places - 0.2, [*before.values()], 0.36, color=FAINT, label="before")
+        axes.barh(places - 0.2, [*before.values()], 0.36, color=_FAINT, label="before")
         axes.barh(places + 0.2, [*means.values()], 0.36, color=COLOURS[0], label="after")
         for place, values in enumerate(after.values() if len(runs) > 1 else ()):
-            axes.plot(values, [place + 0.2] * len(values), "o", color=INK, markersize=2.5)
+            axes.plot(values, [place + 0.2] * len(values), "o", color=_INK, markersize=2.5)
         _name_rows(axes, list(before))
         axes.set_xlabel("weight")
         _put_legend(canvas, axes)
@@ -199,7 +173,7 @@ def weights_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Fig
     ended = all(record.why for record in runs.values())
     return Figure(
         f"Weights of {name} before and after tuning.",
-        svg_text(draw, _WIDTH, 1.2 + 0.28 * len(before), salt=key),
+        svg_image(draw, _WIDTH, 1.2 + 0.28 * len(before)),
         DataTable({"weight": "", **dict.fromkeys(columns, ".4f")}, rows),
         "The weights with which the best round was decoded."
         if ended
@@ -226,7 +200,7 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]], key: 
 
     return Figure(
         f"Learning curve of {name}: loss by seconds of training.",
-        svg_text(draw, _WIDTH, 2.9 + _legend_height(curves), salt=key),
+        svg_image(draw, _WIDTH, 2.9 + _legend_height(curves)),
         DataTable(
             {"update": "", "epoch": ".3f", "seconds": ",.1f", **dict.fromkeys(losses, ".4f")},
             [
@@ -248,16 +222,16 @@ def _plain_axes(canvas: Canvas) -> Axes:
     """Return axes with unobtrusive lines and ticks."""
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(LINE)
-    axes.tick_params(colors=QUIET, labelcolor=INK, length=3)
-    axes.grid(color=LINE, linewidth=0.5)
+    axes.spines[["left", "bottom"]].set_color(_LINE)
+    axes.tick_params(colors=_QUIET, labelcolor=_INK, length=3)
+    axes.grid(color=_LINE, linewidth=0.5)
     axes.set_axisbelow(True)
     return axes
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Label the rows from top to bottom, and draw a line at 0."""
-    axes.axvline(0, color=QUIET, linewidth=1)
+    axes.axvline(0, color=_QUIET, linewidth=1)
     axes.set_yticks(range(len(names)), [*map(_short, names)])
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)  # a damaged record may name no weight
     axes.grid(axis="y", visible=False)

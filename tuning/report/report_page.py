@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import InputError, PhrasescoreError, counted
+from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreError, counted
 from phrasescore.model.folder import CURVES
 from phrasescore.pictures.figure_files import check_drawing
-from phrasescore.pictures.html_pages import page_environment, write_page
-from phrasescore.runs.interruption import interruptible
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.results import (
     BuildRecord,
     ComparisonRecord,
@@ -33,18 +30,13 @@ from tuning.report.figures import (
     score_table,
     tuning_figure,
     weights_figure,
-    work_table,
 )
-from tuning.report.result_files import (
-    FoundResult,
-    ResultFiles,
-    entries_of,
-    find_results,
-    is_at_work,
-    left_out,
-)
+from tuning.report.result_files import FoundResult, ResultFiles, find_results, left_out
 from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
 from tuning.report.sentences import Lines, TextDifferences, compare_texts
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _DEV = "dev"  # the text of an experiment that weights are tuned on
@@ -112,6 +104,12 @@ class Results:
     unfinished: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def group(self, name: str) -> tuple[str, str]:
+        """Split a record's name into group and member; all ``NAME/seedN`` form the group NAME."""
+        group, _, last = name.rpartition("/")
+        is_of_seed = re.fullmatch("seed[0-9]+", last)
+        return (group or self.name, last) if is_of_seed else (name, name)
+
 
 def read_results(settings: ReportSettings) -> Results:
     """Read all results in a folder.
@@ -132,11 +130,13 @@ def read_results(settings: ReportSettings) -> Results:
             remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
             "such folders or the JSON of --json-file in it",
         )
+    results = Results(settings.folder.absolute().name)
     # the runs of all seeds and their summary are one piece of work
-    works = {(type(each.record), _group(each.name)[0]) for each in found}
+    works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
-    holds = (counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts)
-    results = Results(settings.folder.absolute().name, ", ".join(holds))
+    results.holds = ", ".join(
+        counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
+    )
     for each in found:
         try:
             _add(results, each, files, sources)
@@ -169,7 +169,7 @@ def _add(
             results.built[name] = record
         case TrainingRecord() as record:
             name = name.removesuffix(_WORK)
-            group, model = _group(name)
+            group, model = results.group(name)
             points = files.lines(CurvePoint, found.folder / CURVES)
             results.models.setdefault(group, {})[model] = points
             if record.config:
@@ -189,12 +189,6 @@ def _add(
         results.provenances[name] = made
 
 
-def _group(name: str) -> tuple[str, str]:
-    """Split the name of a folder into group and member; all ``NAME/seedN`` form the group NAME."""
-    group, slash, last = name.rpartition("/")
-    return (group, last) if slash and re.fullmatch("seed[0-9]+", last) else (name, name)
-
-
 def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> None:
     if record.seeds is not None:  # a summary; each run has its own record
         return
@@ -205,7 +199,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
             path=found.path,
         )
     if rounds:
-        group, run = _group(found.name)
+        group, run = results.group(found.name)
         results.tunings.setdefault(group, {})[run] = record
     if not record.why:
         done = counted(len(rounds), "round")
@@ -254,17 +248,31 @@ def check_page() -> None:
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
     """
-    page_environment(_TEMPLATES)
+    _environment()
     check_drawing()
 
 
-def write_report(path: str | Path, results: Results, *, live: bool = False) -> None:
-    """Write the page atomically.
+def _environment() -> Environment:
+    """Return the templates; every value is escaped, and an undefined name is an error."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise MissingDependencyError.extra("jinja2", "report") from None
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
-    Args:
-        path: The file of the page.
-        results: The content of the page.
-        live: Whether the page reloads itself in the browser until the last page is written.
+
+def write_report(path: str | Path, results: Results) -> None:
+    """Write the page atomically: one file with its style and scripts inside.
+
+    The page's content security policy forbids all network access, so no text in it can make a
+    browser contact another machine.
 
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
@@ -272,20 +280,20 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
     """
     functions = (
         score_table, interval_figure, in_words, about_tests, tuning_figure, weights_figure,
-        work_table, learning_figure, in_short,
+        learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)
     values = {
         "results": results,
         "verdict": verdict(results.scores),
-        "live": live,
-        "written": time.strftime("%H:%M:%S") if live else "",
         "versions": _versions(results.provenances),
         "commands": [each for each in dict.fromkeys(commands) if each],
         **{function.__name__: function for function in functions},
     }
-    write_page(path, "report.html", values, _TEMPLATES)
+    text = _environment().get_template("report.html").render(values)
+    # names of files and damaged lines may contain surrogates, which UTF-8 cannot encode
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))
 
 
 def in_short(value: object) -> str:
@@ -308,77 +316,4 @@ def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[st
     for name, made in provenances.items():
         said = {key: made[key] for key in _VERSIONS if key in made}
         found.setdefault(in_short(said), []).append(name)
-    return found
-
-
-Say = Callable[[str], None]
-# only these files are watched: n-best lists and tables change more often but are not in the report
-_READ = (".json", ".jsonl", ".txt")
-_LEVELS = 4
-_BETWEEN_LOOKS = 2.0  # seconds
-# between two commands of a script, no process holds a lock while the second one starts
-_PATIENCE = 10.0  # seconds
-
-
-def watch(
-    settings: ReportSettings,
-    path: str | Path,
-    say: Say,
-    *,
-    between: float = _BETWEEN_LOOKS,
-    patience: float = _PATIENCE,
-) -> None:
-    """Write the page whenever results change, until no process has worked there for a while.
-
-    Args:
-        settings: The settings of the report.
-        path: The file of the page.
-        say: Prints a line for each page.
-        between: Seconds between two checks of the folder.
-        patience: Seconds without a change and without a working process that end the watch.
-
-    Raises:
-        InputError: The folder has no results.
-        InterruptedWorkError: Ctrl-C was pressed; the last page has been written.
-    """
-    seen: dict[str, tuple[int, int]] | None = None
-    quiet_since = time.monotonic()
-    suppress_moving = contextlib.suppress(InputError)
-    with interruptible(path):
-        try:
-            while True:
-                now = _state(settings.folder)
-                if now != seen:
-                    # a finished model moves to another folder, and is in neither for a moment
-                    with contextlib.nullcontext() if seen is None else suppress_moving:
-                        write_report(path, read_results(settings), live=True)
-                        say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
-                    seen = now
-                    quiet_since = time.monotonic()
-                elif is_at_work(settings.folder):
-                    quiet_since = time.monotonic()
-                if time.monotonic() - quiet_since >= patience:
-                    return
-                time.sleep(between)
-        finally:
-            # the last page must not reload itself any more
-            if seen is not None:
-                with suppress_moving:
-                    write_report(path, read_results(settings))
-
-
-def _state(folder: str | Path, levels: int = _LEVELS) -> dict[str, tuple[int, int]]:
-    """Return the size and modification time of each file that a report reads."""
-    found: dict[str, tuple[int, int]] = {}
-    for entry in entries_of(folder):
-        # hidden files are still being written
-        if entry.name.startswith("."):
-            continue
-        # a file may have vanished since the folder was listed
-        with contextlib.suppress(OSError):
-            if entry.is_dir(follow_symlinks=False):
-                found |= _state(entry.path, levels - 1) if levels else {}
-            elif entry.name.endswith(_READ):
-                state = entry.stat()
-                found[entry.path] = state.st_size, state.st_mtime_ns
     return found

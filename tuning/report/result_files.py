@@ -14,7 +14,6 @@ from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
-from phrasescore.runs.lock import LOCK, is_held
 from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.loop.work_folder import WEIGHTS
 
@@ -167,7 +166,7 @@ def find_results(root: Path, files: ResultFiles) -> list[FoundResult]:
 def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResult]:
     if not files.may_read(folder):
         return
-    for entry in entries_of(folder):
+    for entry in _entries_of(folder):
         path = Path(entry)
         if entry.is_dir() and not entry.name.startswith(".") and levels:
             yield from _within(path, root, levels - 1, files)
@@ -201,17 +200,7 @@ def _found(path: Path, name: str, files: ResultFiles) -> Iterator[FoundResult]:
             yield FoundResult(path, name, record)
 
 
-def is_at_work(folder: str | Path, levels: int = _LEVELS) -> bool:
-    """Return whether a process holds a lock in a folder or up to ``levels`` levels below it."""
-    return any(
-        is_held(Path(entry))
-        if entry.name.endswith(LOCK) and entry.name.startswith(".")
-        else levels and entry.is_dir(follow_symlinks=False) and is_at_work(entry.path, levels - 1)
-        for entry in entries_of(folder)
-    )
-
-
-def entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
+def _entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
     """Return the entries of a folder, sorted by name; none if the folder cannot be read."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name)

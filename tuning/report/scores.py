@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import InputError
-from phrasescore.runs.results import ComparedSystem, ComparisonRecord
+from phrasescore.runs.results import ComparedSystem, ComparisonRecord, SystemDifference
 from tuning.metrics.metric_settings import METRICS, MetricName
 from tuning.metrics.score_tables import points
-from tuning.metrics.significance import SystemDifference, SystemScores
 from tuning.metrics.system_comparison import SEGMENTS
 from tuning.metrics.text_scores import LABELS
 
@@ -34,7 +33,7 @@ class ScoreSet:
 
     title: str
     metric: MetricName
-    systems: tuple[SystemScores, ...]
+    systems: tuple[ComparedSystem, ...]
     trials: int
     signature: str = ""
     is_dev: bool = False
@@ -45,7 +44,7 @@ class ScoreSet:
         return LABELS[self.metric]
 
     @property
-    def compared(self) -> list[tuple[SystemScores, SystemDifference]]:
+    def compared(self) -> list[tuple[ComparedSystem, SystemDifference]]:
         """The systems that are compared with the first one, with their gains."""
         return [(each, each.difference) for each in self.systems if each.difference is not None]
 
@@ -76,21 +75,11 @@ def score_sets(
         )
     return [
         ScoreSet(
-            title, name, tuple(map(_system, record.metrics[name])), record.trials,
-            record.signatures.get(name, ""), is_dev,
+            title, name, record.metrics[name], record.trials, record.signatures.get(name, ""),
+            is_dev,
         )
         for name in metrics
     ]  # fmt: skip
-
-
-def _system(system: ComparedSystem) -> SystemScores:
-    if system.gain is None:
-        return SystemScores(system.system, system.runs)
-    # a record from elsewhere may lack p-values; 1 claims nothing
-    p_values = system.p_randomization, system.p_replicas, system.p_bootstrap
-    chances = (1.0 if p_value is None else p_value for p_value in p_values)
-    difference = SystemDifference(system.gain, system.low or 0.0, system.high or 0.0, *chances)
-    return SystemScores(system.system, system.runs, difference)
 
 
 def shown_p(p_value: float) -> str:
@@ -113,7 +102,7 @@ class Verdict:
     """
 
     scores: ScoreSet
-    system: SystemScores
+    system: ComparedSystem
     gain: SystemDifference
 
     @property
@@ -127,8 +116,8 @@ class Verdict:
     def title(self) -> str:
         """The title of the page."""
         compared = self.scores.compared
-        others = self.system.name if len(compared) == 1 else f"{len(compared)} systems"
-        return f"Comparison of {others} with {self.scores.systems[0].name} on {self.scores.title}"
+        others = self.system.system if len(compared) == 1 else f"{len(compared)} systems"
+        return f"Comparison of {others} with {self.scores.systems[0].system} on {self.scores.title}"
 
 
 def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
@@ -141,19 +130,19 @@ def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
     return None
 
 
-def in_words(scores: ScoreSet, system: SystemScores, gain: SystemDifference) -> str:
+def in_words(scores: ScoreSet, system: ComparedSystem, gain: SystemDifference) -> str:
     """Explain a system's gain in a sentence."""
     first = scores.systems[0]
-    said = f"not shown to differ from {first.name}"
+    said = f"not shown to differ from {first.system}"
     if gain.p_bootstrap < _LEVEL:
         better = "better" if scores.is_better(gain.gain) else "worse"
-        said = f"{better} than {first.name}, hardly by chance"
+        said = f"{better} than {first.system}, hardly by chance"
     said += (
         f". {scores.label} moves by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
         f"{points(system.mean)}; 95 % interval {points(gain.low, sign=True)} to "
         f"{points(gain.high, sign=True)}, p {shown_p(gain.p_bootstrap)}."
     )
-    alone = [each.name for each in (first, system) if len(each.runs) == 1]
+    alone = [each.system for each in (first, system) if len(each.runs) == 1]
     return f"{said} One run of {' and of '.join(alone)}: another may differ." if alone else said
 
 
@@ -165,9 +154,9 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
     scale = "lower is better" if scores.metric == "ter" else "higher is better"
     yield (
         f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
-        f"{scores.systems[0].name}. 95 % interval: of 100 such intervals, for other texts of this "
-        "kind and other runs of the systems, about 95 hold the real gain. p: how often systems "
-        "that do not differ show a gain as large, either way (two-level bootstrap, "
+        f"{scores.systems[0].system}. 95 % interval: of 100 such intervals, for other texts of "
+        "this kind and other runs of the systems, about 95 hold the real gain. p: how often "
+        "systems that do not differ show a gain as large, either way (two-level bootstrap, "
         f"{scores.trials:,} trials). A large p shows no difference; it does not show that there is "
         "none. p (AR): the same for other sentences and these runs, by approximate randomisation."
     )

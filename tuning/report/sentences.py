@@ -39,17 +39,15 @@ _NO_SHARE = 1e-12
 
 @dataclass(frozen=True)
 class WordRun:
-    """Consecutive words of a translation, in plain spelling.
+    """Consecutive words of a translation, without Moses's escapes.
 
     Args:
         text: The words.
         changed: Whether the other translation lacks these words.
-        joined: Whether they follow the previous run without a space.
     """
 
     text: str
     changed: bool
-    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,8 +213,8 @@ def _differences(
             row + 1,
             float(shares[row]),
             *changed_words(before[1][row], after[1][row]),
-            readable(words_in(sides.source[row])) if sides.source else None,
-            readable(words_in(sides.reference[row])),
+            unescape(sides.source[row]) if sides.source else None,
+            unescape(sides.reference[row]),
         )
         for row in chosen
     )
@@ -242,50 +240,12 @@ def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[W
         bounds = (places[0], places[1]), (places[2], places[3])
         for words, side, (begin, end) in zip(found, sides, bounds, strict=True):
             if begin < end:
-                run = readable(side[begin:end])
-                joined = begin > 0 and _joins(side[begin - 1], side[begin])
-                words.append(WordRun(run, kind != "equal", joined))
+                text = unescape(" ".join(side[begin:end]))
+                words.append(WordRun(text, kind != "equal"))
     return tuple(found[0]), tuple(found[1])
 
 
-# punctuation that Moses separates from the word before it, and from the word after it
-_AFTER_A_WORD = frozenset(",.)]}")
-_BEFORE_A_WORD = frozenset("([{")
-# at an escaped apostrophe at the end or beginning of a word, the tokeniser has split a word
-_CUT_BEFORE = re.compile(r"\w&apos;$")
-_CUT_AFTER = re.compile(r"&apos;\w")
-_HYPHEN = "@-@"
-
-
-def readable(words: Sequence[str]) -> str:
-    """Undo Moses's tokenisation and escaping, to show words in plain spelling.
-
-    >>> readable(["l&apos;", "ordinateur", "(", "it", "&apos;s", "far", "@-@", "off", ")", "."])
-    "l'ordinateur (it's far-off)."
-    """
-    text = ""
-    for place, word in enumerate(words):
-        text += "" if place == 0 or _joins(words[place - 1], word) else " "
-        text += "-" if word == _HYPHEN else unescape(word)
-    return text
-
-
-def _joins(word: str, following: str) -> bool:
-    """Return whether two words of Moses belong together without a space in plain spelling."""
-    return (
-        _HYPHEN in (word, following)
-        or unescape(following) in _AFTER_A_WORD
-        or unescape(word) in _BEFORE_A_WORD
-        or _CUT_BEFORE.search(word) is not None
-        or _CUT_AFTER.match(following) is not None
-    )
-
-
-def words_in(line: str) -> list[str]:
-    """Split a line at spaces alone, as Moses does."""
-    return [word for word in line.split(" ") if word]
-
-
 def _cut(line: str) -> list[str]:
-    words = words_in(line)
+    """Split a line at spaces alone, as Moses does, and cut it if it is long."""
+    words = [word for word in line.split(" ") if word]
     return words if len(words) <= _MAX_WORDS else [*words[:_MAX_WORDS], "…"]

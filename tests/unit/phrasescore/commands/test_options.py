@@ -9,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from phrasescore.commands.declarations import command
+from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import Result
+from phrasescore.errors import SettingsError
 
 # a path in an unknown encoding, as Python holds it
 _RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2, "à": [1, 2.5]}
@@ -41,3 +42,37 @@ def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool
     assert file.exists() == write
     if write:
         assert json.loads(file.read_bytes()) == expected
+
+
+class Drawing(Options):
+    """Options that go together, or not."""
+
+    source: str = argument(click.STRING)
+    samples: int | None = option(click.INT, "How many to draw.", excludes=("beam",))
+    beam: int = option(click.INT, "How many to keep.", default=10)
+    seed: int | None = option(click.INT, "Of the draw.", needs=("samples", "beam"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--samples", "1", "--seed", "2"], None),
+        (["--beam", "10", "--seed", "2"], None),
+        (
+            ["--seed", "2"],
+            "--seed goes with --samples or --beam, which is not given. Add --samples",
+        ),
+        (["--beam", "10", "--samples", "1"], "--samples and --beam exclude each other. Leave out"),
+    ],
+)
+def test_options_that_need_or_exclude_others(words: list[str], message: str | None) -> None:
+    """What is given on the command line counts, not defaults; the command does not begin."""
+    called: list[Drawing] = []
+    drawing = command("drawing", Drawing)(called.append)
+    if message is None:
+        drawing.main(["text", *words], standalone_mode=False)
+        assert called[0].beam == 10
+        return
+    with pytest.raises(SettingsError, match=message):
+        drawing.main(["text", *words], standalone_mode=False)
+    assert not called

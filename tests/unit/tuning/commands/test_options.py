@@ -34,7 +34,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 def test_selections() -> None:
     """Bounds are numbers with commas; without any option all sentences count."""
     assert given().selection == SentenceSelection()
-    options = given(*LENGTHS, "--length-bins", "5, 10,20", "--picture", "p")
+    options = given(*LENGTHS, "--length-bins", "5, 10,20")
     assert options.selection == SentenceSelection("s", True, (5, 10, 20))
 
 
@@ -47,13 +47,12 @@ def test_metrics() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--source", "s"], "--source is for --by-length and --known-words"),
-        (["--by-length"], "--by-length goes by the words of the source"),
+        (["--source", "s"], "--source goes with --by-length or --known-words"),
+        (["--by-length"], "--by-length goes with --source"),
         (
             ["--length-bins", "5", "--source", "s", "--known-words", "m"],
-            "--length-bins is for --by-length",
+            "--length-bins goes with --by-length",
         ),
-        (["--picture", "p.png"], "--picture is for --by-length"),
         ([*LENGTHS, "--length-bins", "5,5"], "the bounds 5,5 do not rise from 1 on"),
         ([*LENGTHS, "--length-bins", "0,5"], "the bounds 0,5 do not rise from 1 on"),
         ([*LENGTHS, "--length-bins", "5,a"], "the bounds '5,a' are not whole numbers"),

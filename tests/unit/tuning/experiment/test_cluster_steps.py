@@ -16,7 +16,7 @@ from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
 from tuning.experiment.cluster_steps import ClusterSteps
 from tuning.experiment.plan import CommandStep, command_step
-from tuning.experiment.runner import Job, Runner
+from tuning.experiment.runner import Runner
 
 require_dask()
 
@@ -33,10 +33,10 @@ def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> 
     return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
 
 
-def step_and_job(folder: Path, script: str, *outputs: Path) -> tuple[CommandStep, Job]:
-    """A step, and its command in the folder."""
+def alone(folder: Path, script: str, *outputs: Path) -> tuple[CommandStep, Path, Path]:
+    """A step, its folder and its log."""
     step = command_step("step", ("/bin/sh", "-c", script), (), outputs)
-    return step, Job("step", step.work.words, str(folder), str(folder / "log"))
+    return step, folder, folder / "log"
 
 
 def number(path: Path) -> int:
@@ -76,12 +76,11 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path) -> None:
     """Its command dies with it, and runs again on another worker."""
     script = "echo $$ > first.part; mv -n first.part first; test first.part -ef x; "
     script += "if test -e again; then echo done > out; else touch again; sleep 600; fi"
-    step, job = step_and_job(tmp_path, script)
     said: list[str] = []
     with Cluster(str(dask.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 2)
         place = ClusterSteps(cluster, 1, said.append)
-        running = threading.Thread(target=place.run, args=(job, step))
+        running = threading.Thread(target=place.run, args=alone(tmp_path, script))
         running.start()
         process = number(tmp_path / "first")
         wait_for((tmp_path / "again").exists)
@@ -97,12 +96,11 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
     """Commands get Ctrl-C on their workers, and may end as they like."""
     script = "trap 'echo saved > saved; exit 1' INT; echo $$ > out.part; mv out.part out; "
     script += "while :; do sleep 0.1; done"
-    step, job = step_and_job(tmp_path, script)
     found: list[BaseException] = []
 
     def work() -> None:
         try:
-            place.run(job, step)
+            place.run(*alone(tmp_path, script))
         except InterruptedWorkError as error:
             found.append(error)
 
@@ -120,12 +118,11 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
 
 def test_a_folder_that_a_worker_does_not_see(dask: DaskCluster, tmp_path: Path) -> None:
     """It is named with the worker."""
-    step, job = step_and_job(tmp_path, "true")
-    job = job._replace(folder=str(tmp_path / "gone"))
+    step, _, log = alone(tmp_path, "true")
     with Cluster(str(dask.scheduler_file)) as cluster:
         place = ClusterSteps(cluster, None, lambda line: None)
         with pytest.raises(ClusterError, match="does not see this folder") as caught:
-            place.run(job, step)
+            place.run(step, tmp_path / "gone", log)
     assert caught.value.path == tmp_path / "gone"
 
 
@@ -135,7 +132,7 @@ def test_an_earlier_try_holds_a_lock(
     """A command that finds another at work, perhaps killed on its machine, is tried again."""
     monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
     output = tmp_path / "out"
-    step, job = step_and_job(tmp_path, "test -e .out.lock && exit 6; touch out", output)
+    given = alone(tmp_path, "test -e .out.lock && exit 6; touch out", output)
     said: list[str] = []
     taken = threading.Event()
 
@@ -148,6 +145,6 @@ def test_an_earlier_try_holds_a_lock(
     earlier.start()
     taken.wait()
     with Cluster(str(dask.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, said.append).run(job, step).status == 0
+        assert ClusterSteps(cluster, None, said.append).run(*given) == 0
     earlier.join()
     assert set(said) == {"step: waiting for an earlier try to end"}

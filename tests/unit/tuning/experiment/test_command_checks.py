@@ -59,6 +59,7 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
         ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, and 3 names are given"),
         ((*TRAIN, "--help"), "asks for help"),
+        ((*TRAIN, "--kind", "phrase", "--kind=phrase"), "the experiment gives --kind itself"),
         ((*TUNE, "--restart", "5"), "No such option"),
         ((*TUNE, "--seed", "x"), "is not a whole number"),
         ((*TUNE, "--optimizer", "x"), "'x' is not one of"),

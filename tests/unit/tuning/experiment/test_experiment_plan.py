@@ -34,195 +34,118 @@ LexicalReordering name=LexicalReordering0 type=wbe-msd-bidirectional-fe-allff pa
 [weight]
 TM= 0.2 0.2
 """
+PLANS = Path(__file__).parent / "plans"
+BASELINE, RNN = ExperimentSystem("Baseline"), ExperimentSystem("RNN", ("rnn",))
+ROWS = (
+    BASELINE,
+    RNN,
+    ExperimentSystem("RNN + WP", ("rnn",), unknown_column=True),
+    ExperimentSystem("Shares", ("rnn",), unknown="share"),
+    ExperimentSystem("Both", ("rnn",), rerank=("search", "back")),
+    ExperimentSystem("Phrases", rerank=("search", "rnn")),
+    ExperimentSystem("Plain lists", rerank=("given",)),
+    ExperimentSystem("Alone", translate=("search", "back")),
+    ExperimentSystem("Seeds alone", translate=("searches",)),
+    ExperimentSystem("Later", not_run="later"),
+)
+# rows that real Moses cannot run
+ASKED = (
+    ExperimentSystem("CSLM", language_models=("cslm",)),
+    ExperimentSystem("CSLM + RNN", ("rnn",), language_models=("cslm",)),
+    ExperimentSystem("Two", ("rnns",), language_models=("cslm", "given")),
+    ExperimentSystem("Asked", language_models=("cslm",), rerank=("searches", "given")),
+)
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> ExperimentSettings:
-    """Four systems, two of them with the same model."""
+    """Systems with each kind of step, and models of each sort, shared and of each seed."""
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
+    for seed in (1, 2):
+        (tmp_path / f"lm-{seed}").mkdir()
+        (tmp_path / f"lm-{seed}" / "config.json").write_text('{"kind": "feed-forward-lm"}')
     data = ExperimentData(
         str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz",
         train_source="train.en", train_target="train.fr",
     )  # fmt: skip
+    self_normalised = ("--self-normalise",)
     return ExperimentSettings(
         "four",
         data,
-        (
-            ExperimentSystem("Baseline"),
-            ExperimentSystem("RNN", ("rnn",)),
-            ExperimentSystem("RNN + WP", ("rnn",), unknown_column=True),
-            ExperimentSystem("CSLM", not_run="later"),
-        ),
+        ROWS,
         seeds=(1, 2),
         decoder=ExperimentDecoder(sections={"stack": "50"}),
         models={
             "rnn": ExperimentModel(train=("--max-time", "1m")),
+            "rnns": ExperimentModel(train=("--max-time", "1m"), per_seed=True),
             "search": ExperimentModel(train=("--hidden", "8"), kind="search"),
+            "searches": ExperimentModel(kind="search", per_seed=True),
             "back": ExperimentModel(kind="search"),
+            "cslm": ExperimentModel("", self_normalised, "feed-forward-lm", unnormalised=True),
+            "given": ExperimentModel("lm-{seed}", per_seed=True),
         },
+        rerank=ExperimentReranking(30, "pro", ("--objective", "chrf")),
+        translate=ExperimentTranslation(("--beam", "5")),
         file=tmp_path / "experiment.toml",
     )
 
 
 def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, CommandStep]:
-    """The steps by name."""
-    return {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
-
-
-def test_every_system_and_seed_is_tuned_and_decoded(settings: ExperimentSettings) -> None:
-    """A model is trained once, a system without models is used as it came, an empty row is not."""
-    assert list(lines(settings)) == [
-        "filter",
-        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "train.rnn",
-        "rnn.score",
-        "rnn.ini",
-        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "rnn-wp.score",
-        "rnn-wp.ini",
-        *(f"rnn-wp.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-    ]
-
-
-def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Each step is one command line with its files."""
-    steps = lines(settings)
-    assert str(steps["filter"].work) == (
-        f"phrasescore filter {tmp_path}/moses.ini --input {tmp_path}/dev.en "
-        f"--input {tmp_path}/test.en --set stack=50 -o /results/system"
-    )
-    assert str(steps["train.rnn"].work) == (
-        f"phrasescore train {tmp_path}/table.gz /results/models/rnn --kind phrase --max-time 1m"
-    )
-    assert str(steps["rnn-wp.score"].work) == (
-        "phrasescore score --model /results/models/rnn --unknown-column "
-        "/results/system/TM.gz -o /results/systems/rnn-wp/phrase-table.gz "
-        "--json-file /results/systems/rnn-wp/score.json"
-    )
-    assert str(steps["rnn.seed2.tune"].work) == (
-        f"phrasescore tune /results/systems/rnn/moses.ini --source {tmp_path}/dev.en "
-        f"--reference {tmp_path}/dev.fr -o /results/systems/rnn/seed2 --decoder embedded "
-        "--threads 1 --optimizer mert --seed 2 --rounds 8 --nbest-size 100"
-    )
-    assert str(steps["rnn.seed2.test"].work) == (
-        f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/test.en "
-        "-o /results/systems/rnn/seed2.test.txt --threads 1"
-    )
-
-
-def test_unknown_words_share_in_columns_of_their_own(settings: ExperimentSettings) -> None:
-    """A row whose unknown words share p(<unk>) has another table than the row without."""
-    sharing = ExperimentSystem("Shares", ("rnn",), unknown="share")
-    steps = lines(dataclasses.replace(settings, systems=(*settings.systems, sharing)))
-    assert str(steps["shares.score"].work) == (
-        "phrasescore score --model /results/models/rnn --unknown share "
-        "/results/system/TM.gz -o /results/systems/shares/phrase-table.gz "
-        "--json-file /results/systems/shares/score.json"
-    )
-    assert "/results/systems/shares/moses.ini" in str(steps["shares.seed1.tune"].work)
-
-
-def reranking(settings: ExperimentSettings, *more: ExperimentSystem) -> ExperimentSettings:
-    """The systems and those whose lists are rescored."""
-    return dataclasses.replace(settings, systems=(*settings.systems[:2], *more))
-
-
-def test_lists_of_a_tuned_system_are_rescored(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Columns and tuning are those of the row that has them; each step follows what it reads."""
-    both = ExperimentSystem("Both", ("rnn",), rerank=("search", "back"))
-    steps = lines(reranking(settings, both))
-    names = list(steps)
-    assert names[: names.index("train.search")] == [
-        "filter",
-        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-        "train.rnn",
-        "rnn.score",
-        "rnn.ini",
-        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
-    ]
-    assert names[names.index("train.search") :] == [
-        "train.search",
-        "train.back",
-        *(
-            step.replace("seed", f"seed{n}")
-            for n in (1, 2)
-            for step in (
-                "rnn.seed.dev.nbest",
-                "both.seed.dev.rescore",
-                "both.seed.dev.optimize",
-                "both.seed.dev",
-                "rnn.seed.test.nbest",
-                "both.seed.test.rescore",
-                "both.seed.test",
-            )
-        ),
-    ]
-    rnn, own = "/results/systems/rnn/seed2", "/results/systems/both/seed2"
-    assert str(steps["rnn.seed2.test.nbest"].work) == (
-        f"phrasescore decode {rnn}/moses.ini -i {tmp_path}/test.en -o /dev/null "
-        f"--nbest {rnn}.test.nbest.gz --nbest-size 100 --threads 1"
-    )
-    assert str(steps["both.seed2.test.rescore"].work) == (
-        "phrasescore nbest --model /results/models/search --model /results/models/back "
-        f"{rnn}.test.nbest.gz --source {tmp_path}/test.en -o {own}.test.rescored.gz"
-    )
-    assert str(steps["both.seed2.dev.optimize"].work) == (
-        f"phrasescore optimize --nbest {own}.dev.rescored.gz --reference {tmp_path}/dev.fr "
-        f"--start {rnn}/weights.json --optimizer mert --seed 2 --threads 1 -o {own}.weights.json"
-    )
-    assert str(steps["both.seed2.test"].work) == (
-        f"phrasescore rerank {own}.test.rescored.gz --weights {own}.weights.json "
-        f"--source {tmp_path}/test.en --ties first -o {own}.test.txt"
-    )
+    """The steps by name; each comes after those whose outputs it reads."""
+    steps = {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
     done: set[Path] = set()
     for step in steps.values():
         made = [path for path in step.inputs if path.is_relative_to("/results")]
         assert all(path in done or path.parent in done for path in made), step.name
         done.update(step.outputs)
+    return steps
 
 
-def test_settings_of_lists_and_weights(settings: ExperimentSettings) -> None:
-    """[rerank] says how many candidates, and how weights are found."""
-    own = ExperimentReranking(30, "pro", ("--objective", "chrf"))
-    more = reranking(settings, ExperimentSystem("Reranked", rerank=("search",)))
-    steps = lines(dataclasses.replace(more, rerank=own), Path("/bin/moses"))
-    assert " --optimizer pro --seed 1 --threads 1 --objective chrf -o" in str(
-        steps["reranked.seed1.dev.optimize"].work
+def described(steps: dict[str, CommandStep], folder: Path) -> str:
+    """The name, the command and the inputs of each step."""
+    text = "".join(
+        f"{name}\n  {step.work}\n  reads {' '.join(map(str, step.inputs))}\n"
+        for name, step in steps.items()
     )
-    listed = str(steps["baseline.seed1.dev.nbest"].work)
-    assert listed.startswith("/bin/moses -f /results/systems/baseline/seed1/moses.ini")
-    assert " -n-best-list - 30 distinct -input-file " in listed
-    assert listed.endswith(" > /results/systems/baseline/seed1.dev.nbest")
+    return text.replace(str(folder), "DATA")
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows", "moses"),
+    [("embedded.txt", (*ROWS, *ASKED), None), ("moses.txt", ROWS, Path("/bin/moses"))],
+)
+def test_every_step(
+    settings: ExperimentSettings, tmp_path: Path, plan: str, rows: tuple[ExperimentSystem, ...],
+    moses: Path | None,
+) -> None:  # fmt: skip
+    """All rows come to a seed before the next one; what rows or seeds share is made once."""
+    steps = lines(dataclasses.replace(settings, systems=rows), moses)
+    assert described(steps, tmp_path) == (PLANS / plan).read_text("utf-8")
+
+
+def with_rows(settings: ExperimentSettings, *rows: ExperimentSystem) -> dict[str, CommandStep]:
+    """The steps of the first two rows and these."""
+    return lines(dataclasses.replace(settings, systems=(BASELINE, RNN, *rows)))
 
 
 def test_a_model_of_phrases_needs_to_know_them(
     settings: ExperimentSettings, tmp_path: Path
 ) -> None:
-    """Lists say which they are for all rows that use them; the table goes with such a model."""
+    """Lists say which they are for all rows that use them, also for rows that are left out."""
     sentences = ExperimentSystem("Sentences", rerank=("search",))
     phrases = ExperimentSystem("Phrases", rerank=("search", "rnn"), not_run=LEFT_OUT)
-    more = reranking(settings, sentences, phrases)
-    steps = lines(more)
-    assert "--include-segmentation-in-n-best" in str(steps["baseline.seed1.dev.nbest"].work)
-    assert "--table" not in str(steps["sentences.seed1.dev.rescore"].work)
-    moses = lines(more, Path("/bin/moses"))["baseline.seed1.dev.nbest"]
-    assert " distinct -include-segmentation-in-n-best " in str(moses.work)
-    again = lines(reranking(settings, dataclasses.replace(phrases, not_run="")))
-    rescored = again["phrases.seed1.dev.rescore"]
-    assert " --table /results/system/TM.gz -o" in str(rescored.work)
-    given = {**settings.models, "rnn": ExperimentModel("given")}
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search"}')
-    steps = lines(dataclasses.replace(more, models=given))
-    assert "segmentation" not in str(steps["baseline.seed1.dev.nbest"].work)
+    listed = with_rows(settings, sentences, phrases)["baseline.seed1.dev.nbest"]
+    assert "--include-segmentation-in-n-best" in str(listed.work)
+    alone = with_rows(settings, sentences)["baseline.seed1.dev.nbest"]
+    assert "segmentation" not in str(alone.work)
 
 
 def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings) -> None:
     """Nothing is tuned or listed twice, whichever rows are run."""
     one = ExperimentSystem("One", ("rnn",), True, ("search",))
     two = ExperimentSystem("Two", ("rnn",), True, ("back",))
-    steps = lines(reranking(settings, one, two))
+    steps = with_rows(settings, one, two)
     assert [name for name in steps if name.endswith((".tune", ".nbest")) and "seed1" in name] == [
         "baseline.seed1.tune",
         "rnn.seed1.tune",
@@ -230,37 +153,10 @@ def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings)
         "one.seed1.dev.nbest",
         "one.seed1.test.nbest",
     ]
-    left_out = dataclasses.replace(one, not_run=LEFT_OUT)
-    alone = lines(reranking(settings, left_out, two))
+    alone = with_rows(settings, dataclasses.replace(one, not_run=LEFT_OUT), two)
     assert alone["one.seed1.tune"] == steps["one.seed1.tune"]
     assert alone["two.seed1.dev"] == steps["two.seed1.dev"]
     assert "one.seed1.dev" not in alone
-
-
-def test_models_alone_translate_once(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Nothing of the system and no seed is needed."""
-    alone = ExperimentSystem("Search alone", translate=("search", "back"))
-    options = ExperimentTranslation(("--beam", "5"))
-    more = dataclasses.replace(reranking(settings, alone), translate=options)
-    steps = lines(more)
-    assert list(steps)[-4:] == [
-        "train.search", "train.back", "search-alone.dev", "search-alone.test"
-    ]  # fmt: skip
-    assert str(steps["search-alone.test"].work) == (
-        "phrasescore translate --model /results/models/search --model /results/models/back "
-        f"-i {tmp_path}/test.en -o /results/systems/search-alone/test.txt --beam 5"
-    )
-
-
-def test_what_a_kind_reads(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """A table or two texts; a given model is asked itself."""
-    steps = lines(reranking(settings, ExperimentSystem("Alone", translate=("search",))))
-    step = steps["train.search"]
-    assert str(step.work) == (
-        f"phrasescore train {tmp_path}/train.en {tmp_path}/train.fr /results/models/search "
-        "--kind search --hidden 8"
-    )
-    assert step.inputs == (tmp_path / "train.en", tmp_path / "train.fr")
 
 
 def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None:
@@ -270,36 +166,7 @@ def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None
     steps = lines(dataclasses.replace(settings, data=data))
     inputs = " ".join(f"--input {tmp_path}/{name}.en" for name in ("dev", "one", "two"))
     assert inputs in str(steps["filter"].work)
-    assert str(steps["rnn.seed2.two"].work) == (
-        f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/two.en "
-        "-o /results/systems/rnn/seed2.two.txt --threads 1"
-    )
-
-
-def test_real_moses_decodes_with_its_own_command(
-    settings: ExperimentSettings, tmp_path: Path
-) -> None:
-    """Its translations are what it prints."""
-    step = lines(settings, Path("/bin/moses"))["baseline.seed1.dev"]
-    assert str(step.work) == (
-        f"/bin/moses -f /results/systems/baseline/seed1/moses.ini -input-file {tmp_path}/dev.en "
-        "-threads 1 > /results/systems/baseline/seed1.dev.txt"
-    )
-
-
-def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Tuning reads the tables, the references, and whatever the ini names."""
-    inputs = lines(settings)["rnn.seed1.tune"].inputs
-    assert {tmp_path / "table", tmp_path / "dev.fr"} < set(inputs)
-    assert Path("/results/systems/rnn/phrase-table.gz") in inputs
-
-
-def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Its folder, relative to the experiment file, is used."""
-    given = {"rnn": ExperimentModel("models/given")}
-    steps = lines(dataclasses.replace(settings, models=given))
-    assert "train.rnn" not in steps
-    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
+    assert f"-i {tmp_path}/two.en" in str(steps["rnn.seed2.two"].work)
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -320,7 +187,8 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     write_phrase_table(tmp_path / "table.gz", 3000)
     options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
     models = {"rnn": ExperimentModel(train=(*options, "--threads", "1"))}
-    plan = Plan(dataclasses.replace(settings, models=models), tmp_path / "results")
+    rows = dataclasses.replace(settings, systems=(BASELINE, RNN), models=models)
+    plan = Plan(rows, tmp_path / "results")
     step = next(step for step in plan.steps() if step.name == "train.rnn")
     lock = tmp_path / "results" / "models" / ".rnn.lock"
     state = step.state

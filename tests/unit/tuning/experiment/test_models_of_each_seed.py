@@ -19,7 +19,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentSettings,
     ExperimentSystem,
 )
-from tuning.experiment.plan import CommandStep, Plan
+from tuning.experiment.plan import Plan
 from tuning.experiment.results import KEPT, ResultsKeeper, experiment_record
 from tuning.experiment.session import planned
 from tuning.experiment.table import markdown
@@ -53,114 +53,6 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     }
     return ExperimentSettings(
         "seeds", data, (BASELINE,), (1, 2), models=models, file=tmp_path / "experiment.toml"
-    )
-
-
-def lines(settings: ExperimentSettings, *systems: ExperimentSystem) -> dict[str, CommandStep]:
-    """The steps by name, of the baseline and these."""
-    rows = dataclasses.replace(settings, systems=(BASELINE, *systems))
-    steps = {step.name: step for step in Plan(rows, Path("/results")).steps()}
-    done: set[Path] = set()
-    for step in steps.values():
-        made = [path for path in step.inputs if path.is_relative_to("/results")]
-        assert all(path in done or path.parent in done for path in made), step.name
-        done.update(step.outputs)
-    return steps
-
-
-def test_the_decoder_asks_a_language_model(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """It is trained on the target side and added behind the columns; the rest is as ever."""
-    cslm = ExperimentSystem("CSLM", language_models=("cslm",))
-    both = ExperimentSystem("CSLM + RNN", ("rnn",), language_models=("cslm",))
-    steps = lines(settings, ExperimentSystem("RNN", ("rnn",)), cslm, both)
-    assert str(steps["train.cslm"].work) == (
-        f"phrasescore train {tmp_path}/train.fr /results/models/cslm --kind feed-forward-lm"
-    )
-    assert str(steps["cslm.ini.cslm"].work) == (
-        "phrasescore ini add-language-model /results/system/moses.ini --model /results/models/cslm "
-        "--normalised --absolute-paths -o /results/systems/cslm/moses.cslm.ini"
-    )
-    # the table is that of the row with the same columns
-    assert "cslm-rnn.score" not in steps
-    assert str(steps["cslm-rnn.ini.cslm"].work).startswith(
-        "phrasescore ini add-language-model /results/systems/rnn/moses.ini --model"
-    )
-    tuned = steps["cslm-rnn.seed2.tune"]
-    assert " /results/systems/cslm-rnn/moses.cslm.ini " in str(tuned.work)
-    read = {Path("/results/models/cslm"), Path("/results/systems/rnn/phrase-table.gz")}
-    assert read < set(tuned.inputs)
-    assert read < set(steps["cslm-rnn.seed2.test"].inputs)
-
-
-def test_scores_without_the_normaliser(settings: ExperimentSettings) -> None:
-    """The ini says so of a model that was trained for it."""
-    model = ExperimentModel("", ("--self-normalise",), "feed-forward-lm", unnormalised=True)
-    system = ExperimentSystem("CSLM", language_models=("cslm",))
-    steps = lines(dataclasses.replace(settings, models={"cslm": model}), system)
-    assert " --unnormalised " in str(steps["cslm.ini.cslm"].work)
-
-
-def test_a_model_for_each_seed(settings: ExperimentSettings) -> None:
-    """It is trained with the seed of the tuning, and table and ini are of that seed."""
-    steps = lines(settings, ExperimentSystem("RNN", ("rnns",), language_models=("cslm",)))
-    names = [name for name in steps if name.startswith(("train", "rnn"))]
-    assert names.pop(1) == "train.cslm"
-    assert names == [
-        name.format(seed)
-        for seed in (1, 2)
-        for name in (
-            "train-seed{}.rnns", "rnn.score.seed{}", "rnn.ini.seed{}", "rnn.ini.cslm.seed{}",
-            "rnn.seed{}.tune", "rnn.seed{}.dev", "rnn.seed{}.test",
-        )
-    ]  # fmt: skip
-    assert str(steps["train-seed2.rnns"].work).endswith(
-        "table /results/models/rnns/seed2 --kind phrase --seed 2 --max-time 1m"
-    )
-    assert str(steps["rnn.score.seed2"].work) == (
-        "phrasescore score --model /results/models/rnns/seed2 /results/system/TM.gz "
-        "-o /results/systems/rnn/seed2.phrase-table.gz "
-        "--json-file /results/systems/rnn/seed2.score.json"
-    )
-    assert str(steps["rnn.seed2.tune"].work).startswith(
-        "phrasescore tune /results/systems/rnn/seed2.moses.cslm.ini "
-    )
-
-
-def test_what_seeds_share_is_made_once(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Of several language models, those before the first of each seed."""
-    steps = lines(settings, ExperimentSystem("Two", ("rnn",), language_models=("cslm", "given")))
-    assert {"two.score", "two.ini", "two.ini.cslm"} < set(steps)
-    assert str(steps["two.ini.given.seed1"].work) == (
-        "phrasescore ini add-language-model /results/systems/two/moses.cslm.ini "
-        f"--model {tmp_path}/lm-1 --normalised --absolute-paths "
-        "-o /results/systems/two/seed1.moses.given.ini"
-    )
-
-
-def test_lists_scored_by_language_models(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """They need no source; a list that has such a feature gets another name for the next."""
-    plain = ExperimentSystem("Plain", rerank=("given",))
-    asked = ExperimentSystem("Asked", language_models=("cslm",), rerank=("search", "given"))
-    steps = lines(settings, plain, asked)
-    assert str(steps["plain.seed2.test.rescore"].work) == (
-        f"phrasescore nbest --model {tmp_path}/lm-2 /results/systems/baseline/seed2.test.nbest.gz "
-        "-o /results/systems/plain/seed2.test.rescored.gz"
-    )
-    assert tmp_path / "test.en" not in steps["plain.seed2.test.rescore"].inputs
-    rescored = str(steps["asked.seed1.dev.rescore"].work)
-    assert f"--model /results/models/search/seed1 --model {tmp_path}/lm-1 " in rescored
-    assert "--name AttentionModel0 --name NeuralLM1 /results" in rescored
-    assert f" --source {tmp_path}/dev.en " in rescored
-
-
-def test_models_of_each_seed_alone(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """There is a run for each seed, and nothing is tuned."""
-    steps = lines(settings, ExperimentSystem("Alone", translate=("search",)))
-    names = [name for name in steps if name.startswith("alone")]
-    assert names == [f"alone.seed{seed}.{text}" for seed in (1, 2) for text in ("dev", "test")]
-    assert str(steps["alone.seed2.test"].work) == (
-        f"phrasescore translate --model /results/models/search/seed2 -i {tmp_path}/test.en "
-        "-o /results/systems/alone/seed2.test.txt"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phrasescore.errors import IniError, SettingsError
+from phrasescore.errors import IniError
 from phrasescore.runs.json_files import write_json
 from tests.support.translations import noisy_translations, references
 from tuning.loop.lists import ListOptimization, OptimizationReport, optimize_lists
@@ -94,19 +94,6 @@ def test_what_is_written(optimize: Optimize, tmp_path: Path) -> None:
     assert content["weights"]["TranslationModel0"][1] > 0
 
 
-def test_rounds_are_merged(optimize: Optimize) -> None:
-    """Candidates of a second round are added, those known already are not."""
-    first, second = nbest(np.random.default_rng(1)), nbest(np.random.default_rng(2))
-    assert optimize(first, second, first).candidates == 800
-
-
-@pytest.mark.parametrize("name", ["pro", "mira"])
-def test_other_optimizers(optimize: Optimize, name: Any) -> None:
-    """PRO and MIRA find better weights too."""
-    report = optimize(optimizer=name)
-    assert report.score > report.start_score
-
-
 def test_other_objectives(optimize: Optimize) -> None:
     """With chrF and TER in the mixture the score is no longer BLEU, which is told beside."""
     report = optimize(objective=Objective.from_shares({"bleu": 1, "chrf": 1, "ter": 1}))
@@ -166,44 +153,3 @@ def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) 
     report = optimize(lines)
     assert report.weights["TranslationModel0"][0] == 0.2
     assert any("do not show all of what TranslationModel0" in note for note in report.notes)
-
-
-def test_sentences_without_candidates_count_as_empty(optimize: Optimize) -> None:
-    """A sentence that the decoder could not translate takes part with nothing, and is said."""
-    report = optimize(nbest(np.random.default_rng(1), skipped=(0, 7, 39)))
-    assert any("3 of 40 sentences have no candidate" in note for note in report.notes)
-    assert report.sentences == 40
-    assert report.bleu < optimize().bleu
-
-
-def test_empty_choices_are_survived(optimize: Optimize) -> None:
-    """An empty translation is a candidate, and said where it is the decoder's choice."""
-    lines = nbest(np.random.default_rng(1))
-    features = "WordPenalty0= 0 TranslationModel0= 0 0"
-    report = optimize([f"0 |||  ||| {features} ||| 9", *lines])
-    assert any("choice for 1 sentences is empty" in note for note in report.notes)
-    assert report.score > report.start_score
-
-
-def test_empty_lines_in_the_dev_set_are_survived(optimize: Optimize, tmp_path: Path) -> None:
-    """Empty references, which stop other tools, only lower the score."""
-    lines = references()
-    lines[3] = lines[20] = ""
-    (tmp_path / "ref").write_text("".join(line + "\n" for line in lines), "utf-8")
-    report = optimize()
-    assert report.score > report.start_score
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bounds": ("WordPenalty0=0..1",)}, "the start weight of WordPenalty0 is -0.5, outside"),
-        ({"freeze": ("WordPenalty0", "TranslationModel0")}, "every weight is fixed"),
-    ],
-)
-def test_options_that_make_no_sense(
-    optimize: Optimize, options: dict[str, tuple[str, ...]], message: str
-) -> None:
-    """A start out of bounds, or nothing left to tune, is refused."""
-    with pytest.raises(SettingsError, match=message):
-        optimize(**options)

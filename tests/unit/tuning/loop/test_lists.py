@@ -28,7 +28,7 @@ def statistics(tmp_path: Path) -> CandidateStatistics:
     """The references, one of which is empty."""
     path = tmp_path / "refs"
     path.write_bytes(b"".join(line + b"\n" for line in REFERENCES))
-    return CandidateStatistics([path], Objective())
+    return CandidateStatistics.read([path], Objective())
 
 
 def line_of(sentence: int, words: bytes, features: bytes = FEATURES, total: float = -3) -> bytes:
@@ -118,7 +118,7 @@ def test_references_one_line_off_are_noticed(tmp_path: Path, shift: int) -> None
     lines = [b" ".join(b"%d" % word for word in rng.integers(0, 99, 8)) for _ in range(30)]
     path = tmp_path / "refs"
     path.write_bytes(b"".join(line + b"\n" for line in lines))
-    statistics = CandidateStatistics([path], Objective())
+    statistics = CandidateStatistics.read([path], Objective())
     moved = [line_of(n, lines[n + shift]) for n in range(30) if 0 <= n + shift < 30]
     with pytest.raises(NBestError, match="one line " + ("later" if shift > 0 else "before")):
         read(tmp_path, statistics, *moved)

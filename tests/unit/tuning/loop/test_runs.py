@@ -82,18 +82,6 @@ def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
     assert (run.folder / "tuned/source.txt").read_bytes() == run.toy.source.read_bytes()
 
 
-def test_the_result_says_where_it_comes_from(run: Run) -> None:
-    """weights.json has digests of all input and every setting."""
-    run.tune()
-    provenance = run.weights()["provenance"]
-    assert set(provenance["inputs"]) == {
-        str(run.toy.ini),
-        str(run.toy.source),
-        str(run.toy.reference),
-    }
-    assert provenance["settings"]["nbest_size"] == 100
-
-
 def test_several_seeds(run: Run) -> None:
     """Each run has a folder; mean, deviation and the best one's ini are at the top."""
     report = run.tune(runs=3, seed=5)

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from phrasescore.errors import ResumeError, SettingsError
 from tuning.loop.work_folder import WorkFolder, read_json
-
-
-def test_a_new_folder_says_what_the_run_is(tmp_path: Path) -> None:
-    """run.json holds the identity that was given."""
-    with WorkFolder(tmp_path / "a" / "run").opened({"seed": 1, "bounds": ["LM0=0.."]}) as work:
-        assert json.loads((work.path / "run.json").read_text()) == {
-            "seed": 1,
-            "bounds": ["LM0=0.."],
-        }
-
-
-def test_the_same_run_may_come_back(tmp_path: Path) -> None:
-    """With an equal identity the folder opens again, and its rounds are there."""
-    with WorkFolder(tmp_path / "run").opened({"seed": 1}) as work:
-        work.round(1).weights.write_bytes(b"{}")
-    with WorkFolder(tmp_path / "run").opened({"seed": 1}) as work:
-        assert work.round(1).weights.exists()
 
 
 def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:

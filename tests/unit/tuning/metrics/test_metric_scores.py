@@ -34,7 +34,7 @@ def counted(tmp_path: Path, objective: Objective, how_many: int) -> tuple[np.nda
     for number, lines in enumerate(wanted):
         paths.append(tmp_path / f"ref{number}")
         paths[-1].write_text("".join(line + "\n" for line in lines), "utf-8")
-    statistics = CandidateStatistics(paths, objective)
+    statistics = CandidateStatistics.read(paths, objective)
     lines = [line.encode() for line in found]
     rows = statistics.score_lines(np.arange(len(lines), dtype=np.int32), lines)
     metrics = (
@@ -100,7 +100,7 @@ def test_one_candidate_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "ref"
     path.write_text("le chat noir dort\n")
     objective = Objective.from_shares({"bleu": 1, "ter": 1})
-    statistics = CandidateStatistics([path], objective)
+    statistics = CandidateStatistics.read([path], objective)
     rows = statistics.score_lines(np.zeros(3, np.int32), [b"le chat noir dort", b"le chat", b""])
     perfect, poor, nothing = sentence_scores(rows.astype(np.int16), objective)
     assert perfect == pytest.approx(1.0)

@@ -98,31 +98,20 @@ def test_json_has_every_number(folder: Path, comparison: SystemComparison) -> No
 
 
 def test_tables(comparison: SystemComparison) -> None:
-    """The terminal's, Markdown's and LaTeX's tables have a row for each system and metric."""
-    poor = comparison.scores["bleu"][0]
-    mean = f"{100 * poor.mean:.2f}"
-    text, markdown, latex = (
-        comparison.to_text(), comparison.to_markdown(), comparison.to_latex()
-    )  # fmt: skip
-    for table in (text, markdown, latex):
-        assert mean in table
-        assert "120 sentences" in table
-        assert table.count("same") == 3
+    """The table has a row for each system and metric."""
+    text = comparison.to_text()
+    assert f"{100 * comparison.scores['bleu'][0].mean:.2f}" in text
+    assert "120 sentences" in text
+    assert text.count("same") == 3
     assert "<0.003" in text, "500 trials cannot show a p-value below 1/501"
     assert "p (AR)  p (replicas)" in text and "which often finds too much" in " ".join(text.split())
     assert max(map(len, text.split("\n"))) <= 100
-    assert markdown.count("|\n") == 11
-    assert r"BLEU good \& new & 2 & " in latex
-    assert r"poor\_1" in latex
-    assert latex.startswith("% ")
-    assert latex.split("\n")[1].startswith(r"\begin{tabular}")
 
 
 def test_cells_cannot_break_a_table() -> None:
-    """What has a meaning in Markdown or LaTeX is escaped."""
+    """What has a meaning in Markdown is escaped."""
     table = ScoreTable(["", "x"], [["a|b_c%{1}", "1"]])
     assert table.to_markdown().split("\n")[2] == r"| a\|b_c%{1} | 1 |"
-    assert r"a|b\_c\%\{1\} & 1 \\" in table.to_latex()
 
 
 @pytest.mark.parametrize("systems", [{}, {"a": ["x"]}, {"a": ["x"], "b": []}])

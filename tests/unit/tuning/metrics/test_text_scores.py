@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -84,22 +83,6 @@ def test_words_end_at_spaces_only(tmp_path: Path) -> None:
     counted = texts.score(found).statistics[0]
     assert counted[1] == 7
     assert counted[0] == 6
-
-
-def test_compressed_texts_are_read_as_such(tmp_path: Path) -> None:
-    """A gzip file is read as its content."""
-    plain = write(tmp_path / "ref", references())
-    zipped = tmp_path / "hyp.gz"
-    zipped.write_bytes(gzip.compress(plain.read_bytes()))
-    assert scores(ReferenceTexts([plain]), zipped) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
-
-
-def test_a_last_line_needs_no_line_feed(tmp_path: Path) -> None:
-    """Whether the last line ends makes no difference."""
-    plain = write(tmp_path / "ref", references())
-    cut = tmp_path / "hyp"
-    cut.write_bytes(plain.read_bytes().removesuffix(b"\n"))
-    assert scores(ReferenceTexts([plain]), cut)["bleu"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -65,16 +65,6 @@ def test_bounds_are_kept(seed: int, below: float, above: float) -> None:
     assert score >= best_by_trying(problem, direction, low, high) - 1e-12
 
 
-@given(SEEDS, st.floats(-20, 20))
-def test_no_sampled_step_beats_the_one_found(seed: int, x: float) -> None:
-    """At any step whatever, real features too, the score is at most the one found."""
-    rng = np.random.default_rng(seed)
-    pool = random_pool(rng, whole=False)
-    problem = problem_of(pool, rng.normal(size=3).tolist())
-    direction = rng.normal(size=3)
-    assert score_at(problem, direction, x) <= searched(problem, direction)[1] + 1e-12
-
-
 @given(SEEDS, st.sampled_from([9, ALL_COLUMNS]))
 def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
     """Step and score are those of the twin in numpy, for BLEU and for mixtures."""

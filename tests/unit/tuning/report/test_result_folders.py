@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError
-from phrasescore.runs.lock import held
 from phrasescore.runs.results import TrainingRecord
 from tests.support.result_folders import (
     write_comparison,
@@ -17,7 +16,7 @@ from tests.support.result_folders import (
     write_tuning,
 )
 from tuning.report.report_page import ReportSettings, read_results
-from tuning.report.result_files import ResultFiles, find_results, is_at_work
+from tuning.report.result_files import ResultFiles, find_results
 
 
 def found(folder: Path) -> dict[str, str]:
@@ -80,15 +79,3 @@ def test_nothing_there(tmp_path: Path) -> None:
     """An empty folder is called so."""
     with pytest.raises(InputError, match="the folder is empty"):
         read_results(ReportSettings(tmp_path))
-
-
-def test_who_is_at_work(tmp_path: Path) -> None:
-    """A living process's lock in a folder, or beside an output in it; not one that is gone."""
-    assert not is_at_work(tmp_path)
-    for owner, inside in ((tmp_path / "a" / "tuned", True), (tmp_path / "model", False)):
-        owner.parent.mkdir(exist_ok=True)
-        with held(owner, inside=inside):
-            assert is_at_work(tmp_path)
-        assert not is_at_work(tmp_path)
-    (tmp_path / ".lock").write_text("process 1 on a machine, killed")
-    assert not is_at_work(tmp_path)

@@ -6,19 +6,21 @@ import dataclasses
 
 import pytest
 
-from tuning.metrics.significance import SystemDifference, SystemScores
+from phrasescore.runs.results import ComparedSystem
 from tuning.report.scores import ScoreSet, about_tests, in_words, shown_p, verdict
 
-FIRST = SystemScores("A", (0.3, 0.31))
-SECOND = SystemScores("B", (0.32, 0.33), SystemDifference(0.02, 0.01, 0.03, 0.01, 0.01, 0.0123))
+FIRST = ComparedSystem("A", (0.3, 0.31), 0.305, 0.007)
+SECOND = ComparedSystem("B", (0.32, 0.33), 0.325, 0.007, 0.02, 0.01, 0.03, 0.01, 0.01, 0.0123)
 
 
 def said(p_value: float, gain: float = 0.02, metric: str = "bleu") -> str:
     """What is said of a system with some p-value."""
-    found = SystemDifference(gain, gain - 0.01, gain + 0.01, p_value, p_value, p_value)
-    system = dataclasses.replace(SECOND, difference=found)
+    system = dataclasses.replace(
+        SECOND, gain=gain, low=gain - 0.01, high=gain + 0.01, p_bootstrap=p_value
+    )
     scores = ScoreSet("test", metric, (FIRST, system), 10_000)  # type: ignore[arg-type]
-    return in_words(scores, system, found)
+    assert system.difference is not None
+    return in_words(scores, system, system.difference)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +64,12 @@ def test_many_comparisons() -> None:
 
 def test_the_verdict_is_on_the_best_system() -> None:
     """Of the first text that was not tuned on; the lowest TER is the best."""
-    difference = SystemDifference(-0.03, -0.04, -0.02, 0.01, 0.01, 0.01)
-    lower = SystemScores("C", (0.27,), difference)
+    lower = ComparedSystem("C", (0.27,), 0.27, None, -0.03, -0.04, -0.02, 0.01, 0.01, 0.01)
     systems = (FIRST, SECOND, lower)
     dev = ScoreSet("dev", "bleu", systems, 100, is_dev=True)
     for metric, name in (("bleu", "B"), ("ter", "C")):
         test = ScoreSet("test", metric, systems, 100)  # type: ignore[arg-type]
         found = verdict([dev, test])
         assert found is not None
-        assert (found.system.name, found.outcome) == (name, "better")
+        assert (found.system.system, found.outcome) == (name, "better")
     assert verdict([dev]) is None

@@ -84,6 +84,7 @@ def test_words_that_changed() -> None:
         ("a", False), ("b", True), ("c d", False),
     ]  # fmt: skip
     assert [each.text for each in second if each.changed] == ["x", "e"]
+    assert changed_words("l&apos;", "&lt;b&gt;")[1][0].text == "<b>"
     assert changed_words("", "a") == ((), changed_words("b", "a")[1])
     no_break = "dix\u00a0mille"
     assert changed_words(no_break, no_break)[0][0].text == no_break
