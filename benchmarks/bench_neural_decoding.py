@@ -123,7 +123,8 @@ def prepare(options: argparse.Namespace, folder: Path) -> Bench:
     ngrams = next(line.name for line in before.features if line.kind == "KENLM")
     (weight,) = before.weights[ngrams]
     folder_name, whole = str(options.model.resolve()), not options.unnormalised
-    change = with_language_model(before, folder_name, None, weight / 3, normalised=whole)
+    written = {"path": folder_name} | ({} if whole else {"normalised": "false"})
+    change = with_language_model(before, "FeedForwardLM", None, weight / 3, written)
     after = change.ini.with_weights({ngrams: (weight * 2 / 3,)})
     (folder / "with.ini").write_bytes(after.to_bytes())
     settings = load_weights(options.model).settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,8 @@ class BuildOptions(Options):
     aligner: Any = _by_unit(
         "NAME",
         "aligner",
-        "The word aligner, run in both directions: fast_align, hmm or eflomal of the extra "
-        "alignment; or monotone, for characters.",
+        "The word aligner: fast_align of the extra alignment, run in both directions; or monotone, "
+        "for characters.",
     )
     max_phrase_length: int | None = _by_unit(
         BoundedInt(1, LONGEST_PHRASE),
@@ -161,28 +162,16 @@ def _outcome_line(outcome: Outcome) -> str:
     'score            72,310 phrase pairs (2.0 s)'
     """
     time = "done before" if outcome.resumed else f"{outcome.seconds:.1f} s"
-    return f"{outcome.name:<16} {_describe(dict(outcome.counts))} ({time})"
+    return f"{outcome.name:<16} {_describe(outcome.counts)} ({time})"
 
 
-def _describe(counts: dict[str, Any]) -> str:
-    if "pairs_read" in counts:
-        return _describe_corpus(counts)
-    if "ngrams" in counts:
-        ngrams = " ".join(f"{number:,}" for number in counts["ngrams"])
-        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])}"
-    parts = [
-        f"{value:,} {name.replace('_', ' ')}" if isinstance(value, int) else f"by {value}"
-        for name, value in counts.items()
-    ]
+def _describe(counts: Mapping[str, Any]) -> str:
+    parts = []
+    for name, value in counts.items():
+        if isinstance(value, int):
+            parts.append(f"{value:,} {name.replace('_', ' ')}")
+        elif name == "ngrams":
+            parts.append(" + ".join(f"{number:,}" for number in value) + " n-grams")
+        elif isinstance(value, str):
+            parts.append(f"by {value}")
     return ", ".join(parts) or "written"
-
-
-def _describe_corpus(counts: dict[str, Any]) -> str:
-    text = f"{counts['pairs_kept']:,} of {counts['pairs_read']:,} sentence pairs kept"
-    left_out = ", ".join(f"{entry['pairs']:,} {why}" for why, entry in counts["left_out"].items())
-    if left_out:
-        text += f" (left out: {left_out})"
-    text += f", {counts['source_words']:,} and {counts['target_words']:,} words"
-    if "links" in counts:
-        text += f", {counts['links']:,} links, {counts['pairs_without_links']:,} pairs without any"
-    return text

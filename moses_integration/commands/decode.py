@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from moses_integration.commands.options import INI, LoadingOptions
 from moses_integration.decoder.settings import (
-    BOUNDS,
     DEFAULT_TABLE_LIMIT,
     NBestSettings,
     OutputSettings,
     SearchSettings,
 )
+from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
 from phrasescore.commands.numbers import THREADS, BoundedFloat, BoundedInt
 from phrasescore.commands.options import resumable
@@ -23,25 +23,31 @@ from phrasescore.table.input_files import whole_number
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
 
+_HINTS = get_type_hints(SearchSettings, include_extras=True)
+
 
 def _search_option(name: str, text: str) -> Any:
-    """Declare a numeric search option; the default is the ini's value, or else Moses's."""
-    return option(BoundedInt(*BOUNDS[name]), f"{text}  [{getattr(SearchSettings, name)}]")
+    """Declare a search option; the default is the ini's value, or else Moses's."""
+    default, bounds = getattr(SearchSettings, name), bounds_of(_HINTS[name])
+    assert bounds is not None
+    kind: BoundedInt | BoundedFloat = BoundedFloat(bounds.low, bounds.high, below=bounds.below)
+    if isinstance(default, int):
+        kind = BoundedInt(int(bounds.low), int(bounds.high))
+    return option(kind, f"{text}  [{default}]")
 
 
 class SearchOptions(Options):
     """Limits of the search, by default those of the ini, or else Moses's."""
 
-    search_algorithm: int | None = option(
-        BoundedInt(0, 1), "0 for stack decoding, 1 for cube pruning."
+    search_algorithm: int | None = _search_option(
+        "search_algorithm", "0 for stack decoding, 1 for cube pruning."
     )
     stack: int | None = _search_option(
         "stack", "The maximum number of hypotheses in a stack; 0 for no limit."
     )
-    beam_threshold: float | None = option(
-        BoundedFloat(0, 1, below=True),
-        "The minimum ratio of a hypothesis's probability to the best one's in a stack.  "
-        f"[{SearchSettings.beam_threshold}]",
+    beam_threshold: float | None = _search_option(
+        "beam_threshold",
+        "The minimum ratio of a hypothesis's probability to the best one's in a stack.",
     )
     distortion_limit: int | None = _search_option(
         "distortion_limit", "The maximum number of words that a phrase may jump; -1 for no limit."
@@ -113,16 +119,14 @@ def decode(options: DecodeOptions) -> None:
     If all outputs are files and the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
-    from moses_integration.decoder.file_decoding import DecodingOutputs, decode_file
+    from moses_integration.decoder.file_decoding import decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences
     from moses_integration.ini.model_files import files_read
     from moses_integration.ini.moses_ini import MosesIni
 
     ini = MosesIni.read(options.ini)
     decoder = options.decoder(ini)
-    nbest = None
-    if options.nbest is not None:
-        nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
+    nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {
         "nbest": options.nbest,
         "unknowns": options.output_unknowns,
@@ -131,12 +135,11 @@ def decode(options: DecodeOptions) -> None:
     }
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
-    outputs = DecodingOutputs(paths, printed, nbest)
     threads = options.threads or _threads_of(ini)
     refuse_replaced_inputs(files_read(ini))
     with resumable((), [options.output, *paths.values()]):
         sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
-        decode_file(ini, decoder, sentences, outputs, threads=threads)
+        decode_file(ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads)
 
 
 def _threads_of(ini: MosesIni) -> int:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from moses_integration.commands.options import INI
+from moses_integration.commands.options import INI, require
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
@@ -17,17 +17,9 @@ class DoctorOptions(Result):
 
     ini: str = INI
     source: str | None = option(INPUT, "The text to tune on, prepared for Moses.")
-    references: tuple[str, ...] = option(
-        INPUT, "Its translation; may be repeated.", "--reference", many=True
-    )
+    reference: tuple[str, ...] = option(INPUT, "Its translation; may be repeated.", many=True)
     models: tuple[str, ...] = option(
         INPUT_FOLDER, "A phrase model; checks which words it knows.", "--model", many=True
-    )
-    work_dir: str = option(
-        INPUT,
-        "The working folder of mert-moses.pl; checks for stale files.",
-        default="mert-work",
-        metavar="FOLDER",
     )
     moses: str | None = option(
         INPUT, "A Moses binary, or its folder, that tries to read MOSES_INI."
@@ -45,22 +37,19 @@ def doctor(options: DoctorOptions) -> None:
     """
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses.decoder import find_moses
-    from phrasescore.errors import SettingsError
 
-    if options.references and options.source is None:
-        raise SettingsError("--reference without --source", remedy="give both")
+    require(options, "reference", "source")
     binary = find_moses(options.moses) if options.moses is not None else None
     diagnosis = examine(
         options.ini,
         options.source,
-        options.references,
+        options.reference,
         options.models,
-        work_dir=options.work_dir,
         moses=binary,
     )
     if not options.as_json:
         click.echo(str(diagnosis))
         sys.stdout.flush()
     options.show(diagnosis.to_json())
-    if not diagnosis.is_healthy(strict=options.strict):
+    if diagnosis.count("error") or (options.strict and diagnosis.count("warning")):
         raise click.exceptions.Exit(1)

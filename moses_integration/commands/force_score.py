@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from moses_integration.commands.options import INI, LoadingOptions
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BoundedFloat
 from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
-
-if TYPE_CHECKING:
-    from moses_integration.decoder.force_scoring import ListComparison
 
 
 class ForceScoreOptions(LoadingOptions):
@@ -59,25 +54,12 @@ def force_score(options: ForceScoreOptions) -> None:
     if comparison is None:
         click.echo(counted(lines, "line"), err=True)
         return
-    _report(comparison)
-    if comparison.beyond:
-        raise click.exceptions.Exit(1)
-
-
-def _report(comparison: ListComparison) -> None:
-    """Print the largest differences, and the lines beyond the tolerance."""
-    click.echo(f"{'largest difference':<28}", err=True)
-    for name, largest in comparison.largest.items():
-        click.echo(f"  {name:<26}{largest:.6f}", err=True)
-    for one in comparison.worst:
-        component = "" if one.feature == "total" else f" value {one.component + 1}"
-        click.echo(
-            f"line {one.line:,}, sentence {one.sentence}: {one.feature}{component} is "
-            f"{one.printed:.6g} in the list, {one.recomputed:.9g} recomputed",
-            err=True,
-        )
+    for name, (largest, line) in comparison.largest.items():
+        click.echo(f"{name}: differs by up to {largest:.6f}, in line {line:,}", err=True)
     click.echo(
         f"{comparison.lines:,} lines, {comparison.beyond:,} of them off by more than "
         f"{comparison.tolerance:g}",
         err=True,
     )
+    if comparison.beyond:
+        raise click.exceptions.Exit(1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -201,6 +201,27 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     """
     from moses_integration.ini.edits import with_language_model
     from moses_integration.ini.moses_ini import MosesIni
+
+    before = MosesIni.read(options.ini)
+    weight = options.weight(before)
+    is_file = Path(options.model).is_file()
+    new = _ngram_model(options) if is_file else _neural_model(options, before)
+    change = with_language_model(before, new.kind, options.name, weight, new.options)
+    said = [f"{options.model}: {new.description}", change.summary, options.advice(weight)]
+    options.write(options.placed(change.ini), *said, warnings=new.warnings)
+
+
+class _NewModel(NamedTuple):
+    """The class and the options of a new feature, a description, and warnings."""
+
+    kind: str
+    options: Mapping[str, str]
+    description: str
+    warnings: tuple[str, ...] = ()
+
+
+def _neural_model(options: AddLanguageModelOptions, before: MosesIni) -> _NewModel:
+    from moses_integration.ini.feature_kinds import FEED_FORWARD_LM
     from moses_integration.language_model.neural import (
         checked_words,
         is_self_normalised,
@@ -209,30 +230,22 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     from phrasescore.model.folder import load_outside
 
     model, normalised, unknown = options.model, options.normalised, options.unknown
-    before = MosesIni.read(options.ini)
-    if Path(model).is_file():
-        _add_ngram_model(options, before)
-        return
     stored = read_for_ini(model, normalised=normalised is not False)
-    weight = options.weight(before)
-    whole = not is_self_normalised(stored) if normalised is None else normalised
-    shares = bool(load_outside(model)) if unknown is None else unknown == "share"
-    change = with_language_model(
-        before, model, options.name, weight, normalised=whole, shares_unknown=shares
-    )
-    warnings = checked_words(before, stored)
-    words = counted(len(stored.target_vocabulary) - 2, "word")
-    said = [f"{model}: a model that knows {words}", change.summary]
-    if normalised is None and not whole:
-        said.append(
-            f"{model} was trained with --self-normalise, so its scores omit ln Z, which is "
-            "several times faster; --normalised uses ln p"
+    written = {"path": model.rstrip("/") or model}
+    description = f"a model that knows {counted(len(stored.target_vocabulary) - 2, 'word')}"
+    if normalised is None and is_self_normalised(stored):
+        description += (
+            ", trained with --self-normalise, so its scores omit ln Z, which is several times "
+            "faster; --normalised uses ln p"
         )
-    options.write(options.placed(change.ini), *said, options.advice(weight), warnings=warnings)
+    if not normalised and is_self_normalised(stored):
+        written["normalised"] = "false"
+    if unknown == "share" or (unknown is None and load_outside(model)):
+        written["unknown"] = "share"
+    return _NewModel(FEED_FORWARD_LM, written, description, checked_words(before, stored))
 
 
-def _add_ngram_model(options: AddLanguageModelOptions, before: MosesIni) -> None:
-    from moses_integration.ini.edits import with_ngram_model
+def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
     from moses_integration.language_model.back_off import read_language_model
 
     if options.normalised is not None or options.unknown is not None:
@@ -240,14 +253,11 @@ def _add_ngram_model(options: AddLanguageModelOptions, before: MosesIni) -> None
             "--normalised, --unnormalised and --unknown are for models of kind feed-forward-lm, "
             "and this is a file",
             path=options.model,
-            remedy="leave them out, or name the folder of a neural model",
         )
     model = read_language_model(options.model)
-    weight = options.weight(before)
-    change = with_ngram_model(before, options.model, options.name, weight, order=model.order)
+    written = {"factor": "0", "path": options.model, "order": str(model.order)}
     words = counted(len(model.words), "word")
-    said = f"{options.model}: n-grams of up to {counted(model.order, 'word')}, of {words}"
-    options.write(options.placed(change.ini), said, change.summary, options.advice(weight))
+    return _NewModel("KENLM", written, f"n-grams of up to {model.order} words, of {words}")
 
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Remove a feature and its weights.")
@@ -286,7 +296,7 @@ def absolute_paths(options: NewIniOptions) -> None:
     refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
-        find_any_file(named, line.kind, ini=options.ini)
+        find_any_file(named, line.kind)
     made = f"{counted(len(relative), 'path')} made absolute"
     options.write(with_absolute_paths(before), made)
 

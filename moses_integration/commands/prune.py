@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moses_integration.commands.options import require
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.numbers import COLUMN, ITEMS, BoundedFloat
 from phrasescore.commands.options import Reordering, Result, output_file, resumable
@@ -15,7 +16,6 @@ from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from moses_integration.tables.pruning import Ranking
-    from moses_integration.tables.significance import SignificanceLevel
 
 
 class PruneOptions(Reordering, Result):
@@ -73,12 +73,20 @@ def prune(options: PruneOptions) -> None:
     Moses sorts it (LC_ALL=C). If the command is interrupted, even by kill -9, the same command
     continues.
     """
+    require(options, "significance", "sentences")
+    require(options, "sentences", "significance")
+    require(options, "feature", "weights")
     from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
+    from moses_integration.tables.significance import SignificanceLevel
+    from phrasescore.table.input_files import read_lines
 
     reordering = options.reordering_pair(options.output)
+    significance = None
+    if options.significance is not None and options.sentences is not None:
+        significance = SignificanceLevel.parse(options.significance, options.sentences)
     conditions = PruningConditions(
-        drop=DropList.read(options.drop) if options.drop is not None else None,
-        significance=_significance(options.significance, options.sentences),
+        drop=DropList(read_lines(options.drop), options.drop) if options.drop is not None else None,
+        significance=significance,
         ranking=_ranking(options),
         threshold=options.threshold,
         top=options.top,
@@ -95,33 +103,15 @@ def _ranking(options: PruneOptions) -> Ranking | None:
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
 
-    column, weights, feature = options.column, options.weights, options.feature
+    column, weights = options.column, options.weights
     if column is not None and weights is not None:
         raise SettingsError(
             "--column and --weights are two ways to compare pairs", remedy="give one of them"
         )
-    if feature is not None and weights is None:
-        raise SettingsError(
-            "--feature names a phrase table of an ini, but there is none",
-            remedy="give --weights, or leave --feature out",
-        )
     if weights is not None:
         ini = MosesIni.read(weights)
         ini.refuse_rewriting()
-        line = find_phrase_table(ini, feature, options.table)
+        line = find_phrase_table(ini, options.feature, options.table)
         values = table_weights(ini, line, given=True)
         return WeightedRanking(values, line.name, weights)
     return ColumnRanking(column) if column is not None else None
-
-
-def _significance(level: str | None, sentences: int | None) -> SignificanceLevel | None:
-    from moses_integration.tables.significance import SignificanceLevel
-
-    if (level is None) != (sentences is None):
-        raise SettingsError(
-            "--significance and --sentences go together",
-            remedy="say how many sentence pairs the table was extracted from",
-        )
-    if level is None or sentences is None:
-        return None
-    return SignificanceLevel.parse(level, sentences)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from moses_integration.commands.options import require
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BATCH, BEAM, WORDS
 from phrasescore.commands.options import (
@@ -95,7 +96,13 @@ def translate(options: TranslateOptions) -> None:
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
-    _check(options)
+    require(options, "nbest_size", "nbest")
+    require(options, "lexicon", "replace_unknown")
+    if options.no_unknown and options.replace_unknown:
+        raise SettingsError(
+            "--no-unknown leaves no <unk> for --replace-unknown",
+            remedy="leave out one of the two",
+        )
     from phrasescore.generation.sentence_models import load_sentence_models
     from phrasescore.generation.translator import translate_text
 
@@ -149,30 +156,6 @@ def _translator(
             "alignments": options.alignments is not None,
         },
     }
-
-
-def _check(options: TranslateOptions) -> None:
-    """Refuse options that contradict each other."""
-    if options.nbest_size is not None and options.nbest is None:
-        raise SettingsError(
-            "--nbest-size without --nbest",
-            remedy="name one with --nbest FILE, or leave out --nbest-size",
-        )
-    if options.lexicon is not None and not options.replace_unknown:
-        raise SettingsError(
-            "--lexicon without --replace-unknown, which it refines",
-            remedy="add --replace-unknown, or leave out --lexicon",
-        )
-    if options.no_unknown and options.replace_unknown:
-        raise SettingsError(
-            "--no-unknown leaves no <unk> for --replace-unknown",
-            remedy="leave out one of the two",
-        )
-    if options.lexicon == "-":
-        raise SettingsError(
-            "the lexicon cannot come from standard input",
-            remedy="give --lexicon the name of a file",
-        )
 
 
 def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, bytes] | None:

@@ -164,7 +164,7 @@ class Decoder:
         except IniError as error:
             raise error.at(ini.path) from None
         for table in features.tables:  # a wrong path is told here, not with the first sentence
-            find_model_file(table.path, ini=ini.path)
+            find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._tables = TableLoader(cache)
         self._whole_tables = TableLoader(cache, in_memory=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -21,58 +23,41 @@ from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.runs.file_kinds import STANDARD_STREAM
-from phrasescore.runs.identity import file_state, identity_of
-from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.identity import file_state
+from phrasescore.table.block_stream import BlockStream
 
 Sentences = Sequence[tuple[bytes, ...]]
 
 # the maximum number of sentences that a killed run loses
 _BLOCK = 100
-# words loaded at once: their table entries must fit into memory
-_BATCH_WORDS = 500_000
+# words loaded at once: the table entries of this batch and of the next must fit into memory
+_BATCH_WORDS = 250_000
 # a higher share of unknown words means that the text is for another system, unless it is too short
 _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Done:
     """The work so far, kept in the journal: the number of decoded sentences."""
 
     lines: int = 0
 
 
-@dataclass(frozen=True)
-class DecodingOutputs:
-    """The outputs of decoding.
+class _Block(NamedTuple):
+    """Consecutive sentences, decoded when they are taken from an iterator."""
 
-    Args:
-        paths: The requested files by name: ``nbest``, ``unknowns``, ``output`` (the
-            translations), in this order.
-        printed: The contents of translations and lists.
-        nbest: Settings of the n-best list; ``None`` for no list.
-    """
-
-    paths: Mapping[str, str]
-    printed: OutputSettings
-    nbest: NBestSettings | None
-
-    def text_of(self, name: str, decoded: DecodedSentence) -> bytes:
-        """Return the text of a sentence in one of the outputs."""
-        if name == "nbest":
-            assert self.nbest is not None
-            return nbest_lines(decoded, self.printed, self.nbest.size)
-        if name == "unknowns":
-            return unknown_line(decoded)
-        return best_line(decoded, self.printed)
+    decoded: Iterator[DecodedSentence]
+    size: int
 
 
 def decode_file(
     ini: MosesIni,
     decoder: Decoder,
     sentences: Sentences,
-    outputs: DecodingOutputs,
+    outputs: Mapping[str, str],
     *,
+    printed: OutputSettings,
+    nbest: NBestSettings,
     threads: int,
 ) -> None:
     """Decode the input and write the requested outputs; files appear when they are complete.
@@ -83,7 +68,10 @@ def decode_file(
         ini: The ini of the decoder.
         decoder: The decoder.
         sentences: The input.
-        outputs: The requested outputs.
+        outputs: The requested files by name: ``nbest``, ``unknowns``, ``output`` (the
+            translations), in this order.
+        printed: The contents of translations and lists.
+        nbest: Settings of the n-best list, if one is requested.
         threads: The number of sentences to search at once.
 
     Raises:
@@ -91,33 +79,53 @@ def decode_file(
         SettingsError: A file cannot be written.
         ResumeError: Another process is writing one of them.
     """
-    # the translations come last, so that they get their name when the others have theirs
-    paths = list(outputs.paths.values())
+    # the translations get their name when the other outputs have theirs
+    *beside, main = outputs
+    wanted = nbest if "nbest" in outputs else None
+    texts: dict[str, Callable[[DecodedSentence], bytes]] = {
+        "nbest": lambda decoded: nbest_lines(decoded, printed, nbest.size),
+        "unknowns": unknown_line,
+        "output": lambda decoded: best_line(decoded, printed),
+    }
     # a program at the other end of a pipe may wait for each sentence
-    block = 1 if paths == [STANDARD_STREAM] else _BLOCK
-    identity = identity_of((), paths, _request(ini, decoder, sentences, outputs))
-    with JournaledOutputs(paths, identity) as written:
-        done = written.restored(_Done())
-        written.announce(done.lines)
-        texts: dict[str, list[bytes]] = {name: [] for name in outputs.paths}
-        with Progress("decoding", len(sentences) - done.lines, "sentences") as progress:
-            for decoded in _decoded(decoder, sentences, done.lines, outputs.nbest, threads):
-                done.lines += 1
-                for name, text in texts.items():
-                    text.append(outputs.text_of(name, decoded))
-                progress.advance(1)
-                if done.lines % block == 0 or done.lines == len(sentences):
-                    written.append(list(map(b"".join, texts.values())), asdict(done))
-                    texts = {name: [] for name in texts}
-            if not sentences:  # even then a gzip file is one of nothing
-                written.append([b"" for _ in texts], asdict(done))
-        written.finish()
+    size = 1 if list(outputs.values()) == [STANDARD_STREAM] else _BLOCK
+
+    def read(done: _Done, _: int) -> Iterator[_Block]:
+        if not sentences:  # even then a gzip file is one of nothing
+            yield _Block(iter(()), 0)
+        for first, batch in _batches(sentences, done.lines):
+            loaded = decoder.load(batch)
+            if first == done.lines:
+                _warn_of_unknown(loaded)
+            found = decoder.decode(loaded, nbest=wanted, threads=threads)
+            numbered = (replace(each, first=first) for each in found)
+            for begin in range(0, len(batch), size):
+                yield _Block(numbered, min(size, len(batch) - begin))
+
+    def work(block: _Block, done: _Done) -> tuple[tuple[bytes, ...], _Done]:
+        found = list(itertools.islice(block.decoded, block.size))
+        written = (b"".join(map(texts[name], found)) for name in (main, *beside))
+        return tuple(written), _Done(done.lines + block.size)
+
+    BlockStream(
+        inputs=(),
+        asked={
+            **_request(ini, decoder, sentences),
+            "nbest": wanted and wanted._asdict(),
+            "printed": asdict(printed),
+            "outputs": list(outputs),
+        },
+        read=read,
+        work=work,
+        nothing=_Done(),
+        check=lambda: iter([sentences]),
+        what="decoding",
+        unit="sentences",
+    ).write(outputs[main], beside=[outputs[name] for name in beside])
 
 
-def _request(
-    ini: MosesIni, decoder: Decoder, sentences: Sentences, outputs: DecodingOutputs
-) -> dict[str, object]:
-    """Return everything that decides the outputs; models by path, size and modification time."""
+def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str, object]:
+    """Return the work that decides the outputs; models by path, size and modification time."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),
@@ -125,21 +133,7 @@ def _request(
         "search": asdict(decoder.system.settings),
         "table limits": [table.limit for table in decoder.system.features.tables],
         "models": [file_state(path) for _, path in files_read(ini)],
-        "nbest": outputs.nbest and outputs.nbest._asdict(),
-        "printed": asdict(outputs.printed),
-        "outputs": list(outputs.paths),
     }
-
-
-def _decoded(
-    decoder: Decoder, sentences: Sentences, done: int, nbest: NBestSettings | None, threads: int
-) -> Iterator[DecodedSentence]:
-    for first, batch in _batches(sentences, done):
-        loaded = decoder.load(batch)
-        if first == done:
-            _warn_of_unknown(loaded)
-        for decoded in decoder.decode(loaded, nbest=nbest, threads=threads):
-            yield replace(decoded, first=first)
 
 
 def _warn_of_unknown(loaded: LoadedInput) -> None:

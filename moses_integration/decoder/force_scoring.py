@@ -7,9 +7,8 @@ is computed from them by definition.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from moses_integration.decoder.arrays import offsets_of
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.neural import (
     HistoryScores,
-    NeuralModels,
     products_on_one_core,
 )
 from moses_integration.decoder.loaded_input import LoadedInput
@@ -29,31 +27,7 @@ from phrasescore.errors import NBestError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.table.phrase_table import words_of
 
-TOTAL = "total"
-_WORST_SHOWN = 10
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
-
-
-class ValueDifference(NamedTuple):
-    """A printed value that is not the recomputed one.
-
-    Attributes:
-        size: The absolute difference; infinite if a value is not a number.
-        line: The line of the list, from 1.
-        sentence: The sentence that it translates, from 0.
-        feature: The name of a feature function, or ``total``.
-        component: The number of the value within the feature, from 0.
-        printed: The value in the list.
-        recomputed: The value from tables and models.
-    """
-
-    size: float
-    line: int
-    sentence: int
-    feature: str
-    component: int
-    printed: float
-    recomputed: float
 
 
 @dataclass
@@ -64,44 +38,42 @@ class ListComparison:
         tolerance: Differences up to this size are not counted.
         lines: Lines compared.
         beyond: Lines with a larger difference.
-        largest: The largest difference of each feature, and of the total.
-        worst: The largest differences beyond the tolerance.
+        largest: The largest difference of each feature, and of the total, with its line; infinite
+            if a value is not a number.
     """
 
     tolerance: float
     lines: int = 0
     beyond: int = 0
-    largest: dict[str, float] = field(default_factory=dict)
-    worst: list[ValueDifference] = field(default_factory=list)
+    largest: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, line: int, listed: NBestEntry, recomputed: NBestEntry) -> None:
-        """Compare one line.
+        """Compare one line, counted from 1.
 
         Raises:
             NBestError: The list has other features than the system.
         """
-        found = []
-        listed_values = {**listed.features, TOTAL: (listed.total,)}
-        values = {**recomputed.features, TOTAL: (recomputed.total,)}
-        for name in [*listed_values, *values]:
-            sizes = [len(each.get(name, ())) for each in (listed_values, values)]
-            if sizes[0] != sizes[1]:
-                raise NBestError(
-                    f"{name} has {sizes[0]} values in the list and {sizes[1]} in the system",
-                    remedy=_OTHER_SYSTEM,
-                )
-        for name, own in values.items():
-            differences = np.nan_to_num(
-                np.abs(np.subtract(listed_values[name], own)), nan=np.inf, posinf=np.inf
+        found, expected = (
+            {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)
+        )
+        if (layouts := [_sizes(found), _sizes(expected)])[0] != layouts[1]:
+            raise NBestError(
+                f"the list has the features {layouts[0]}, and the system {layouts[1]}",
+                remedy=_OTHER_SYSTEM,
             )
-            self.largest[name] = max(self.largest.get(name, 0.0), float(differences.max(initial=0)))
-            for at in np.flatnonzero(differences > self.tolerance).tolist():
-                pair = listed_values[name][at], own[at]
-                size = float(differences[at])
-                found.append(ValueDifference(size, line, listed.sentence, name, at, *pair))
+        off = 0.0
+        for name, values in expected.items():
+            differences = np.abs(np.subtract(found[name], values))
+            size = float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
+            if size >= self.largest.get(name, (0.0, 0))[0]:
+                self.largest[name] = size, line
+            off = max(off, size)
         self.lines += 1
-        self.beyond += bool(found)
-        self.worst = sorted([*self.worst, *found], key=lambda one: -one.size)[:_WORST_SHOWN]
+        self.beyond += off > self.tolerance
+
+
+def _sizes(features: Mapping[str, Sequence[float]]) -> str:
+    return " ".join(f"{name}({len(values)})" for name, values in sorted(features.items()))
 
 
 class ForcedScorer:
@@ -115,15 +87,11 @@ class ForcedScorer:
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
         self._loaded, self._weights = loaded, weights
+        self.neural = loaded.neural
         tables = loaded.tables
         self._static = tables.static @ weights[tables.static_components]
         self._entries: dict[int, dict[bytes, int]] = {}
         self._scores = HistoryScores(loaded.neural)
-
-    @property
-    def neural(self) -> NeuralModels:
-        """The neural language models."""
-        return self._loaded.neural
 
     def score(self, entries: Sequence[NBestEntry], path: str, first: int) -> list[NBestEntry]:
         """Return candidates of one sentence with recomputed features and totals.

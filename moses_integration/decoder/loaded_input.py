@@ -84,7 +84,7 @@ class System:
         Raises:
             InputError: There is no such file.
         """
-        found = find_model_file(feature.path, ini=self.ini)
+        found = find_model_file(feature.path)
         if found.note:
             _log.warning("%s:%d: %s", self.ini, feature.line, found.note)
         return found.path
@@ -103,8 +103,7 @@ def flat_weights(
         if not np.all(np.abs(np.asarray(values, np.float64)) <= _LARGEST_WEIGHT):
             raise IniError(
                 f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
-                f"{_LARGEST_WEIGHT:,}",
-                remedy="give numbers such as 0.2",
+                f"{_LARGEST_WEIGHT:,}"
             )
     return flat
 
@@ -213,9 +212,7 @@ class LoadedInput:
         features, settings = system.features, system.settings
         source = SourcePhrases(sentences, settings.max_phrase_length)
         tables = [
-            loader.phrase_table(
-                system.find(table), table.scores, f"{system.ini}:{table.line}", source
-            )
+            loader.load(system.find(table), table.scores, f"{system.ini}:{table.line}", source)
             for table in features.tables
         ]
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
@@ -369,10 +366,9 @@ def _load_reordering(
     features = system.features.reorderings
     scores, rows = [], []
     for feature in features:
-        table = loader.reordering_table(
-            system.find(feature), feature.columns, source, target=feature.uses_target
-        )
-        found = _rows_of(entries, table, uses_target=feature.uses_target)
+        path, where = system.find(feature), f"{system.ini}:{feature.line}"
+        table = loader.load(path, feature.columns, where, source, reordering=True)
+        found = _rows_of(entries, table)
         missing = np.array(feature.default_ln or (0.0,) * feature.columns, np.float32)
         values = np.tile(missing, (len(entries), 1))
         values[found >= 0] = table.scores[found[found >= 0]]
@@ -382,7 +378,7 @@ def _load_reordering(
     return np.column_stack([np.zeros((len(entries), 0), np.float32), *scores]), classes
 
 
-def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDArray[np.int64]:
+def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     """Find the last row of a reordering table that has the pair of an entry, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets
@@ -393,8 +389,6 @@ def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDA
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets
-    if not uses_target:
-        offsets, words = np.zeros_like(offsets), words[:0]
     return last[pairs.find_spans(*_pair_bytes(entries.phrases, offsets, words))]
 
 

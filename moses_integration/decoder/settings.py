@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import IniError, SettingsError, visible
 from phrasescore.table.input_files import finite_number
 
@@ -17,6 +18,7 @@ STACK_SEARCH, CUBE_PRUNING = 0, 1
 DEFAULT_TABLE_LIMIT = 20
 # longer than any real sentence; a longer line means that the text lacks line breaks
 LONGEST_SENTENCE = 300
+_MANY = 10**6
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 
 
@@ -40,32 +42,19 @@ class SearchSettings:
         drop_unknown: Drop unknown words without a digit instead of copying them.
     """
 
-    search_algorithm: int = STACK_SEARCH
-    stack: int = 200
-    beam_threshold: float = 1e-5
-    distortion_limit: int = -1
-    max_phrase_length: int = 20
-    max_trans_opt_per_coverage: int = 5000
-    cube_pruning_pop_limit: int = 1000
-    cube_pruning_diversity: int = 0
+    # the upper bounds are far beyond useful search times
+    search_algorithm: Annotated[int, Between(STACK_SEARCH, CUBE_PRUNING)] = STACK_SEARCH
+    stack: Annotated[int, Between(0, _MANY)] = 200
+    beam_threshold: Annotated[float, Between(0, 1, below=True)] = 1e-5
+    distortion_limit: Annotated[int, Between(-_MANY, _MANY)] = -1
+    max_phrase_length: Annotated[int, Between(1, _MANY)] = 20
+    max_trans_opt_per_coverage: Annotated[int, Between(0, _MANY)] = 5000
+    cube_pruning_pop_limit: Annotated[int, Between(1, _MANY)] = 1000
+    cube_pruning_diversity: Annotated[int, Between(0, _MANY)] = 0
     drop_unknown: bool = False
 
     def __post_init__(self) -> None:
-        if self.search_algorithm not in (STACK_SEARCH, CUBE_PRUNING):
-            raise SettingsError(
-                f"search-algorithm is {self.search_algorithm}, "
-                "expected 0 (stack decoding) or 1 (cube pruning)"
-            )
-        if not 0.0 <= self.beam_threshold < 1.0:
-            raise SettingsError(
-                f"beam-threshold is {self.beam_threshold:g}, expected a ratio of probabilities "
-                "from 0 (no beam) up to, but not including, 1"
-            )
-        for name, (low, high) in BOUNDS.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                shown = name.replace("_", "-")
-                raise SettingsError(f"{shown} is {value}, expected {low:,} to {high:,}")
+        check_bounds(self)
 
     @property
     def beam_ln(self) -> float:
@@ -84,44 +73,32 @@ class SearchSettings:
             IniError: A value is not a number, or out of range.
             SettingsError: An override is out of range.
         """
-        settings = cls()
-        for field in fields(cls):
-            section = field.name.replace("_", "-")
-            values = ini.values(section)
-            if not values:
-                continue
-            try:
-                value = _parse(section, values[0], type(getattr(settings, field.name)))
-                changes: dict[str, Any] = {field.name: value}
-                settings = replace(settings, **changes)
-            except SettingsError as error:
-                raise IniError(f"[{section}]: {error.problem}", path=ini.path) from None
+        values = {}
+        try:
+            for field in fields(cls):
+                section = field.name.replace("_", "-")
+                if given := ini.values(section):
+                    values[field.name] = _parse(section, given[0], type(field.default))
+            settings = cls(**values)
+        except SettingsError as error:
+            raise IniError(error.problem, path=ini.path) from None
         return replace(settings, **(overrides or {}))
 
 
-# the range of each number; the upper bounds are far beyond useful search times
-BOUNDS = {
-    "stack": (0, 10**6),
-    "distortion_limit": (-(10**6), 10**6),
-    "max_phrase_length": (1, 10**6),
-    "max_trans_opt_per_coverage": (0, 10**6),
-    "cube_pruning_pop_limit": (1, 10**6),
-    "cube_pruning_diversity": (0, 10**6),
-}
 _TRUE = ("1", "true", "yes", "y", "on")
 _FALSE = ("0", "false", "no", "n", "off")
 
 
-def _parse(section: str, text: str, kind: type) -> bool | int | float:
-    if kind is bool:
-        if text.lower() in _TRUE + _FALSE:
-            return text.lower() in _TRUE
-        raise SettingsError(f"{section} is {text!r}, expected true or false")
+def _parse(section: str, text: str, kind: type) -> Any:
+    if kind is bool and text.lower() in _TRUE + _FALSE:
+        return text.lower() in _TRUE
     number = finite_number(text)
-    if number is None or (kind is int and not text.lstrip("+-").isdigit()):
-        wanted = "a whole number" if kind is int else "a number"
-        raise SettingsError(f"{section} is {visible(text.encode(), 30)!r}, expected {wanted}")
-    return int(number) if kind is int else number
+    if kind is float and number is not None:
+        return number
+    if kind is int and number is not None and text.lstrip("+-").isdigit():
+        return int(number)
+    wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+    raise SettingsError(f"[{section}] is {visible(text.encode(), 30)!r}, expected {wanted}")
 
 
 class NBestSettings(NamedTuple):
@@ -156,11 +133,10 @@ class RiskSettings:
     """
 
     size: int = 200
-    scale: float = 1.0
+    scale: Annotated[float, Between(0, 1e6)] = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.scale < math.inf:
-            raise SettingsError(f"mbr-scale is {self.scale:g}, expected a number from 0")
+        check_bounds(self, "mbr-")
 
 
 @dataclass(frozen=True)

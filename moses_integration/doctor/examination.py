@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from moses_integration.doctor.features import (
-    check_ini,
-    check_language_models,
-    check_neural_models,
-    check_phrase_models,
-)
-from moses_integration.doctor.findings import Diagnosis
+from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.tables import check_binary_tables, check_text_tables
-from moses_integration.doctor.texts import (
-    Text,
-    TextWords,
-    check_references,
-    check_source,
+from moses_integration.doctor.texts import Knows, Text, TextWords, check_texts
+from moses_integration.ini.edits import START_WEIGHT, neural_options, own_features
+from moses_integration.ini.feature_kinds import (
+    LANGUAGE_MODEL_KINDS,
+    OWN_KINDS,
+    PHRASE_TABLE_KINDS,
+    TEXT_TABLE_KINDS,
 )
-from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import (
-    check_features,
-    tuned_sizes,
-    weights_shown,
+from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
+from moses_integration.ini.listing import Severity, problems
+from moses_integration.ini.model_files import find_any_file, named_paths, relative_paths
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
+from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
+from moses_integration.real_moses.decoder import check_features
+from phrasescore.errors import IniError, InputError
+from phrasescore.runs.file_kinds import is_stream
+from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import whole_number
+
+# a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
+_NEGLIGIBLE = 1e-6
+# classes of features that a system wants, severity without them, and the effect
+_WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
+    (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
+    (
+        LANGUAGE_MODEL_KINDS | OWN_KINDS,
+        "warning",
+        "no language model: word order is left to chance",
+    ),
+    ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
+    ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot correct the length"),
 )
-from phrasescore.errors import IniError
+_UNTUNED = "tune all weights together: phrasescore tune"
 
 
 def examine(
@@ -34,7 +49,6 @@ def examine(
     references: Sequence[str] = (),
     models: Sequence[str] = (),
     *,
-    work_dir: str = "mert-work",
     moses: Path | None = None,
 ) -> Diagnosis:
     """Check a system with everything that belongs to it.
@@ -44,7 +58,6 @@ def examine(
         source: The text to translate.
         references: The reference translations of the source text.
         models: Folders of phrase models.
-        work_dir: The working folder of mert-moses.pl.
         moses: The binary of real Moses, to read the ini as well; ``None`` to skip this check.
 
     Raises:
@@ -59,14 +72,13 @@ def examine(
         return found
     texts = [Text.read(path) for path in references]
     check_ini(found, system)
-    words = TextWords([], "")
+    words = TextWords()
     reference_words = [TextWords(text.tokens(), text.path) for text in texts]
     if source is None:
         found.note("no development set", "its text was not compared with the system")
     else:
         text = Text.read(source)
-        check_source(found, text, factored=len(system.values("input-factors")) > 1)
-        check_references(found, text, texts)
+        check_texts(found, text, texts, factored=len(system.values("input-factors")) > 1)
         words = TextWords(text.tokens(), text.path)
     check_text_tables(found, system, words, reference_words)
     check_binary_tables(found, system)
@@ -74,35 +86,194 @@ def examine(
     check_neural_models(found, system, reference_words)
     if models:
         check_phrase_models(found, models, words, reference_words)
-    check_work_dir(found, system, Path(work_dir))
     if moses is not None:
         check_moses(found, system, moses)
     return found
 
 
-def check_work_dir(found: Diagnosis, ini: MosesIni, folder: Path) -> None:
-    """Check the working folder of mert-moses.pl, if there is one.
-
-    mert-moses.pl keeps the list of features and the filtered tables in this folder, and takes them
-    from there at its next start even if the system has changed since.
-    """
-    cached, filtered = folder / "features.list", folder / "filtered" / "moses.ini"
-    for path in filter(Path.is_file, (cached, filtered)):
-        with found.collecting(path):
-            now = tuned_sizes(ini)
-            if path == cached:
-                before = weights_shown(cached.read_text("utf-8", "surrogateescape"))
-            else:
-                before = tuned_sizes(MosesIni.read(filtered))
-            wrong = [name for name, _ in sorted(set(now.items()) ^ set(before.items()))]
-            differ = f", which has another {wrong[0]}" if wrong else ""
-            found.add(
-                "error" if wrong else "warning",
-                path,
-                f"mert-moses.pl would take the {'features' if path == cached else 'tables'} of an "
-                f"earlier tuning from here{differ}, not those of {ini.path}",
-                "name another --working-dir, or remove this one",
+def check_ini(found: Diagnosis, ini: MosesIni) -> None:
+    """Check everything in the ini, but not the content of the files that it names."""
+    for severity, problem in problems(ini):
+        found.add_error(problem, ini.path, severity)
+    with contextlib.suppress(IniError):  # a problem, and reported as such
+        _check_weights(found, ini)
+    limit = ini.values("distortion-limit")
+    if not limit or limit[0].startswith("-"):
+        found.warning(
+            ini.path,
+            "no distortion limit, so phrases may move any distance: slow, and usually worse",
+            "write a section [distortion-limit] with the value 6",
+        )
+    tables = [line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
+    for value in ini.values("mapping"):
+        words = value.split(" ")
+        known = words[-1] in tables or whole_number(words[-1], len(tables) - 1) is not None
+        if "T" in words and not known:
+            found.error(
+                ini.path,
+                f"[mapping] uses the phrase table {words[-1]}, but there are {len(tables)} "
+                "(from 0)",
+                "correct [mapping], or delete it where there is one table",
             )
+    if relative := [path for _, path in relative_paths(ini)]:
+        found.warning(
+            ini.path,
+            "relative paths, which only work in the current directory, and mert-moses.pl changes "
+            f"to another one: {', '.join(relative)}",
+            f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
+        )
+    _check_files(found, ini)
+    kinds = {line.kind for line in ini.features}
+    for wanted, severity, what in _WANTED:
+        if kinds.isdisjoint(wanted):
+            remedy = "add its line to [feature], and its weight to [weight]"
+            found.add(severity, ini.path, what, remedy)
+
+
+def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
+    layout = FeatureLayout.from_ini(ini)
+    weights = layout.read_weights(ini)
+    tuned = {each.name: weights[each.name] for each in layout.features if any(each.tuneable)}
+    sizes = sorted(abs(value) for values in tuned.values() for value in values)
+    second = sizes[-2] if len(sizes) > 1 else 0.0
+    if not any(sizes) or 0 < second < _NEGLIGIBLE * sizes[-1]:
+        found.error(
+            ini.path,
+            f"no weight but one is above {format_weight(second)}, so an earlier tuning has "
+            "failed: it had BLEU 0, or a constant feature let MERT diverge",
+            "start from the weights of training, and leave out constant features",
+        )
+        return
+    for name, values in tuned.items():
+        place = place_of(ini.path, ini.weight_line(name))
+        if name not in ini.weights:
+            remedy = f"write a line '{name}= ...' into [weight]"
+            found.warning(place, f"no weights for {name}, so Moses takes 1 for each", remedy)
+        elif not any(values):
+            what = f"the weights of {name} are all zero, so the feature has no effect"
+            found.warning(place, what, _UNTUNED)
+        elif has_tuned_weights(ini) and _has_start_weight(ini.feature(name).kind, values):
+            last = f"the last weight of {name} is {format_weight(values[-1])}, a start weight"
+            found.warning(place, f"{last}, while other weights are tuned", _UNTUNED)
+
+
+def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
+    """Return whether a new last score or neural language model was probably never tuned."""
+    added = kind in OWN_KINDS or (kind in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1)
+    return added and values[-1] in (0.0, START_WEIGHT)
+
+
+def _check_files(found: Diagnosis, ini: MosesIni) -> None:
+    """Check that features which read a file do not name a folder or a pipe."""
+    for line, _, path in named_paths(ini):
+        # other checks open model folders and binary tables
+        if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
+            continue
+        with contextlib.suppress(InputError):  # reported with the ini
+            file = find_any_file(path, line.kind).path
+            if is_stream(file) or file.is_dir():
+                what = "a folder" if file.is_dir() else "a pipe or a device"
+                found.error(
+                    place_of(ini.path, line.line),
+                    f"{path} is {what}, where {line.kind} needs a file",
+                    "name a file; folders are for the classes ProbingPT and PhraseDictionaryOnDisk",
+                )
+
+
+def check_language_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
+    """Read every n-gram model of an ini whose format is known, and look the words up in it."""
+    for line in ini.features:
+        path = line.options.get("path", "")
+        if line.kind == "KENLM" and Path(path).is_file():
+            with found.collecting(path):
+                _check_ngrams(found, ini, line, path, references)
+
+
+def _check_ngrams(
+    found: Diagnosis, ini: MosesIni, line: FeatureLine, path: str, references: list[TextWords]
+) -> None:
+    what = f"reading {Path(path).name}"
+    with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
+        # opening a binary checks it already, and decoding its n-grams may take minutes
+        for block in () if is_kenlm_binary(path) else model.blocks():
+            progress.advance(len(block.log10))
+    order, stated = len(model.counts), line.options.get("order")
+    if stated is not None and stated != str(order):
+        found.warning(
+            place_of(ini.path, line.line),
+            f"order={stated}, but the model has order {order}; Moses uses the model's",
+            "check that this is the right model",
+        )
+    if not model.has_unknown:
+        found.warning(
+            path,
+            "the model has no <unk>, so an unknown word costs ln p = -230",
+            "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
+        )
+    if model.words.id_of(b"<s>") is None or model.words.id_of(b"</s>") is None:
+        found.error(
+            path,
+            "the model has no <s> or no </s>, so it was not estimated from sentences",
+            "estimate it from text with one sentence per line",
+        )
+    owner = f"the language model {line.name}"
+    _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)
+
+
+def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, owner: str) -> None:
+    for words in texts:
+        words.check(found, knows, owner)
+
+
+def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
+    """Open every neural language model of an ini, and look the words up in it."""
+    # imported here, because it loads the compiled code of the decoder
+    from moses_integration.language_model.neural import (
+        is_self_normalised,
+        read_for_ini,
+        table_words,
+    )
+
+    for line in own_features(ini):
+        place = place_of(ini.path, line.line)
+        if "path" not in line.options:
+            found.error(place, f"{line.name} names no model", "write path=FOLDER into its line")
+            continue
+        with found.collecting(place):
+            normalised, _ = neural_options(line)
+            stored = read_for_ini(line.options["path"], normalised=normalised)
+            if normalised and is_self_normalised(stored):
+                found.note(
+                    place,
+                    f"{line.name} computes ln Z, though its model was trained with "
+                    "--self-normalise; without ln Z decoding is several times faster",
+                    "write normalised=false into its line",
+                )
+            for words in table_words(ini, stored):
+                if words.problem:
+                    severity: Severity = "error" if words.is_swapped else "warning"
+                    found.add(severity, stored.path, words.problem, words.remedy)
+            known = set(stored.target_vocabulary.words[2:])
+            _check_words(found, references, known.__contains__, f"the language model {line.name}")
+
+
+def check_phrase_models(
+    found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
+) -> None:
+    """Open and check every model folder, and look the words up in its shortlists."""
+    from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import kind_named
+
+    for folder in folders:
+        with found.collecting(folder):
+            model = load_model(folder)
+            read, predicted = model.source_vocabulary, model.target_vocabulary
+            if model.direction == "target-source":
+                read, predicted = predicted, read
+            owner = f"the model {folder}"
+            if kind_named(model.model.settings.kind).reads_source:
+                _check_words(found, [source], read.knows, owner)
+            _check_words(found, references, predicted.knows, owner)
 
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partialmethod
@@ -14,8 +13,6 @@ from moses_integration.ini.listing import Severity
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, counted
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-_WIDTH = 100
-_INDENT = "    "
 
 
 @dataclass(frozen=True)
@@ -36,8 +33,8 @@ class Finding:
     remedy: str = ""
 
     def __str__(self) -> str:
-        text = _wrapped(f"{self.where}: {self.what}", "  ")
-        return f"{text}\n{_wrapped(f'-> {self.remedy}', _INDENT)}" if self.remedy else text
+        text = f"  {self.where}: {self.what}"
+        return f"{text}\n    -> {self.remedy}" if self.remedy else text
 
 
 class Diagnosis:
@@ -83,13 +80,9 @@ class Diagnosis:
         """Return the number of findings of this severity."""
         return sum(finding.severity == severity for finding in self._found)
 
-    def is_healthy(self, *, strict: bool = False) -> bool:
-        """Return whether there is no error (and no warning either, if strict)."""
-        return not self.count("error") and not (strict and self.count("warning"))
-
     def __str__(self) -> str:
         parts = [
-            "\n".join([f"{severity}s", *(str(each) for each in found)])
+            "\n".join([f"{severity}s", *map(str, found)])
             for severity, found in itertools.groupby(self.findings, lambda each: each.severity)
         ]
         errors, warnings, notes = (counted(self.count(each), each) for each in SEVERITIES)
@@ -109,15 +102,3 @@ class Diagnosis:
 def place_of(path: object, line: int | None = None) -> str:
     """Name a file, or one of its lines."""
     return str(path) if line is None else f"{path}:{line}"
-
-
-def _wrapped(text: str, indent: str) -> str:
-    # break lines at blanks only, so that paths and tokens stay in one piece
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=_INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

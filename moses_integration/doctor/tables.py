@@ -1,5 +1,8 @@
 """Checks of phrase tables and reordering tables, by themselves and against the ini.
 
+A text table is read to its end, beyond bad lines. Lines are read and checked as every command does
+it (`read_blocks`). The survey also looks for good lines that Moses misreads or uses badly.
+
 The number of scores of a table in one of Moses's binary forms is fixed when it is made. Moses
 compares it with num-features only for compact tables; with the other two forms it crashes, so these
 are checked here. Sources: PhraseDictionaryCompact.cpp, OnDiskWrapper.cpp and probingpt/storing.cpp
@@ -8,22 +11,34 @@ of mosesdecoder 34452895f.
 
 from __future__ import annotations
 
+import dataclasses
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moses_integration.doctor.findings import Diagnosis, place_of
-from moses_integration.doctor.table_survey import TableSurvey, TableWords, survey_table
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
 from moses_integration.ini.listing import Severity
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.tables.score_survey import floored_share
-from phrasescore.errors import IniError, InputError, visible
+from moses_integration.tables.score_survey import ScoreSurvey, floored_share
+from phrasescore.compiled import borrowed, compiled
+from phrasescore.errors import IniError, InputError, PhraseTableError, visible
 from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.progress import Progress
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, TokenSpans, read_blocks
+from phrasescore.table.byte_scanning import BAR, CLOSE, LINE_FEED, OPEN, Bytes
 from phrasescore.table.input_files import GZIP_MAGIC, read_lines
+from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
+from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
+from phrasescore.words.word_table import WordTable
 
-_SCORES_JUDGED = 100
+_MAX_SAMPLED_PAIRS = 1 << 22
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
 # kind of odd line -> severity, fault, remedy
 _ODD: dict[str, tuple[Severity, str, str]] = {
@@ -43,6 +58,173 @@ _STATED_SCORES = {
 }
 
 
+class TableSurvey:
+    """The facts about a whole table.
+
+    Args:
+        path: The file, plain or gzip.
+        scores: The number of scores of a reordering table; ``None`` for a phrase table, whose first
+            lines tell.
+
+    Attributes:
+        format: The format of its first lines; ``None`` if it is not a table.
+        lines: The number of lines.
+        fault: The error of the first bad line, if any.
+        bad_lines: The number of bad lines.
+        odd: For each kind of odd line, the number of lines and the number of the first one.
+        scores: Counts of odd scores.
+        alone: The source phrases of a single word: only these translate it in any context.
+        targets: The words of target phrases.
+        digests: The digests of a sample of the pairs: those divisible by 2^shift. A pair is in the
+            samples of all tables or of none, so samples are comparable.
+        ends_in_line_feed: Whether the last line is terminated.
+        broken: The error that stopped the reading before the end, if any.
+    """
+
+    def __init__(self, path: str | Path, scores: int | None = None) -> None:
+        self.path = str(path)
+        self.format: TableFormat | None = None
+        self.lines = self.bad_lines = 0
+        self.fault: PhraseTableError | None = None
+        self.odd: dict[str, tuple[int, int]] = {}
+        self.scores = ScoreSurvey(0)
+        self.alone, self.targets = WordTable(), WordTable()
+        # gzip makes a tenth of a table; a line has some 50 bytes
+        self.shift = (10 * Path(path).stat().st_size // 50 // _MAX_SAMPLED_PAIRS).bit_length()
+        self.digests = [np.zeros(0, np.uint64)]
+        self.ends_in_line_feed = True
+        self.broken: InputError | None = None
+        self._given_scores = scores
+        self._last_line = b""
+
+    def read(self, lines_per_block: int = LINES_PER_BLOCK) -> TableSurvey:
+        """Read the whole table."""
+        with Progress(f"reading {Path(self.path).name}", unit="lines") as progress:
+            try:
+                for block in read_blocks(
+                    self.path,
+                    lines_per_block,
+                    format_of=self._find_format,
+                    on_fault=self._count_fault,
+                ):
+                    self._add(block)
+                    progress.advance(len(block))
+            except InputError as error:
+                self.broken = error
+        return self
+
+    def _find_format(self, head: Sequence[bytes], path: str | Path) -> TableFormat:
+        if not head:
+            raise PhraseTableError("the file is empty", path=path)
+        if self._given_scores is not None:
+            return TableFormat(self._given_scores, hierarchical=False)
+        try:
+            return TableFormat.from_lines(head, path)
+        except PhraseTableError as error:
+            if error.line is None:
+                raise  # not a phrase table at all
+        # the first line is bad: take the number of scores from the first line that has any
+        for line in head:
+            if len(columns := line.split(PIPES)) > 2 and (tokens := phrase_tokens(columns[2])):
+                return TableFormat(len(tokens), hierarchical=False)
+        raise PhraseTableError("no line has scores, so this is not a phrase table", path=path)
+
+    def _count_fault(self, error: PhraseTableError) -> None:
+        self.fault = self.fault or error
+        self.bad_lines += 1
+
+    def _add(self, block: TableBlock) -> None:
+        """Survey the next lines; the spans of bad lines are all 0."""
+        if self.format is None:
+            self.format = block.format
+            self.scores = ScoreSurvey(block.format.scores)
+        lines = block.text.removesuffix(b"\n").split(b"\n")
+        unsorted = list(map(operator.gt, [self._last_line, *lines[:-1]], lines))
+        self._count_odd("unsorted", block.first_line + np.flatnonzero(unsorted))
+        self._last_line = lines[-1]
+        self.ends_in_line_feed = block.text.endswith(b"\n")
+        self.lines += len(block)
+        rows = np.flatnonzero(block.spans[:, SOURCE_END] > block.spans[:, SOURCE])
+        if len(rows):
+            good = dataclasses.replace(block, spans=block.spans[rows])
+            self._add_pairs(good, block.first_line + rows)
+
+    def _add_pairs(self, pairs: TableBlock, numbers: NDArray[np.int64]) -> None:
+        """Survey good lines, given with their numbers."""
+        self.scores.add(pairs)
+        rules = pairs.format.hierarchical
+        source, target = (
+            TokenSpans.find(
+                pairs.data, pairs.spans[:, side], pairs.spans[:, side + 1], hierarchical=rules
+            )[0]
+            for side in (SOURCE, TARGET)
+        )
+        if self._given_scores is None:
+            alone = source.offsets[:-1][np.diff(source.offsets) == 1]
+            self.alone.add_spans(source.data, source.begins[alone], source.ends[alone])
+            self.targets.add_spans(target.data, target.begins, target.ends)
+        if not rules:  # in rules, brackets are something else
+            self._find_odd_tokens(pairs, (source, target), numbers)
+        digests = np.empty(len(pairs), np.uint64)
+        digest_pairs(pairs.data, pairs.spans, digests)
+        self.digests.append(_sampled(digests, self.shift))
+
+    def _find_odd_tokens(
+        self, pairs: TableBlock, sides: Sequence[TokenSpans], numbers: NDArray[np.int64]
+    ) -> None:
+        """Find bars and bracketed tokens, in which Moses sees factors and labels of rules."""
+        data = pairs.data
+        places = np.searchsorted(np.flatnonzero(data == BAR), pairs.spans[:, : TARGET_END + 1])
+        self._count_odd("bar", numbers[(places[:, 1::2] > places[:, ::2]).any(axis=1)])
+        has_label = np.zeros(len(pairs), np.bool_)
+        for tokens in sides:
+            # a bar behind a token is part of the word, whose first factor the token is
+            bracketed = (
+                (data[tokens.begins] == OPEN)
+                & (data[tokens.ends - 1] == CLOSE)
+                & (tokens.ends - tokens.begins > 1)
+                & (data[tokens.ends] != BAR)
+            )
+            has_label |= np.diff(np.searchsorted(np.flatnonzero(bracketed), tokens.offsets)) > 0
+        self._count_odd("label", numbers[has_label])
+
+    def _count_odd(self, kind: str, numbers: NDArray[np.int64]) -> None:
+        if len(numbers):
+            count, first = self.odd.get(kind, (0, int(numbers[0])))
+            self.odd[kind] = (count + len(numbers), first)
+
+    def missing_in(self, other: TableSurvey) -> tuple[int, int]:
+        """Return the number of pairs compared, and how many of them the other table lacks."""
+        shift = max(self.shift, other.shift)
+        mine, theirs = (
+            np.unique(_sampled(np.concatenate(each.digests), shift)) for each in (self, other)
+        )
+        return len(mine), int((~np.isin(mine, theirs)).sum())
+
+
+def _sampled(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
+    return digests[digests & np.uint64((1 << shift) - 1) == 0]
+
+
+@compiled
+def digest_pairs(data: Bytes, spans: NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
+    """Digest the phrase pairs of good lines.
+
+    Args:
+        data: uint8, whole lines.
+        spans: (lines, 6) from ``find_columns``.
+        digests: (lines,) filled.
+    """
+    data, spans, digests = borrowed((data, spans, digests))
+    for line in range(len(spans)):
+        row = spans[line]
+        # a line feed ends each phrase, so that different pairs digest different bytes
+        digest = hash_bytes(data, row[SOURCE], row[SOURCE_END], HASH_START)
+        digest = hash_byte(digest, LINE_FEED)
+        digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
+        digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
+
+
 def check_text_tables(
     found: Diagnosis, ini: MosesIni, source: TextWords, references: Sequence[TextWords]
 ) -> None:
@@ -50,76 +232,20 @@ def check_text_tables(
     surveys: list[TableSurvey] = []
     for line in ini.features:
         if line.kind in TEXT_TABLE_KINDS and (path := _text_table(line)) is not None:
-            words = TableWords(source, references[0] if references else TextWords([], ""))
-            survey = survey_table(path, words)
-            _check_lines(found, survey, _ignored(line))
+            survey = TableSurvey(path).read()
+            _check_lines(found, survey, line)
             _check_phrase_table(found, survey, declared_scores(line))
             if survey.broken is None:
                 # only the first table has to cover the text
                 if not surveys:
-                    words.check(found, path)
+                    _check_words(found, survey, source, references)
                 surveys.append(survey)
     for line in ini.features:
         if line.kind == "LexicalReordering" and (path := _text_table(line)) is not None:
-            survey = survey_table(path, scores=declared_scores(line))
-            _check_lines(found, survey, _ignored(line))
-            _check_reordering(found, survey, surveys, "default-scores" in line.options)
-
-
-def _check_lines(found: Diagnosis, survey: TableSurvey, ignored: Sequence[str] = ()) -> None:
-    """Report the bad and odd lines of a table, except for ``ignored`` kinds of odd lines."""
-    with Path(survey.path).open("rb") as stream:
-        zipped = stream.read(2) == GZIP_MAGIC
-    if zipped != is_gzip_name(survey.path):  # Moses unzips by the name alone
-        what = "plain text in a file whose name ends in .gz; Moses would try to unzip it"
-        if zipped:
-            what = "gzip data in a file whose name does not end in .gz; Moses would not unzip it"
-        found.error(survey.path, what, "rename it, or change its compression")
-    if survey.broken is not None:
-        found.add_error(survey.broken, survey.path)
-    for error, count in survey.faults.values():
-        more = f"; {count - 1:,} more {'lines are' if count > 2 else 'line is'} like this"
-        what = error.problem + (more if count > 1 else "")
-        found.error(place_of(survey.path, error.line), what, error.remedy or "")
-    for kind, (severity, what, remedy) in _ODD.items():
-        if kind in survey.odd and kind not in ignored:
-            count, first = survey.odd[kind]
-            counted = f"in {count:,} of {survey.lines:,} lines"
-            found.add(severity, place_of(survey.path, first), f"{what} ({counted})", remedy)
-
-
-def _check_scores(found: Diagnosis, survey: TableSurvey) -> None:
-    """Report the odd scores of a phrase table."""
-    scores, path = survey.scores, survey.path
-    for index in range(min(scores.scores, _SCORES_JUDGED)):
-        name = f"score {index + 1}"
-        if count := int(scores.infinite[index]):
-            found.error(
-                path,
-                f"{name} is infinite for Moses in {count:,} lines",
-                "write probabilities, which are at most 1, into the scores",
-            )
-        if count := int(scores.floored[index]):
-            found.add(
-                "error" if count == survey.lines else "warning",
-                path,
-                f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}",
-                "a few are normal; many mean that the column does not hold probabilities",
-            )
-        lowest, highest = scores.lowest[index], scores.highest[index]
-        if lowest == highest and survey.lines > 1:
-            found.warning(
-                path,
-                f"{name} is {lowest:g} in every line, so its feature only counts phrases, and "
-                "MERT may give it any weight",
-                "leave it out, or freeze it with tuneable-components",
-            )
-        elif count := int(scores.above_one[index]):
-            found.note(
-                path,
-                f"{name} is above 1 in {count:,} of {survey.lines:,} lines: correct for a count "
-                "written as exp(count), wrong for a probability",
-            )
+            survey = TableSurvey(path, declared_scores(line)).read()
+            _check_lines(found, survey, line)
+            if "default-scores" not in line.options:
+                _check_reordering(found, survey, surveys)
 
 
 def _text_table(line: FeatureLine) -> str | None:
@@ -134,26 +260,79 @@ def _text_table(line: FeatureLine) -> str | None:
     return str(path) if path.is_file() else None
 
 
-def _ignored(line: FeatureLine) -> list[str]:
-    """Return the kinds of odd lines that are normal in a factored table."""
+def declared_scores(line: FeatureLine) -> int | None:
+    """Return the number of scores that an ini declares; ``None`` if the line is wrong."""
+    try:
+        return component_count(line.kind, line.options)
+    except IniError:
+        return None  # reported with the ini
+
+
+def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:
+    """Report the bad and odd lines of the table of a feature."""
+    with Path(survey.path).open("rb") as stream:
+        zipped = stream.read(2) == GZIP_MAGIC
+    if zipped != is_gzip_name(survey.path):
+        form = "gzip data" if zipped else "plain text"
+        what = f"{form} in a file of another name; Moses unzips what ends in .gz, and only that"
+        found.error(survey.path, what, "rename it, or change its compression")
+    if survey.broken is not None:
+        found.add_error(survey.broken, survey.path)
+    if survey.fault is not None:
+        what = survey.fault.problem
+        if survey.bad_lines > 1:
+            what += f" ({survey.bad_lines:,} lines are bad)"
+        found.error(place_of(survey.path, survey.fault.line), what, survey.fault.remedy or "")
     factored = any("," in line.options.get(key, "") for key in ("input-factor", "output-factor"))
-    return ["bar"] if factored else []
+    for kind, (count, first) in survey.odd.items():
+        severity, what, remedy = _ODD[kind]
+        if kind != "bar" or not factored:
+            what = f"{what} (in {count:,} of {survey.lines:,} lines)"
+            found.add(severity, place_of(survey.path, first), what, remedy)
+    if not survey.ends_in_line_feed:
+        found.add(
+            "error" if line.kind == "LexicalReordering" else "warning",
+            place_of(survey.path, survey.lines),
+            "the last line has no line feed, so the table may have been cut off, and Moses ignores "
+            "such a line of a reordering table",
+            "check that its last lines are complete, and end the last one with a line feed",
+        )
 
 
 def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | None) -> None:
-    """Check a text phrase table as a whole; ``declared`` is its number of scores by the ini."""
-    if survey.format is None:
-        return
-    _check_scores(found, survey)
-    if not survey.ends_in_line_feed:
-        found.warning(
-            place_of(survey.path, survey.lines),
-            "the last line has no line feed, so the table may have been cut off",
-            "check that its last lines are complete, and end the last one with a line feed",
-        )
-    if declared is not None and declared != survey.format.scores:
+    """Check the scores of a phrase table; ``declared`` is their number by the ini."""
+    scores, path = survey.scores, survey.path
+    for index in range(scores.scores):
+        name = f"score {index + 1}"
+        if count := int(scores.infinite[index]):
+            found.error(
+                path,
+                f"{name} is infinite for Moses in {count:,} lines",
+                "write probabilities, which are at most 1, into the scores",
+            )
+        if count := int(scores.floored[index]):
+            found.add(
+                "error" if count == survey.lines else "warning",
+                path,
+                f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}",
+                "a few are normal; many mean that the column does not hold probabilities",
+            )
+        if scores.lowest[index] == scores.highest[index] and survey.lines > 1:
+            found.warning(
+                path,
+                f"{name} is {scores.lowest[index]:g} in every line, so its feature only counts "
+                "phrases, and MERT may give it any weight",
+                "leave it out, or freeze it with tuneable-components",
+            )
+        elif count := int(scores.above_one[index]):
+            found.note(
+                path,
+                f"{name} is above 1 in {count:,} of {survey.lines:,} lines: correct for a count "
+                "written as exp(count), wrong for a probability",
+            )
+    if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
-            survey.path,
+            path,
             f"the table has {survey.format.scores} scores, but the ini says "
             f"num-features={declared}",
             "adapt the ini to the table: phrasescore ini add-column, or edit num-features and "
@@ -161,26 +340,25 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
         )
 
 
-def _check_reordering(
-    found: Diagnosis, survey: TableSurvey, phrase_tables: Sequence[TableSurvey], has_default: bool
+def _check_words(
+    found: Diagnosis, survey: TableSurvey, source: TextWords, references: Sequence[TextWords]
 ) -> None:
-    """Check a reordering table, and whether it has the pairs of the phrase tables.
+    """Report how many words of the development set a phrase table knows."""
+    alone, targets = set(survey.alone.words()), set(survey.targets.words())
+    fate = "Moses copies such words as they are"
+    source.check(found, alone.__contains__, "the phrase table", fate)
+    for text in references[:1]:
+        owner = "the target side of the phrase table"
+        text.check(found, targets.__contains__, owner, "no translation has them")
 
-    Args:
-        found: Receives the findings.
-        survey: The survey of its lines.
-        phrase_tables: The phrase tables that could be read to their ends.
-        has_default: Whether the ini gives scores for missing pairs.
-    """
-    if not survey.ends_in_line_feed:
-        found.error(
-            place_of(survey.path, survey.lines),
-            "the last line has no line feed, and Moses ignores it",
-            "end it with a line feed; check whether the table was cut off",
-        )
+
+def _check_reordering(
+    found: Diagnosis, survey: TableSurvey, phrase_tables: Sequence[TableSurvey]
+) -> None:
+    """Check that a reordering table has the pairs of the phrase tables."""
     for table in phrase_tables:
         compared, missing = table.missing_in(survey)
-        if not missing or has_default:
+        if not missing:
             continue
         share = missing / compared
         counted = f"{missing:,} of {compared:,}" + (" sampled" if table.shift else "")
@@ -192,14 +370,6 @@ def _check_reordering(
             "use the two tables of one training, or prune both in the same way (Moses's "
             "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
         )
-
-
-def declared_scores(line: FeatureLine) -> int | None:
-    """Return the number of scores that an ini declares; ``None`` if the line is wrong."""
-    try:
-        return component_count(line.kind, line.options)
-    except IniError:
-        return None  # reported with the ini
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:

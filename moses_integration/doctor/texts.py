@@ -1,15 +1,14 @@
 """Checks of a development set: source text and references, and how many words a model knows.
 
 Text whose case, tokenisation or escaping differs from the system's causes no error anywhere: its
-words are merely unknown, and so are those of a text in the wrong language. Every word is therefore
-looked up as it is, and also in lower case, with a capital, escaped, unescaped, and without
-punctuation at its end (in lower case as well, because raw text often needs both).
-The spelling that makes most tokens known is reported.
+words are merely unknown, and so are those of a text in the wrong language. Every unknown word is
+therefore also looked up in lower case, with a capital, escaped, unescaped, and without punctuation
+at its end (in lower case as well, because raw text often needs both). The spelling that makes most
+tokens known is reported.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +22,6 @@ from moses_integration.system_building.corpus.text_preparation import escape, un
 from phrasescore.errors import InputError, counted, visible
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens
-from phrasescore.words.known_words import first_words
 
 Knows: TypeAlias = Callable[[bytes], bool]
 # severity, fault, remedy, and the test of a line
@@ -31,10 +29,6 @@ _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
 _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
-# if many translations are longer or shorter than the source by this factor, lines do not match
-_RATIO = 3.0
-_SUSPICIOUS_SHARE = 0.2
-
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
 # shares of all tokens
@@ -93,26 +87,19 @@ def _is_not_utf8(line: bytes) -> bool:
     return False
 
 
-def _is_empty(line: bytes) -> bool:
-    return not line.strip(_BLANKS)
-
-
 _ESCAPE = "escape the text: phrasescore preprocess"
+_EMPTY: _Check = (
+    "error",
+    "an empty line, which tuning cannot handle",
+    "delete it here and in the other texts",
+    lambda line: not line.strip(_BLANKS),
+)
 _NOT_UTF8: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
-_SOURCE: tuple[_Check, ...] = (
-    (
-        "error",
-        "an empty line, which tuning scripts cannot handle",
-        "delete it here and in the references",
-        _is_empty,
-    ),
-    _NOT_UTF8,
-    (
-        "error",
-        "a word in brackets, at which Moses stops or crashes",
-        _ESCAPE,
-        lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
-    ),
+_LABELS: _Check = (
+    "error",
+    "a word in brackets, at which Moses stops or crashes",
+    _ESCAPE,
+    lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
 )
 _BAR: _Check = (
     "error",
@@ -139,58 +126,26 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
             found.add(severity, place_of(text.path, rows[0]), f"{what} ({share})", remedy)
 
 
-def check_source(found: Diagnosis, text: Text, *, factored: bool = False) -> None:
-    """Check the text to translate."""
-    _check_lines(found, text, *_SOURCE, *(() if factored else (_BAR,)))
-    if text.lines and not text.ends_in_line_feed:
+def check_texts(
+    found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
+) -> None:
+    """Check the text to translate, its references, and whether they have the same lines."""
+    _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
+    lines = len(source.lines)
+    if lines and not source.ends_in_line_feed:
         found.error(
-            place_of(text.path, len(text.lines)),
+            place_of(source.path, lines),
             "the last line has no line feed, and Moses does not translate it",
             "end it with a line feed",
         )
-
-
-def check_references(found: Diagnosis, source: Text, references: Sequence[Text]) -> None:
-    """Check the references, and whether they match the source line by line."""
-    empty: _Check = (
-        "warning" if len(references) > 1 else "error",
-        "an empty line, which no translation can match",
-        "delete it here, in the source and in other references",
-        _is_empty,
-    )
     for text in references:
-        _check_lines(found, text, empty, _NOT_UTF8, _CARRIAGE_RETURN)
-        if source.lines and text.lines:
-            _check_pairing(found, source, text)
-    for one, other in itertools.combinations(references, 2):
-        if one.lines == other.lines:
-            found.warning(other.path, f"the same text as {one.path}", "name each reference once")
-
-
-def _check_pairing(found: Diagnosis, source: Text, reference: Text) -> None:
-    lines = len(source.lines)
-    if lines != len(reference.lines):
-        found.error(
-            reference.path,
-            f"{counted(len(reference.lines), 'line')}, but {source.path} has {lines:,}",
-            "line i of the one must be the translation of line i of the other",
-        )
-        return
-    if source.lines == reference.lines:
-        found.error(reference.path, f"the same text as {source.path}", "name another")
-        return
-    odd = [
-        number
-        for number, (one, other) in enumerate(zip(source.lines, reference.lines, strict=True), 1)
-        if not 1 / _RATIO <= (len(words_of(one)) + 1) / (len(words_of(other)) + 1) <= _RATIO
-    ]
-    if len(odd) > _SUSPICIOUS_SHARE * lines:
-        found.warning(
-            place_of(reference.path, odd[0]),
-            f"{len(odd):,} of {lines:,} lines are {_RATIO:.0f} times as long as the "
-            "source or three times shorter; the two may be out of step",
-            "check that line i of the one is the translation of line i of the other",
-        )
+        _check_lines(found, text, _EMPTY, _NOT_UTF8, _CARRIAGE_RETURN)
+        if lines != len(text.lines):
+            found.error(
+                text.path,
+                f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}",
+                "line i of the one must be the translation of line i of the other",
+            )
 
 
 _PREPROCESS = "phrasescore preprocess"
@@ -218,44 +173,29 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-def _spelt(word: bytes, name: str) -> bytes:
-    """Return a word in another spelling; empty if the spelling is the same."""
-    spelt = _SPELLINGS[name][0](word.decode("utf-8", "surrogateescape"))
-    other = spelt.encode("utf-8", "surrogateescape")
-    return other if other != word else b""
-
-
 class TextWords:
     """The distinct words of a text.
 
     Args:
         tokens: All tokens of the text.
         where: The name of the text in findings, usually its file.
-
-    Attributes:
-        counts: How often each word occurs.
     """
 
-    def __init__(self, tokens: Iterable[bytes], where: str) -> None:
+    def __init__(self, tokens: Iterable[bytes] = (), where: str = "") -> None:
         self.where = where
-        self.counts = Counter(tokens)
-
-    def with_spellings(self) -> list[bytes]:
-        """Return every word, and all other spellings of the words."""
-        spelt = (_spelt(word, name) for name in _SPELLINGS for word in self.counts)
-        return list(dict.fromkeys([*self.counts, *filter(None, spelt)]))
+        self._counts = Counter(tokens)
 
     def unknown_share(self, knows: Knows) -> float:
         """Return the share of all tokens that are unknown."""
-        unknown = sum(count for word, count in self.counts.items() if not knows(word))
-        return unknown / max(1, self.counts.total())
+        unknown = self._count(word for word in self._counts if not knows(word))
+        return unknown / max(1, self._counts.total())
 
     def check(
         self,
         found: Diagnosis,
         knows: Knows,
         owner: str,
-        unknown: str = "it treats each of them as <unk>",
+        fate: str = "it treats each of them as <unk>",
         knows_spelling: Knows | None = None,
     ) -> None:
         """Report how many tokens of the text a table or model knows.
@@ -264,15 +204,14 @@ class TextWords:
             found: Receives the findings.
             knows: Whether a word is known.
             owner: The table or model, e.g. ``the phrase table``.
-            unknown: The fate of unknown words, e.g. ``they are copied as they are``.
+            fate: The fate of unknown words, e.g. ``they are copied as they are``.
             knows_spelling: Whether another spelling of a word is known; by default ``knows``.
         """
-        total = self.counts.total()
-        missing = [word for word in self.counts if not knows(word)]
-        if not total:
-            return
+        total = self._counts.total()
+        missing = [word for word in self._counts if not knows(word)]
         if not missing:
-            found.note(self.where, f"{owner} knows all {total:,} tokens")
+            if total:
+                found.note(self.where, f"{owner} knows all {total:,} tokens")
             return
         self._check_spelling(found, missing, owner, knows_spelling or knows)
         share = self._count(missing) / total
@@ -285,7 +224,7 @@ class TextWords:
             severity,
             self.where,
             f"{owner} does not know {self._count(missing):,} of {total:,} tokens ({share:.1%}): "
-            f"{self._examples(missing)}; {unknown}",
+            f"{self._examples(missing)}; {fate}",
             remedy,
         )
 
@@ -293,12 +232,18 @@ class TextWords:
         self, found: Diagnosis, missing: Sequence[bytes], owner: str, knows: Knows
     ) -> None:
         """Report the spelling that makes most of the missing words known, if it makes many."""
+
+        def is_known(word: bytes, change: Callable[[str], str]) -> bool:
+            spelt = change(word.decode("utf-8", "surrogateescape"))
+            other = spelt.encode("utf-8", "surrogateescape")
+            return other not in (word, b"") and knows(other)
+
         saved = {
-            name: [word for word in missing if (other := _spelt(word, name)) and knows(other)]
-            for name in _SPELLINGS
+            name: [word for word in missing if is_known(word, change)]
+            for name, (change, _) in _SPELLINGS.items()
         }
         name = max(saved, key=lambda name: self._count(saved[name]))  # the first of equals
-        count, total, unknown = self._count(saved[name]), self.counts.total(), self._count(missing)
+        count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(
                 "error" if count > _MANY_MISSPELT * total else "warning",
@@ -309,30 +254,8 @@ class TextWords:
             )
 
     def _count(self, words: Iterable[bytes]) -> int:
-        return sum(self.counts[word] for word in words)
+        return sum(self._counts[word] for word in words)
 
     def _examples(self, words: Iterable[bytes]) -> str:
-        frequent = sorted(words, key=lambda word: -self.counts[word])[:_EXAMPLES]
+        frequent = sorted(words, key=lambda word: -self._counts[word])[:_EXAMPLES]
         return ", ".join(map(visible, frequent))
-
-
-def check_language(found: Diagnosis, source: TextWords, knows: Knows, table: str | Path) -> None:
-    """Check whether a mostly unknown source text is in the target language of a table.
-
-    Args:
-        found: Receives the findings.
-        source: The text to translate.
-        knows: Whether a word has a phrase pair of its own.
-        table: The phrase table, in text form.
-    """
-    unknown = source.unknown_share(knows)
-    if unknown <= _MANY_UNKNOWN:
-        return
-    elsewhere = 1 - source.unknown_share(first_words(table)["target"].__contains__)
-    if elsewhere > max(MOST_UNKNOWN, 1 - unknown):
-        found.error(
-            source.where,
-            f"{elsewhere:.0%} of its tokens are on the target side of {table}, and only "
-            f"{1 - unknown:.0%} on the source side: source and reference seem to be swapped",
-            "name the text of the other language as the source, and this one as the reference",
-        )

@@ -6,7 +6,7 @@ Each returns a new ini that differs from the old one only where the edit require
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -177,9 +177,7 @@ def check_table_path(table: str) -> None:
         PhraseTableError: The path is a folder.
     """
     if table == STANDARD_STREAM:
-        raise SettingsError(
-            "the table is standard input, but the ini needs a path", remedy="write it to a file"
-        )
+        raise SettingsError("the table is standard input, but the ini needs a path")
     refuse_unreadable("path", table)
     if Path(table).is_dir():
         raise PhraseTableError(
@@ -203,91 +201,40 @@ def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
 
 
 def with_language_model(
-    ini: MosesIni,
-    folder: str,
-    name: str | None,
-    start_weight: float,
-    *,
-    normalised: bool = True,
-    shares_unknown: bool = False,
+    ini: MosesIni, kind: str, name: str | None, start_weight: float, options: Mapping[str, str]
 ) -> IniChange:
-    """Add a feed-forward language model as the last feature, with the last weight.
+    """Add a language model as the last feature, with the last weight.
 
     Args:
         ini: The ini.
-        folder: The folder of the model as it is to be written.
-        name: The name of the feature; ``None`` for the next free of ``NeuralLM0``, ``NeuralLM1``.
+        kind: The class of the feature.
+        name: The name of the feature; ``None`` for the next free of ``NeuralLM0``, ``NeuralLM1``,
+            or, of an n-gram model, ``LM0``, ``LM1``.
         start_weight: The weight of the feature.
-        normalised: Whether its scores are ln p; otherwise they omit ln Z.
-        shares_unknown: Whether a word outside its shortlist gets its share of p(<unk>), or all.
+        options: The options of its line, ``path`` among them.
 
     Raises:
-        IniError: The name is taken, or Moses could not read the folder from an ini.
+        IniError: The name is taken, or Moses could not read an option from an ini.
         SettingsError: A feature of this name could not be tuned.
     """
-    folder = folder.rstrip("/") or folder
-    refuse_unreadable("path", folder)
-    options, scores = f"path={folder}", "ln p"
-    if not normalised:
-        options, scores = f"{options} normalised=false", "scores without ln Z"
-    if shares_unknown:
-        options, scores = (
-            f"{options} unknown=share",
-            f"{scores}, of unknown words their shares of p(<unk>)",
-        )
-    name = _free_name(ini, name, "NeuralLM")
-    return _with_feature(ini, FEED_FORWARD_LM, name, options, start_weight, scores)
-
-
-def with_ngram_model(
-    ini: MosesIni, path: str, name: str | None, start_weight: float, *, order: int
-) -> IniChange:
-    """Add an ARPA file or a KenLM binary as the last feature, with the last weight.
-
-    Args:
-        ini: The ini.
-        path: The file of the model as it is to be written.
-        name: The name of the feature; ``None`` for the next free of ``LM0``, ``LM1``.
-        start_weight: The weight of the feature.
-        order: The words of its longest n-gram.
-
-    Raises:
-        IniError: The name is taken, or Moses could not read the path from an ini.
-        SettingsError: A feature of this name could not be tuned.
-    """
-    refuse_unreadable("path", path)
-    options = f"factor=0 path={path} order={order}"
-    name = _free_name(ini, name, "LM")
-    return _with_feature(ini, "KENLM", name, options, start_weight, "ln p")
-
-
-def _free_name(ini: MosesIni, name: str | None, base: str) -> str:
-    """Return the name for a new feature: the given one if it may be used, or the next free one."""
     ini.refuse_old_style()
+    for key, value in options.items():
+        refuse_unreadable(key, value)
     taken = {*(line.name for line in ini.features), *ini.weights}
-    if name is None:
-        return next_name(taken, base)
+    free = next_name(taken, "NeuralLM" if kind == FEED_FORWARD_LM else "LM")
+    name = name or free
     if not TUNABLE_NAME.fullmatch(name):
-        raise SettingsError(
-            f"--name: a feature cannot be called {name!r}",
-            remedy="use letters and digits only, a letter first",
-        )
+        problem = f"a feature cannot be called {name!r}"
+        raise SettingsError(problem, remedy="use letters and digits only, a letter first")
     if name in taken:
         raise ini.error(
             f"there is a feature {name} already, or a weight of that name",
-            remedy=f"give another --name, such as {next_name(taken, base)}",
+            remedy=f"give another --name, such as {free}",
         )
-    return name
-
-
-def _with_feature(
-    ini: MosesIni, kind: str, name: str, options: str, start_weight: float, scores: str
-) -> IniChange:
-    ini = ini.with_added_value("feature", f"{kind} name={name} {options}")
-    ini = ini.with_weights({name: (start_weight,)})
-    path = next(part for part in options.split() if part.startswith("path="))
-    summary = f"{name}: {path}, {scores}, with the weight {format_weight(start_weight)}"
-    return IniChange(ini, 1, summary)
+    line = " ".join(f"{key}={value}" for key, value in options.items())
+    ini = ini.with_added_value("feature", f"{kind} name={name} {line}")
+    summary = f"{name}: {line}, with the weight {format_weight(start_weight)}"
+    return IniChange(ini.with_weights({name: (start_weight,)}), 1, summary)
 
 
 def neural_options(line: FeatureLine) -> tuple[bool, bool]:
@@ -298,9 +245,7 @@ def neural_options(line: FeatureLine) -> tuple[bool, bool]:
     """
     unknown = line.options.get("unknown", "whole")
     if unknown not in get_args(Unknown):
-        raise IniError(
-            f"unknown is {unknown!r}, expected whole or share", remedy="write one of them"
-        )
+        raise IniError(f"unknown is {unknown!r}, expected whole or share")
     normalised = boolean_option("normalised", line.options.get("normalised", "true"))
     return normalised, unknown == "share"
 
@@ -348,11 +293,7 @@ def without_feature(ini: MosesIni, name: str) -> MosesIni:
     for section in sorted(REWRITING_SECTIONS | _OTHER_WEIGHTS):
         for number, text in ini.value_lines(section):
             if name in text:
-                raise ini.error(
-                    f"[{section}] names {name}, too",
-                    line=number,
-                    remedy="move the content of the section to [feature] and [weight] first",
-                )
+                raise ini.error(f"[{section}] names {name}, too", line=number)
     others = {feature.name for feature in ini.features} - {name}
     gone = {line.line}
     for number, text in (*ini.value_lines("weight-add"), *ini.value_lines("weight")):
@@ -396,15 +337,9 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
     ('[distortion-limit]', '4', '')
     """
     if name not in SECTIONS:
-        raise SettingsError(
-            f"Moses knows no section [{name}]{did_you_mean(name, SECTIONS)}",
-            remedy="name a setting as it is called in a moses.ini, e.g. search-algorithm",
-        )
+        raise SettingsError(f"Moses knows no section [{name}]{did_you_mean(name, SECTIONS)}")
     if name in _STRUCTURE or not value or any(sign in value for sign in "#\n[]"):
-        raise SettingsError(
-            f"[{name}] cannot be set to {value!r} in this way",
-            remedy="give a plain setting, e.g. search-algorithm=1; weights are for tune",
-        )
+        raise SettingsError(f"[{name}] cannot be set to {value!r} in this way")
     if ini.values(name):
         return ini.with_value(name, 0, value)
     return ini.with_added_value(name, value)

@@ -144,8 +144,7 @@ def _reordering_count(options: Mapping[str, str]) -> int:
     if not counts:
         raise IniError(
             f"LexicalReordering has the type {options.get('type', '')!r}, which names none of "
-            f"{', '.join(_ORIENTATIONS)}",
-            remedy="write for instance type=wbe-msd-bidirectional-fe-allff",
+            f"{', '.join(_ORIENTATIONS)}"
         )
     each = 1 if "collapseff" in parts else counts[-1]
     return 2 * each if "bidirectional" in parts else each

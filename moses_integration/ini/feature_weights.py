@@ -63,9 +63,7 @@ class Feature:
         """
         if line.kind not in FEATURE_KINDS:
             raise IniError(
-                f"unknown feature class {line.kind}{did_you_mean(line.kind, FEATURE_KINDS)}",
-                remedy="check the spelling; custom classes are not supported, because the order of "
-                "their values is not known",
+                f"unknown feature class {line.kind}{did_you_mean(line.kind, FEATURE_KINDS)}"
             )
         kind = FEATURE_KINDS[line.kind]
         count = component_count(line.kind, line.options)
@@ -75,18 +73,14 @@ class Feature:
         flags = (tuneable,) * count
         if (mask := line.options.get("tuneable-components")) is not None:
             if not tuneable:
-                raise IniError(
-                    f"{line.name} has tuneable-components, but is not tuneable",
-                    remedy="remove one of the two; Moses refuses them together",
-                )
+                raise IniError(f"{line.name} has tuneable-components, but is not tuneable")
             # Moses skips empty items
             items = [item for item in mask.split(",") if item]
             flags = tuple(boolean_option("tuneable-components", item) for item in items)
             if len(flags) != count:
                 raise IniError(
                     f"tuneable-components of {line.name} has {len(flags)} flags, "
-                    f"but the feature has {count} components",
-                    remedy="give one 0 or 1 for each component",
+                    f"but the feature has {count} components"
                 )
         return cls(line.name, flags, kind.stateful)
 
@@ -101,7 +95,7 @@ def boolean_option(key: str, text: str) -> bool:
     False
     """
     if text.lower() not in _BOOLEANS:
-        raise IniError(f"{key} is {text!r}, expected true or false", remedy="write 1 or 0")
+        raise IniError(f"{key} is {text!r}, expected true or false")
     return _BOOLEANS[text.lower()]
 
 
@@ -234,7 +228,6 @@ class FeatureLayout:
                 raise ini.error(
                     f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
                     line=ini.weight_line(name),
-                    remedy="correct the name or delete the line; Moses refuses it",
                 )
         return {
             feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)

@@ -125,22 +125,22 @@ def _state(line: FeatureLine, path: str) -> str:
         return "MISSING"
 
 
+def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
+    """Yield the sections that Moses refuses or never reads, with the line of their first value."""
+    for name in ini.sections:
+        line = ini.value_lines(name)[0][0]
+        if name in SHORT_NAMES:
+            problem = f"Moses ignores [{name}], which is the short name of a switch"
+            yield "warning", ini.error(problem, line=line, remedy=f"write [{SHORT_NAMES[name]}]")
+        elif name not in SECTIONS | OLD_STYLE_SECTIONS:
+            guess = did_you_mean(name, SECTIONS | OLD_STYLE_SECTIONS)
+            problem = f"Moses refuses the unknown section [{name}]{guess}"
+            yield "error", ini.error(problem, line=line, remedy="correct or delete it")
+
+
 def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     """Yield everything that Moses would refuse or silently ignore, with line numbers."""
-    for section, number in ini.unknown_sections:
-        if section in SHORT_NAMES:
-            yield (
-                "warning",
-                ini.error(
-                    f"Moses ignores [{section}], which is the short name of a switch",
-                    line=number,
-                    remedy=f"write [{SHORT_NAMES[section]}]",
-                ),
-            )
-        else:
-            guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
-            problem = f"Moses refuses the unknown section [{section}]{guess}"
-            yield "error", ini.error(problem, line=number, remedy="correct or delete it")
+    yield from section_problems(ini)
     try:
         FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
@@ -164,7 +164,7 @@ def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | Non
     if find_binary_file(path, line.kind) is not None:
         return None
     try:
-        file = find_model_file(path, ini=ini.path)
+        file = find_model_file(path)
     except InputError as error:
         problem, remedy = f"{path}: {error.problem}", error.remedy
     else:

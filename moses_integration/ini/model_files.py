@@ -46,44 +46,22 @@ def find_binary_file(named: str, kind: str) -> ModelFile | None:
     return None
 
 
-def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
+def find_model_file(named: str) -> ModelFile:
     """Find the file that an ini names.
-
-    Args:
-        named: The path in the ini.
-        ini: The path of the ini, for a better error if the file is relative to it.
 
     Raises:
         InputError: There is no such file, with or without ``.gz``.
     """
-    if not named:
-        raise InputError(
-            "an empty path of a table or model",
-            path=ini or "moses.ini",
-            remedy="correct the path in the moses.ini",
-        )
-    if (found := _existing(Path(named))) is not None:
-        return found
     path = Path(named)
-    remedy = "correct the path in the moses.ini"
-    if not path.is_absolute():
-        remedy = "relative paths resolve against the current directory, as in Moses"
-        for folder in _folders_above(ini):
-            if _existing(folder / path) is not None:
-                remedy += f": run this in {folder}"
-                break
-        else:
-            remedy += f", which is {Path.cwd()}"
-    raise InputError("no such file, nor with .gz behind its name", path=named, remedy=remedy)
-
-
-def _existing(path: Path) -> ModelFile | None:
-    if _is_there(path):
+    if named and _is_there(path):
         return ModelFile(path)
     zipped = path.with_name(f"{path.name}.gz") if path.name else path
-    if _is_there(zipped):
+    if named and _is_there(zipped):
         return ModelFile(zipped, f"{path} does not exist, so {zipped} is read")
-    return None
+    remedy = "correct the path in the moses.ini"
+    if not path.is_absolute():
+        remedy = f"relative paths resolve against the current directory, which is {Path.cwd()}"
+    raise InputError("no such file, nor with .gz behind its name", path=named, remedy=remedy)
 
 
 def _is_there(path: Path) -> bool:
@@ -91,14 +69,6 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # a name that is too long for one, among others
         return False
-
-
-def _folders_above(ini: str | Path | None) -> list[Path]:
-    """Return the folders against which users expect relative paths to resolve."""
-    if ini is None or str(ini) == "-":
-        return []
-    folder = Path(_absolute(ini)).parent
-    return [folder, folder.parent]
 
 
 def path_keys(line: FeatureLine) -> Iterator[str]:
@@ -115,13 +85,13 @@ def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
             yield line, key, line.options[key]
 
 
-def find_any_file(named: str, kind: str, *, ini: str | Path | None = None) -> ModelFile:
+def find_any_file(named: str, kind: str) -> ModelFile:
     """Find the file that a feature of class ``kind`` reads, its binary form first.
 
     Raises:
         InputError: There is no such file.
     """
-    return find_binary_file(named, kind) or find_model_file(named, ini=ini)
+    return find_binary_file(named, kind) or find_model_file(named)
 
 
 def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:

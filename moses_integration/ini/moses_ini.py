@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS, SECTIONS
+from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
 from phrasescore.errors import IniError, did_you_mean
 from phrasescore.table.input_files import open_input
 
@@ -98,16 +98,11 @@ class MosesIni:
             raise self.error(
                 f"old-style sections ([{old[0]}]) beside [feature] or [weight]",
                 line=self._sections[old[0]][0][0],
-                remedy="keep one of the two styles; Moses refuses the mixture",
             )
         names = Counter(feature.name for feature in self.features)
         for feature in self.features:
             if names[feature.name] > 1:
-                raise self.error(
-                    f"two features are called {feature.name}",
-                    line=feature.line,
-                    remedy="give each its own name=",
-                )
+                raise self.error(f"two features are called {feature.name}", line=feature.line)
         assert self.weights is not None  # parses them all
 
     @cached_property
@@ -124,12 +119,9 @@ class MosesIni:
                 current = header
                 continue
             if current is None:
-                raise self.error(
-                    f"{code[:40]!r} comes before the first [section]",
-                    line=number,
-                    remedy="check that this is a moses.ini, saved as plain text without a "
-                    "byte order mark",
-                )
+                problem = f"{code[:40]!r} comes before the first [section]"
+                remedy = "check that this is a moses.ini without a byte order mark"
+                raise self.error(problem, line=number, remedy=remedy)
             sections.setdefault(current, []).append((number, code))
         return sections
 
@@ -152,14 +144,6 @@ class MosesIni:
     def sections(self) -> tuple[str, ...]:
         """The names of all sections that have values, in the order of their first values."""
         return tuple(self._sections)
-
-    @cached_property
-    def unknown_sections(self) -> tuple[tuple[str, int], ...]:
-        """The sections that Moses would refuse, each with the line of its first value."""
-        known = SECTIONS | OLD_STYLE_SECTIONS
-        return tuple(
-            (name, values[0][0]) for name, values in self._sections.items() if name not in known
-        )
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
@@ -225,10 +209,7 @@ class MosesIni:
                 remedy=_CONVERSION,
             )
         if not self.features:
-            raise self.error(
-                "no [feature] section, so there is nothing to translate with",
-                remedy="check that this is a whole moses.ini",
-            )
+            raise self.error("no [feature] section, so there is nothing to translate with")
 
     def refuse_rewriting(self) -> None:
         """Raise an IniError if other sections override [feature] or [weight]."""
@@ -311,9 +292,7 @@ def section_of(code: str) -> str | None:
         return None
     name, closed, _ = code[1:].partition("]")
     if not closed:
-        raise IniError(
-            f"the section header {code!r} has no closing bracket", remedy="write it as [name]"
-        )
+        raise IniError(f"the section header {code!r} has no closing bracket")
     return name
 
 
@@ -338,16 +317,10 @@ def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
                 "with blanks",
             )
         if key in options:
-            raise IniError(
-                f"the feature line has the key {key} twice",
-                remedy="keep one of them; Moses refuses both",
-            )
+            raise IniError(f"the feature line has the key {key} twice")
         options[key] = value
     if _BARS in options.get("name", ""):
-        raise IniError(
-            f"the name of a feature has {_BARS}, which ends a column of an n-best list",
-            remedy="rename the feature, with letters, digits, '.', '-' and '_'",
-        )
+        raise IniError(f"the name of a feature has {_BARS}, which ends a column of an n-best list")
     return kind, options
 
 
@@ -364,25 +337,17 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
     label, *tokens = _TOKEN.findall(code) or [""]
     name = label[:-1]
     if not label.endswith("=") or not name or "=" in name:
-        raise IniError(
-            f"the weight line {code[:80]!r} is not of the form 'Name= 0.3'",
-            remedy="write the '=' directly after the name, and a blank after the '='",
-        )
+        problem = f"the weight line {code[:80]!r} is not of the form 'Name= 0.3'"
+        raise IniError(problem, remedy="write '=' directly after the name, and then a blank")
     if not tokens:
-        raise IniError(
-            f"the weight line of {name} has no weight",
-            remedy="give one number for each component of the feature, or delete the line",
-        )
+        raise IniError(f"the weight line of {name} has no weight")
     return name, tuple(_parse_weight(name, token) for token in tokens)
 
 
 def _parse_weight(name: str, token: str) -> float:
     value = float(token) if _NUMBER.fullmatch(token) else math.nan
     if not math.isfinite(value):
-        raise IniError(
-            f"a weight of {name} is {token!r}, expected a finite number",
-            remedy="write it as a decimal number such as 0.2 or -1e-3",
-        )
+        raise IniError(f"a weight of {name} is {token!r}, expected a finite number")
     return value
 
 

@@ -107,17 +107,6 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     return log10 + unigram.log10, np.int64(unigram.next)
 
 
-@compiled
-def score_words(
-    tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
-) -> int:
-    """Score ``words`` one after the other into ``log10``; return the state after the last."""
-    tables, words, log10 = borrowed((tables, words, log10))
-    for position in range(words.size):
-        log10[position], state = score(tables, state, words[position])
-    return state
-
-
 @dataclass(frozen=True)
 class NGrams:
     """N-grams of one order, in the sequence of the file.

@@ -50,26 +50,17 @@ def find_moses(given: str | Path | None = None) -> Path:
     Raises:
         MissingDependencyError: There is none.
     """
-    if given is not None:
-        path = Path(given)
+    named = given or os.environ.get(_ENVIRONMENT) or shutil.which("moses")
+    if named is not None:
+        path = Path(named)
         path = path / "moses" if path.is_dir() else path
-        if not os.access(path, os.X_OK):
-            raise MissingDependencyError(
-                f"{path} is not a program that can be run",
-                remedy="give the moses binary or the folder that holds it",
-            )
-        return path
-    folder = os.environ.get(_ENVIRONMENT)
-    if folder:
-        path = Path(folder) / "moses"
         if os.access(path, os.X_OK):
             return path
-        raise MissingDependencyError(f"{_ENVIRONMENT} is {folder}, but there is no moses in it")
-    if (found := shutil.which("moses")) is not None:
-        return Path(found)
+    where = "on PATH" if named is None else f"at {named}"
     raise MissingDependencyError(
-        "real Moses is not installed here",
-        remedy=f"set {_ENVIRONMENT} to the folder of its binaries, or use the embedded decoder",
+        f"there is no moses program {where}",
+        remedy=f"give the binary or its folder, set {_ENVIRONMENT} to the folder, or use the "
+        "embedded decoder",
     )
 
 
@@ -148,8 +139,7 @@ class ExternalMoses:
                 started = processes.start(command, stdout=subprocess.PIPE, stderr=words)
             except OSError as error:
                 raise DecoderError(
-                    f"{command[0]} could not be started ({error.strerror})",
-                    remedy="give the moses binary that was built for this machine",
+                    f"{command[0]} could not be started ({error.strerror})"
                 ) from None
             with processes.waiting_for(started) as process:
                 lines = _copy(process, stream, output)
@@ -242,9 +232,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     try:
         process = processes.run(command, timeout=_SECONDS, **_CAPTURED)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise DecoderError(
-            f"{binary} cannot be run: {error}", remedy="give another moses binary"
-        ) from None
+        raise DecoderError(f"{binary} cannot be run: {error}") from None
     if process.returncode:
         said = process.stderr.decode("utf-8", "replace").strip().split("\n")[-_LAST_LINES:]
         raise DecoderError(

@@ -19,7 +19,6 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.system_building.corpus.preparation import (
     TextSource,
     prepare_corpus,
-    prepare_text,
 )
 from moses_integration.system_building.corpus.text_preparation import write_settings
 from moses_integration.system_building.phrases.extraction import (
@@ -30,15 +29,14 @@ from moses_integration.system_building.phrases.extraction import (
 from moses_integration.system_building.phrases.phrase_numbers import (
     NumberedText,
     PhraseNumbers,
-    PhraseTexts,
     number_phrases,
     read_numbered_text,
 )
 from moses_integration.system_building.phrases.phrase_scoring import (
     count_linked_words,
     write_lexical_tables,
+    write_tables,
 )
-from moses_integration.system_building.phrases.table_lines import write_tables
 from moses_integration.system_building.word_alignment import (
     Links,
     align_words,
@@ -52,6 +50,7 @@ from phrasescore.runs.final_names import open_output, own_folder, write_atomical
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.results import RESULT, BuildRecord
 from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
+from phrasescore.table.line_assembly import Phrases
 
 _SIDES = ("source", "target")
 _LINES_AT_ONCE = 10_000
@@ -177,10 +176,20 @@ class _Builder:
             TextSource(self._inputs.target, settings.text.target),
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
-        kept, report = prepare_corpus(sources, self._folder.texts, max_words)
+        done = prepare_corpus(
+            sources, self._folder.texts, max_words, keeps_all=not settings.cleaning
+        )
+        report: dict[str, Any] = {
+            "pairs_read": done.lines,
+            "pairs_kept": len(done.kept),
+            "left_out": dict(done.left_out),
+            "source_words": done.words[0],
+            "target_words": done.words[1],
+            "notes": list(done.notes),
+        }
         if alignment is not None:
-            links = select_links(read_links(alignment), kept, report["pairs_read"], alignment)
-            check_links(links, kept, (self._source.lengths, self._target.lengths), alignment)
+            links = select_links(read_links(alignment), done.kept, done.lines, alignment)
+            check_links(links, done.kept, (self._source.lengths, self._target.lengths), alignment)
             report |= self._write_links(links)
         return report
 
@@ -221,14 +230,15 @@ class _Builder:
     def _score(self) -> dict[str, Any]:
         source, target = self._phrases()
         words = count_linked_words(self._source, self._target, self._links)
-        phrases = PhraseTexts(self._source, source), PhraseTexts(self._target, target)
+        texts = (Phrases.of_text(each.ids, each.words) for each in (self._source, self._target))
+        sides = (next(texts), source), (next(texts), target)
         self._forget("_source", "_target", "_links")
         lexical = words.by_source(), words.by_target()
         settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
         runs = [SortedRun(path, settings.max_phrase_length) for path in paths]
         tables, threads, memory = self._tables, settings.threads, settings.memory
-        return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
+        return write_tables(sides, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
         self._forget("_source", "_target", "_links")
@@ -245,10 +255,11 @@ class _Builder:
             self._inputs.language_model_texts[number - 1], self._settings.text.target
         )
         text = self._folder.work / f"text{number}.gz"
-        counts = prepare_text(given, text)
+        done = prepare_corpus([given], [text], None)
         estimated = self._estimate(text, number)
         text.unlink()
-        return counts | estimated
+        notes = list(done.notes)
+        return {"lines": done.lines, "words": done.words[0], "notes": notes} | estimated
 
     def _estimate(self, text: Path, number: int) -> dict[str, Any]:
         model = self._folder.language_models[number]

@@ -17,7 +17,7 @@ from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input
 
-Aligner = Literal["fast_align", "hmm", "eflomal", "monotone"]
+Aligner = Literal["fast_align", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
@@ -135,10 +135,8 @@ class BuildSettings:
 
     def __post_init__(self) -> None:
         if self.aligner not in ALIGNERS:
-            known = ", ".join(ALIGNERS)
             raise SettingsError(
-                f"there is no aligner {self.aligner}{did_you_mean(self.aligner, ALIGNERS)}",
-                remedy=f"choose one of: {known}",
+                f"there is no aligner {self.aligner}{did_you_mean(self.aligner, ALIGNERS)}"
             )
         check_bounds(self)
         for language in self.tokenize or ():
@@ -194,7 +192,6 @@ class SystemFolder:
                 raise SettingsError(
                     f"the path of the folder has {character!r}, which a moses.ini cannot express",
                     path=self.path,
-                    remedy="name another folder",
                 )
         if self.path.exists() and not self.path.is_dir():
             raise SettingsError(
@@ -206,7 +203,6 @@ class SystemFolder:
             raise SettingsError(
                 "the folder is not empty, and it does not look like an earlier build",
                 path=self.path,
-                remedy="name a new or an empty folder",
             )
 
 

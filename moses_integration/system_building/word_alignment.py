@@ -36,8 +36,7 @@ _BLOCK_LINES = 20_000
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
 _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
-# the library's own defaults
-_FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS = 4, 5, 5
+_ROUNDS = 4  # the library's own default
 _PAIRS_AT_ONCE = 10_000
 # what joins two words: links of one direction, or of both and what was added
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
@@ -92,8 +91,7 @@ def _bad_link(line: bytes) -> CorpusError:
     wrong = next(part for part in _BLANKS.split(line) if part and not _LINK.fullmatch(part))
     return CorpusError(
         f"{wrong.decode('utf-8', 'replace')[:40]!r} is not a link such as 0-1 (source position, "
-        "target position)",
-        remedy="give a word alignment in Moses's form, one line per sentence pair",
+        "target position)"
     )
 
 
@@ -111,9 +109,7 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
     """
     if len(links) != total:
         raise CorpusError(
-            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
-            path=path,
-            remedy="give the alignment that was made from exactly these two texts",
+            f"{len(links):,} lines of word alignment for {total:,} sentence pairs", path=path
         )
     counts = np.diff(links.offsets)
     taken = np.zeros(total, np.bool_)
@@ -151,7 +147,6 @@ def check_links(
             "words (positions count from 0)",
             path=path,
             line=int(lines[sentence]),
-            remedy="give the alignment that was made from exactly these two texts, source first",
         )
 
 
@@ -172,7 +167,7 @@ def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) ->
     Args:
         source: The source sentences.
         target: The target sentences.
-        aligner: ``monotone``, or a model of sil-thot.
+        aligner: ``monotone``, or ``fast_align`` (Dyer et al. 2013), by sil-thot.
 
     Raises:
         MissingDependencyError: The library is not there.
@@ -180,45 +175,28 @@ def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) ->
     if aligner == "monotone":  # the two directions would be the same
         links, offsets = align_monotonically(source, target)
         return Links(links[0], links[1], offsets)
-    forward = _align_with_model(aligner, source, target)
-    reverse = _align_with_model(aligner, target, source)
+    forward, reverse = _fast_align(source, target), _fast_align(target, source)
     backward = Links(reverse.targets, reverse.sources, reverse.offsets)
     return grow_diag_final_and(forward, backward, source.lengths, target.lengths)
 
 
-def _align_with_model(aligner: Aligner, source: NumberedText, target: NumberedText) -> Links:
+def _fast_align(source: NumberedText, target: NumberedText) -> Links:
     """Return the links of p(target | source), at most one for each target word."""
-    rounds = _new_model(aligner)
-    model = rounds[-1][0]
-    for pair in zip(_sentences(source), _sentences(target), strict=True):
-        model.add_sentence_pair(*pair, 1)
-    with Progress(f"aligning ({aligner})", unit="rounds") as progress:
-        for trained, count in rounds:
-            trained.start_training()
-            for _ in range(count or trained.scheduled_iterations):
-                trained.train()
-                progress.advance(1)
-            trained.end_training()
-    return _best_links(model, source, target)
-
-
-def _new_model(aligner: Aligner) -> list[tuple[Any, int]]:
-    """Return models to train one after the other, each with its rounds; the last one aligns."""
     try:
         from thot import alignment
     except ImportError:
         raise MissingDependencyError.extra("sil-machine with sil-thot", "alignment") from None
-    if aligner == "fast_align":
-        fast = alignment.FastAlignModel()
-        fast.variational_bayes = True
-        return [(fast, _FAST_ALIGN_ROUNDS)]
-    if aligner == "eflomal":
-        eflomal = alignment.EflomalAlignmentModel()
-        eflomal.deterministic = True
-        return [(eflomal, 0)]  # eflomal derives its rounds from the size of the corpus
-    ibm1 = alignment.Ibm1AlignmentModel()
-    hmm = alignment.HmmAlignmentModel(ibm1)
-    return [(ibm1, _IBM1_ROUNDS), (hmm, _HMM_ROUNDS)]
+    model = alignment.FastAlignModel()
+    model.variational_bayes = True
+    for pair in zip(_sentences(source), _sentences(target), strict=True):
+        model.add_sentence_pair(*pair, 1)
+    with Progress("aligning (fast_align)", _ROUNDS, "rounds") as progress:
+        model.start_training()
+        for _ in range(_ROUNDS):
+            model.train()
+            progress.advance(1)
+        model.end_training()
+    return _best_links(model, source, target)
 
 
 def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:

@@ -3,13 +3,17 @@
 The conditions apply in this order, each to the pairs that the previous ones left: a list of pairs,
 the significance test, a threshold, the best of each source. Memory does not depend on the table's
 length. The same command continues after ``kill -9`` and arrives at the same bytes.
+
+A reordering table is cut to the pairs that are left. Both tables are sorted by ``source |||``, so
+one parallel walk is enough. A line is kept if its pair, byte for byte, is in the phrase table;
+Moses never looks up other lines. Pairs that the reordering table lacks get Moses's default.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -17,14 +21,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.tables.filtering import LineCounts
-from moses_integration.tables.reordering_pruning import (
-    check_reordering,
-    chosen_lines,
-    prune_reordering,
-)
 from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import (
     IniError,
     InputError,
@@ -33,86 +32,58 @@ from phrasescore.errors import (
     counted,
     visible,
 )
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream, StreamReport
-from phrasescore.table.input_files import read_lines
-from phrasescore.table.phrase_table import phrase_tokens
-from phrasescore.table.scanning import TARGET, TARGET_END
+from phrasescore.table.byte_scanning import Bytes
+from phrasescore.table.phrase_table import INSPECTED_LINES, SEPARATOR, TableFormat, words_of
+from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END, compare_phrases
+from phrasescore.words.word_table import WordTable
 
+Positions: TypeAlias = NDArray[np.int64]
+# bytes, (lines, 6) columns, and (runs + 1,) first lines of runs with the same source
+_Runs: TypeAlias = tuple[Bytes, Positions, Positions]
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 
-@dataclass(frozen=True)
 class DropList:
-    """Phrase pairs to drop, held in memory: a line is source, tab, target.
-
-    Further columns are ignored, so they may hold comments. Phrases are compared as sequences of
-    tokens, whatever blanks separate them.
+    """Phrase pairs to drop, held in memory.
 
     Args:
-        targets: The targets of each source, as tokens separated by single blanks.
-        digest: SHA-256 of the list's lines.
+        lines: A pair each: source, tab, target. Further columns are ignored, so they may hold
+            comments. A repeated pair counts once.
+        path: The file of the lines, for errors.
+
+    Attributes:
+        digest: SHA-256 of the lines.
+
+    Raises:
+        InputError: A line has no tab or no source.
     """
 
-    targets: Mapping[bytes, set[bytes]]
-    digest: str
-
-    def __len__(self) -> int:
-        return sum(map(len, self.targets.values()))
-
-    @classmethod
-    def read(cls, path: str | Path) -> DropList:
-        """Read a plain or gzip file, or ``-``; a repeated pair counts once.
-
-        Raises:
-            InputError: The file cannot be read, or a line has no tab or no source.
-        """
-        targets: dict[bytes, set[bytes]] = {}
+    def __init__(self, lines: Iterable[bytes], path: str | Path) -> None:
         digest = hashlib.sha256()
-        for number, line in enumerate(read_lines(path), 1):
+        self._pairs = WordTable()
+        for number, line in enumerate(lines, 1):
             digest.update(line + b"\n")
             source, tab, rest = line.rstrip(b"\r").partition(b"\t")
-            if not tab or not source.strip(b" "):
-                raise InputError(
-                    f"no phrase pair: {visible(line, 60)!r}",
-                    path=path,
-                    line=number,
-                    remedy="write source, tab, target",
-                )
-            targets.setdefault(_joined(source), set()).add(_joined(rest.partition(b"\t")[0]))
-        return cls(targets, digest.hexdigest())
+            phrases = [b" ".join(words_of(each)) for each in (source, rest.partition(b"\t")[0])]
+            if not tab or not phrases[0]:
+                raise InputError(f"no phrase pair: {visible(line, 60)!r}", path=path, line=number)
+            self._pairs.add(SEPARATOR.join(phrases))
+        self.digest = digest.hexdigest()
 
-    def find(self, block: TableBlock) -> tuple[NDArray[np.bool_], int]:
-        """Find the listed pairs among all lines of some sources.
+    def __len__(self) -> int:
+        return len(self._pairs)
 
-        Returns:
-            (lines,) bool: the listed lines; and the number of distinct listed pairs found.
+    def find(self, block: TableBlock) -> NDArray[np.int32]:
+        """Return (lines,) the number of each line's pair in the list; -1 for other pairs.
+
+        A table must separate words and columns by single spaces, as all tools of Moses do.
         """
-        listed = np.zeros(len(block), np.bool_)
-        found = 0
-        text, starts = block.text, block.run_offsets
-        # the spans have no blanks around the phrases; nearly all tables have single ones inside
-        odd = b"  " in text or b"\t" in text
-        for run, (begin, end) in enumerate(block.spans[starts[:-1], :TARGET].tolist()):
-            source = text[begin:end]
-            targets = self.targets.get(_joined(source) if odd else source)
-            if targets is None:
-                continue
-            here = set()
-            for line in range(starts[run], starts[run + 1]):
-                begin, end = block.spans[line, TARGET : TARGET_END + 1].tolist()
-                target = _joined(text[begin:end])
-                if target in targets:
-                    listed[line] = True
-                    here.add(target)
-            found += len(here)
-        return listed, found
-
-
-def _joined(phrase: bytes) -> bytes:
-    """Return the tokens of a phrase with single blanks between them."""
-    return b" ".join(phrase_tokens(phrase.strip(b" \t\r")))
+        ends = np.maximum(block.spans[:, TARGET_END], block.spans[:, SOURCE_END] + len(SEPARATOR))
+        return self._pairs.find_spans(block.data, block.spans[:, SOURCE].copy(), ends)
 
 
 @dataclass(frozen=True)
@@ -197,20 +168,12 @@ class PruningConditions:
     def check(self) -> None:
         """Raise a SettingsError unless there is a condition and each condition is complete."""
         compares = self.threshold is not None or self.top is not None
-        if self.ranking is not None and not compares:
+        others = self.drop is not None or self.significance is not None
+        if compares != (self.ranking is not None) or not (compares or others):
             raise SettingsError(
-                "--column and --weights say what to go by, but not how many to keep",
-                remedy="give --top or --threshold, or leave them out",
-            )
-        if not compares and self.drop is None and self.significance is None:
-            raise SettingsError(
-                "there is no condition, so every pair would be kept",
-                remedy="give --top, --threshold, --significance or --drop",
-            )
-        if compares and self.ranking is None:
-            raise SettingsError(
-                "nothing says what --top and --threshold go by",
-                remedy="name a score with --column, or a moses.ini with --weights",
+                "no condition, or half of one",
+                remedy="give --top or --threshold together with --column or --weights; or give "
+                "--significance or --drop",
             )
 
     def to_json(self) -> dict[str, object]:
@@ -272,20 +235,9 @@ class PruningReport:
     made: StreamReport[PruningCounts]
     reordering: LineCounts | None = None
 
-    @property
-    def counts(self) -> PruningCounts:
-        """The numbers of pairs, including those of an earlier, interrupted run."""
-        return self.made.counts
-
-    @property
-    def listed_missing(self) -> int:
-        """The number of listed pairs that the table lacks."""
-        listed = len(self.conditions.drop) if self.conditions.drop is not None else 0
-        return max(0, listed - self.counts.listed_found)
-
     def to_json(self) -> dict[str, object]:
         """Return the report as JSON values."""
-        counts, made = self.counts, self.made
+        counts, made = self.made.counts, self.made
         result: dict[str, object] = {
             "pairs": counts.lines,
             "kept": counts.kept,
@@ -297,7 +249,7 @@ class PruningReport:
                 "threshold": counts.below,
                 "top": counts.beyond,
             },
-            "listed_missing": self.listed_missing,
+            "listed_missing": self._missing(),
             "more_counted_than_sentences": counts.cramped,
             "resumed_pairs": made.resumed,
             "seconds": round(made.seconds, 3),
@@ -307,8 +259,13 @@ class PruningReport:
             result["reordering"] = vars(self.reordering)
         return result
 
+    def _missing(self) -> int:
+        """Return how many listed pairs the table lacks."""
+        listed = self.conditions.drop
+        return 0 if listed is None else max(0, len(listed) - self.made.counts.listed_found)
+
     def __str__(self) -> str:
-        counts = self.counts
+        counts = self.made.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
             f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
@@ -316,8 +273,8 @@ class PruningReport:
             f"dropped: {counts.listed:,} listed, {counts.insignificant:,} insignificant, "
             f"{counts.below:,} below the threshold, {counts.beyond:,} beyond the best",
         ]
-        if self.listed_missing:
-            lines.append(f"{counted(self.listed_missing, 'listed pair')} not in the table")
+        if missing := self._missing():
+            lines.append(f"{counted(missing, 'listed pair')} not in the table")
         if counts.cramped:
             lines.append(f"{counted(counts.cramped, 'pair')} extracted too often for --sentences")
         if self.reordering is not None:
@@ -393,11 +350,11 @@ def judge(
         (lines,) bool, and the numbers of pairs.
     """
     left = [np.ones(len(block), np.bool_)]  # the pairs left before and after each condition
-    found = cramped = 0
-    listed = np.zeros(len(block), np.bool_)
+    cramped = 0
+    listed = np.full(len(block), -1, np.int32)
     if conditions.drop is not None:
-        listed, found = conditions.drop.find(block)
-    left.append(left[-1] & ~listed)
+        listed = conditions.drop.find(block)
+    left.append(left[-1] & (listed < 0))
     significant = left[0]
     if conditions.significance is not None:
         significant, cramped = conditions.significance.find(block)
@@ -422,7 +379,7 @@ def judge(
         insignificant=sizes[1] - sizes[2],
         below=sizes[2] - sizes[3],
         beyond=sizes[3] - sizes[4],
-        listed_found=found,
+        listed_found=len(np.unique(listed[listed >= 0])),
         cramped=cramped,
     )
 
@@ -452,3 +409,154 @@ def best_of_runs(
     # runs stay in their order when sorted, so rank k of a run belongs to its k-th best line
     chosen[lines[order[rank < limit]]] = True
     return chosen
+
+
+@dataclass(frozen=True)
+class LineCounts:
+    """The number of lines of a table, and the number kept."""
+
+    lines: int = 0
+    kept: int = 0
+
+
+def check_reordering(path: str | Path) -> None:
+    """Check the beginning of a reordering table before its phrase table takes hours.
+
+    A pipe is not checked, because it cannot be read again.
+
+    Raises:
+        InputError: The file cannot be read, or is not a reordering table.
+    """
+    if can_be_read_again(path):
+        next(
+            read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.from_reordering_lines),
+            None,
+        )
+
+
+def prune_reordering(
+    reordering: str | Path, output: str | Path, phrase_table: str | Path
+) -> LineCounts:
+    """Copy the lines of a reordering table whose pairs are in a phrase table.
+
+    Args:
+        reordering: A plain or gzip reordering table with source and target, sorted.
+        output: The cut table; gzip if the name ends in ``.gz``.
+        phrase_table: A plain or gzip phrase table, sorted.
+
+    Raises:
+        InputError: A table cannot be read, breaks its format or is not sorted.
+        SettingsError: The output cannot be written.
+    """
+    pairs = _Pairs(read_source_runs(phrase_table))
+
+    def work(block: TableBlock, counts: LineCounts) -> tuple[bytes, LineCounts]:
+        kept = pairs.find(block)
+        left = counts.kept + int(np.count_nonzero(kept))
+        return chosen_lines(block, kept), LineCounts(counts.lines + len(block), left)
+
+    stream = BlockStream(
+        [reordering],
+        None,
+        lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
+        work,
+        LineCounts(),
+        what="cutting the reordering table",
+        unit="lines",
+    )
+    return stream.write(output).counts
+
+
+def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
+    """Return the bytes of the chosen lines."""
+    data = np.frombuffer(block.text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
+    if len(ends) < len(block):
+        ends = np.append(ends, len(data))
+    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
+
+
+class _Pairs:
+    """The pairs of a sorted table, which is read forward as pairs are looked up."""
+
+    def __init__(self, blocks: Iterator[TableBlock]) -> None:
+        self._blocks = blocks
+        self._block = next(blocks, None)
+        self._run = 0
+
+    def find(self, wanted: TableBlock) -> NDArray[np.bool_]:
+        """Return (lines,) bool: whether the pair of each line is in the table.
+
+        Each call must look up later sources than the previous one.
+        """
+        found = np.zeros(len(wanted), np.bool_)
+        run = 0
+        while self._block is not None and run < len(wanted.run_offsets) - 1:
+            here = self._block
+            run, self._run = _match(
+                (wanted.data, wanted.spans, wanted.run_offsets),
+                (here.data, here.spans, here.run_offsets),
+                run,
+                self._run,
+                found,
+            )
+            if self._run == len(here.run_offsets) - 1:
+                self._block, self._run = next(self._blocks, None), 0
+        return found
+
+
+@compiled
+def _match(
+    wanted: _Runs, table: _Runs, run: int, table_run: int, found: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """Walk over two lists of runs until one ends; return the position in each.
+
+    Args:
+        wanted: The lines to look up.
+        table: The lines to search.
+        run: The first run to look up.
+        table_run: The first run to search.
+        found: (lines,) set to True where the table has a line's pair.
+    """
+    wanted, table, found = borrowed((wanted, table, found))
+    data, spans, offsets = wanted
+    other, other_spans, other_offsets = table
+    while run < len(offsets) - 1 and table_run < len(other_offsets) - 1:
+        begin, other_begin = offsets[run], other_offsets[table_run]
+        order = compare_phrases(data, spans[begin], other, other_spans[other_begin], SOURCE)
+        if order == 0:
+            targets = other_spans[other_begin : other_offsets[table_run + 1]]
+            ordered = _are_ordered(other, targets)
+            for line in range(begin, offsets[run + 1]):
+                found[line] = _has_target(data, spans[line], other, targets, ordered)
+        if order <= 0:
+            run += 1
+        if order >= 0:
+            table_run += 1
+    return run, table_run
+
+
+@compiled
+def _are_ordered(data: Bytes, rows: Positions) -> bool:
+    """Return whether the targets of some lines are sorted, as Moses writes them."""
+    for line in range(1, len(rows)):
+        if compare_phrases(data, rows[line], data, rows[line - 1], TARGET) < 0:
+            return False
+    return True
+
+
+@compiled
+def _has_target(data: Bytes, row: Positions, other: Bytes, rows: Positions, ordered: bool) -> bool:
+    """Return whether one of the lines ``rows`` of ``other`` has the target of a line."""
+    low, high = 0, len(rows)
+    # binary search in sorted targets; otherwise `middle` is `low`, a linear scan
+    while low < high:
+        middle = (low + high) // 2 if ordered else low
+        order = compare_phrases(data, row, other, rows[middle], TARGET)
+        if order == 0:
+            return True
+        if order > 0 or not ordered:
+            low = middle + 1
+        else:
+            high = middle
+    return False

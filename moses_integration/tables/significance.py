@@ -77,8 +77,7 @@ class SignificanceLevel:
             level = math.nan
         if not 0.0 <= level < math.inf:
             raise SettingsError(
-                f"the significance level is {text!r}, expected a number from 0, a+e or a-e",
-                remedy="write a+e to drop pairs seen once, of phrases seen once; a-e keeps them",
+                f"the significance level is {text!r}, expected a number from 0, a+e or a-e"
             )
         return cls(level, sentences)
 

@@ -155,13 +155,6 @@ def test_options_reach_the_search(phrasescore: Phrasescore, ini: Path) -> None:
     assert len(short.split()) < len(long.split())
 
 
-def test_unknown_words_can_be_dropped(phrasescore: Phrasescore, ini: Path) -> None:
-    """With --drop-unknown they are not copied, unless they hold a digit, as in Moses."""
-    done = phrasescore("decode", ini, "--drop-unknown", stdin=b"s0 stranger s9\n")
-    assert b"s9" in done.stdout
-    assert b"stranger" not in done.stdout
-
-
 def test_second_start_reads_the_cache(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
     """Parsed tables are kept by digest: the same answer again, and a changed table is read anew."""
     first = phrasescore("decode", ini, "-i", "text", "--cache-folder", "cache").stdout
@@ -203,7 +196,6 @@ def test_text_that_is_refused(
     ("pattern", "replacement", "status", "said"),
     [
         (r"num-features=2", "num-features=3", 3, "weights for TranslationModel0"),
-        (r"num-features=2(.*)$", r"num-features=1\1", 3, "weights for TranslationModel0"),
         (r"lm\.arpa", "none.arpa", 3, "no such file"),
         (r"^LM0= .*", "LM0= nan", 3, "expected a finite number"),
         (r"^Distortion$", "Distortion\nGlobalLexicalModel path=x", 3, "no feature class"),
@@ -229,26 +221,6 @@ def test_systems_that_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_table_that_disagrees_with_the_ini(phrasescore: Phrasescore, ini: Path) -> None:
-    """The sentence names the line of the table and the line of the ini."""
-    changed = replaced(ini, "num-features=2", "num-features=3")
-    text = changed.read_text().replace("TranslationModel0= 0.3 0.2", "TranslationModel0= 1 1 1")
-    changed.write_text(text)
-    done = phrasescore("decode", changed, "-i", "text", "-o", "out")
-    assert done.returncode == 3
-    assert "table:1: 2 scores, but" in done.stderr.decode()
-    assert "num-features=3" in done.stderr.decode()
-
-
-def test_language_model_cut_short(phrasescore: Phrasescore, ini: Path) -> None:
-    """A truncated ARPA file is refused with the place where it ends."""
-    lm = ini.with_name("lm.arpa")
-    lm.write_bytes(lm.read_bytes()[:400])
-    done = phrasescore("decode", ini, "-i", "text", "-o", "out")
-    assert done.returncode == 3
-    assert "cut off" in done.stderr.decode()
-
-
 def test_force_score_finds_a_changed_number(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:
@@ -264,7 +236,7 @@ def test_force_score_finds_a_changed_number(
     (tmp_path / "list").write_text("\n".join(lines))
     done = phrasescore(*check)
     assert done.returncode == 1
-    assert "line 3, sentence 0: Distortion0 value 1 is" in done.stderr.decode()
+    assert "Distortion0: differs by up to 1" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -272,7 +244,7 @@ def test_force_score_finds_a_changed_number(
     [
         (lambda line: re.sub(r" \|\|\| [0-9=\- ]+$", "", line), "-include-segmentation-in-n-best"),
         (lambda line: re.sub("t[0-9]+", "t999", line, count=1), "no phrase table has"),
-        (lambda line: line.replace("WordPenalty0", "Other0"), "Other0 has"),
+        (lambda line: line.replace("WordPenalty0", "Other0"), "the list has the features"),
         (lambda line: "99" + line[1:], "sentence 99"),
         (lambda line: line[: len(line) // 3], "expected"),
     ],
@@ -292,13 +264,6 @@ def test_lists_that_are_refused(
     assert "list:1: " in done.stderr.decode()
     assert said in done.stderr.decode()
     assert not (tmp_path / "x").exists()
-
-
-def test_nothing_to_do(phrasescore: Phrasescore, ini: Path) -> None:
-    """force-score without -o and without --check says what to give."""
-    done = phrasescore("force-score", ini, "-i", "text", "--nbest", "list")
-    assert done.returncode == 2
-    assert "-o FILE" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0"])

@@ -89,18 +89,6 @@ def test_add_column_failures(
     assert not (folder / "out.ini").exists()
 
 
-def test_a_damaged_table_is_refused_as_a_whole(
-    phrasescore: Run, folder: Path, bundled_golden: Path
-) -> None:
-    """The check reads to the end: a truncated gzip gets no ini."""
-    data = (bundled_golden / "system" / "phrase-table.5col.gz").read_bytes()
-    (folder / "cut.gz").write_bytes(data[: len(data) // 2])
-    done = phrasescore("ini", "add-column", "moses.ini", "--table", "cut.gz", "-o", "out.ini")
-    assert done.returncode == 3
-    assert b"cut.gz" in done.stderr
-    assert not (folder / "out.ini").exists()
-
-
 def test_the_golden_ini_gains_its_fifth_score(
     phrasescore: Run, tmp_path: Path, bundled_golden: Path
 ) -> None:
@@ -123,7 +111,7 @@ def test_show_lists_an_ini(phrasescore: Run, bundled_golden: Path) -> None:
     text = done.stdout.decode()
     assert "7 features, 15 weights, 14 of them tuned" in text
     assert "TranslationModel0    PhraseDictionaryMemory  0.0964898082720017 0.1146430133" in text
-    assert f"run this in {bundled_golden.resolve()}" in text
+    assert "resolve against the current directory" in text
 
 
 def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
@@ -159,13 +147,6 @@ def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
     text = phrasescore("ini", "show", "moses.ini", "--json-file", "found.json")
     assert text.stdout.startswith(b"moses.ini: 2 features, 2 weights, 2 of them tuned")
     assert json.loads((folder / "found.json").read_bytes()) == shown
-
-
-def test_show_refuses_what_is_no_ini(phrasescore: Run, folder: Path) -> None:
-    """With the line and the status of a bad input."""
-    done = phrasescore("ini", "show", "new")
-    assert done.returncode == 3
-    assert b"phrasescore: new:1: 'la ||| the ||| 0.5 1e-50' comes before" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-language-model")])
@@ -217,12 +198,12 @@ def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
     (folder / "moses.ini").rename(folder / "below" / "moses.ini")
     done = phrasescore("ini", "absolute-paths", "below/moses.ini", "-o", "out.ini")
     assert done.returncode == 3
-    assert b"run this in %b/below" % bytes(folder) in done.stderr
+    assert b"the current directory, which is %b" % bytes(folder) in done.stderr
     (folder / "dev").write_bytes(b"la\n")
     texts = ("--source", "dev", "--reference", "dev", "-o", "tuned")
     done = phrasescore("tune", "below/moses.ini", *texts)
     assert done.returncode == 3
-    assert b"run this in %b/below" % bytes(folder) in done.stderr
+    assert b"the current directory, which is %b" % bytes(folder) in done.stderr
 
 
 def test_the_reordering_table_is_replaced_with_the_phrase_table(
@@ -234,7 +215,7 @@ def test_the_reordering_table_is_replaced_with_the_phrase_table(
     done = phrasescore(*both)
     assert done.returncode == 3
     assert b"0 LexicalReordering features, where --reordering takes one" in done.stderr
-    line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-f path=%b\n"
+    line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-fe path=%b\n"
     text = INI.replace(b"Distortion\n", line % b"less" + b"Distortion\n")
     (folder / "moses.ini").write_bytes(text)
     done = phrasescore(*both)

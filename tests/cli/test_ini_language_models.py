@@ -57,7 +57,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     said = done.stderr.decode().splitlines()
     assert said[0].startswith("lm7/: a model that knows ")
     assert said[1:] == [
-        "NeuralLM0: path=lm7, ln p, with the weight 0",
+        "NeuralLM0: path=lm7, with the weight 0",
         "now tune all weights of moses.nlm.ini together (phrasescore tune): until then it changes "
         "nothing",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
@@ -106,8 +106,12 @@ def test_models_that_cannot_work(
     ("arguments", "line", "words"),
     [
         ((), b"path=devlin normalised=false\n", "so its scores omit ln Z"),
-        (("--unnormalised",), b"path=devlin normalised=false\n", "scores without ln Z, with"),
-        (("--normalised",), b"path=devlin\n", "ln p, with"),
+        (
+            ("--unnormalised",),
+            b"path=devlin normalised=false\n",
+            "normalised=false, with the weight",
+        ),
+        (("--normalised",), b"path=devlin\n", "path=devlin, with the weight"),
     ],
 )
 def test_the_way_a_self_normalised_model_is_asked(
@@ -165,7 +169,7 @@ def test_an_ngram_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) 
     assert line.options["path"] == "system/lm.arpa"
     said = done.stderr.decode()
     assert "system/lm.arpa: n-grams of up to 3 words, of " in said
-    assert "LM1: path=system/lm.arpa, ln p, with the weight 0.1" in said
+    assert "LM1: factor=0 path=system/lm.arpa order=3, with the weight 0.1" in said
     done = phrasescore("decode", "two.ini", "--nbest", "-", stdin=b"good day\n")
     assert done.returncode == 0, done.stderr.decode()
     fields = done.stdout.split(b"\n")[0].split(b" ||| ")[2].split()

@@ -105,13 +105,13 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        ([], 2, "there is no condition"),
-        (["--top", "1"], 2, "nothing says what --top and --threshold go by"),
+        ([], 2, "no condition, or half"),
+        (["--top", "1"], 2, "no condition, or half"),
         (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
-        (["--column", "1"], 2, "not how many to keep"),
+        (["--column", "1"], 2, "no condition, or half"),
         (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "two ways to compare"),
-        (["--top", "1", "--column", "1", "--feature", "T"], 2, "but there is none"),
-        (["--significance", "a+e"], 2, "--significance and --sentences go together"),
+        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature without --weights"),
+        (["--significance", "a+e"], 2, "--significance without --sentences"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
         (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
         (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),
@@ -168,16 +168,6 @@ def test_a_reordering_table_of_another_system_leaves_nothing(
     assert sorted(folder.iterdir()) == before
 
 
-def test_unsorted_tables(phrasescore: Phrasescore, folder: Path) -> None:
-    """They are refused with what sorts them."""
-    (folder / "table").write_bytes(b"".join(reversed(lines_of(TABLE))))
-    done = phrasescore("prune", "table", "-o", "small", "--top", "1", "--column", "1")
-    assert done.returncode == 3
-    said = done.stderr.decode()
-    assert "table:2: the source 'la' comes after 'un'" in said
-    assert "LC_ALL=C sort" in said
-
-
 @pytest.mark.slow
 def test_killed_in_either_table(
     phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
@@ -207,19 +197,3 @@ def test_killed_in_either_table(
     assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
     assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize(
-    ("weights", "found"),
-    [(b"T= 1 2", b":4: 2 weights"), (b"", b":2: no weight"), (b"T= 1 2 3 4", b":4: 4 weights")],
-)
-def test_a_weight_for_each_score(
-    phrasescore: Phrasescore, folder: Path, weights: bytes, found: bytes
-) -> None:
-    """What the ini weighs must be as many scores as its feature has, whatever the table has."""
-    ini = INI.replace(b"num-features=2", b"num-features=3").replace(b"T= -0.5 2", weights)
-    (folder / "moses.ini").write_bytes(ini)
-    done = phrasescore("prune", "table", "--top", "1", "--weights", "moses.ini", "-o", "out")
-    assert done.returncode == 3
-    assert b"moses.ini" + found in done.stderr
-    assert b"for T, which has 3 components" in done.stderr

@@ -18,7 +18,7 @@ from moses_integration.decoder.loading.table_loading import (
     TableEntries,
     TableLoader,
 )
-from moses_integration.doctor.table_survey import survey_table
+from moses_integration.doctor.tables import TableSurvey
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa
 from moses_integration.language_model.automaton import score_words
@@ -140,7 +140,7 @@ def _source(path: Path) -> SourcePhrases:
 def _entries(path: Path, large: bool) -> Result:
     source = _source(path)
     scores = next(iter(read_blocks(path))).format.scores
-    table = TableLoader(None).phrase_table(path, scores, "here", source)
+    table = TableLoader(None).load(path, scores, "here", source)
     features = FeatureSet.from_ini(MosesIni.parse(_INI % scores))
     found = collect_entries(features, [table], source, drop_unknown=False)
     return (
@@ -165,18 +165,14 @@ def _listed(table: TableEntries) -> Result:
     )
 
 
-def _reordering(target: bool) -> Callable[[Path, bool], Result]:
-    def read(path: Path, large: bool) -> Result:
-        table = TableLoader(None).reordering_table(path, 6, _source(path), target=target)
-        return _listed(table)
-
-    return read
+def _reordering(path: Path, large: bool) -> Result:
+    return _listed(TableLoader(None).load(path, 6, "here", _source(path), reordering=True))
 
 
 def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
-        found = survey_table(path, None, scores, _lines(large))
-        faults = {kind: (str(error), count) for kind, (error, count) in found.faults.items()}
+        found = TableSurvey(path, scores).read(_lines(large))
+        faults = str(found.fault), found.bad_lines
         broken = None if found.broken is None else str(found.broken)
         numbers = [
             np.asarray(value).tolist()
@@ -191,7 +187,7 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
         ]
         return (
             found.lines,
-            sorted(faults.items()),
+            faults,
             sorted(found.odd.items()),
             *numbers,
             broken,
@@ -287,8 +283,7 @@ READINGS = {
     "survey of a table": Reading("table", _survey(None), compares=False),
     "scores of a table": Reading("table", _scores, compares=False),
     "sources of a reordering table": Reading("reordering", _reordering_runs, in_turn=True),
-    "reordering of pairs": Reading("reordering", _reordering(True), compares=False),
-    "reordering of sources": Reading("reordering", _reordering(False), compares=False),
+    "reordering of pairs": Reading("reordering", _reordering, compares=False),
     "survey of a reordering table": Reading("reordering", _survey(6)),
     "ARPA": Reading("arpa", _language_model),
     "KenLM": Reading("kenlm", _language_model, compares=False),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from moses_integration.doctor.findings import Diagnosis
-from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords, check_language
+from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_model_file, with_absolute_paths
@@ -98,7 +98,7 @@ def prepare(
     filtered_folder = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
         # before paths become absolute, so that an error shows the path as it was written
-        find_model_file(feature.options["path"], ini=ini.path)
+        find_model_file(feature.options["path"])
     filtered, tables = filter_system(with_absolute_paths(ini), lines, filtered_folder)
     threads = settings.threads or usable_cores()
     if binary is None:
@@ -205,7 +205,6 @@ def check_dev_set(
         found = Diagnosis()
         if number == 0:
             known, other = sources, spellings["source"]
-            check_language(found, words, known.__contains__, whole_tables[0])
             owner, effect = "the phrase table", "they are copied as they are"
         else:
             known, other = targets, spellings["target"]
@@ -223,7 +222,7 @@ def _text_tables(ini: MosesIni) -> list[Path]:
     for line in ini.features:
         if line.kind in TEXT_TABLE_KINDS:
             try:
-                path = find_model_file(line.options.get("path", ""), ini=ini.path).path
+                path = find_model_file(line.options.get("path", "")).path
             except InputError:
                 continue  # decoding reports it
             if path.is_file():  # a pipe cannot be read again

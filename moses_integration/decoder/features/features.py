@@ -14,8 +14,8 @@ from moses_integration.decoder.features.reordering import ReorderingFeature, reo
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni, code_of, section_of
-from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
+from moses_integration.ini.listing import section_problems
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted, did_you_mean
 from phrasescore.table.input_files import whole_number
 
@@ -60,8 +60,6 @@ _READ = frozenset(
         "weight",
         "weight-add",
         "mapping",
-        "input-factors",
-        "output-factors",
         *(field.name.replace("_", "-") for field in fields(SearchSettings)),
         "threads",
         "verbose",
@@ -71,6 +69,8 @@ _READ = frozenset(
 )
 # sections that are harmless if they have the default value
 _DEFAULT_ONLY = {
+    "input-factors": "0",
+    "output-factors": "0",
     "inputtype": "0",
     "xml-input": "pass-through",
     "stack-diversity": "0",
@@ -255,8 +255,7 @@ def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
     if part.stop - part.start != expected:
         raise IniError(
             f"num-features of {line.name} is {part.stop - part.start}, but it has "
-            f"{counted(expected, 'component')}",
-            remedy=f"write num-features={expected}, or leave it out where it is 1",
+            f"{counted(expected, 'component')}"
         )
 
 
@@ -283,11 +282,7 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
     A mapping line is ``path T table``, ``T table`` or ``path name``.
     """
     if not declared:
-        raise IniError(
-            "no phrase table (PhraseDictionaryMemory)",
-            path=ini.path,
-            remedy="check that this is a whole moses.ini",
-        )
+        raise IniError("no phrase table (PhraseDictionaryMemory)", path=ini.path)
     names = [line.name for line in declared]
     numbers, paths = [], []
     for text in ini.values("mapping") or ("0 T 0",):
@@ -304,7 +299,6 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
                 f"[mapping] has {text!r}, expected 'path T table' with one of the "
                 f"{len(declared)} phrase tables, counted from 0",
                 path=ini.path,
-                remedy="decode models with generation steps with Moses",
             )
         paths.append(path)
         numbers.append(number)
@@ -312,49 +306,28 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
         raise IniError(
             "[mapping] has two tables on one decoding path, whose options would be intersected",
             path=ini.path,
-            remedy="give each table a path of its own (0 T 0, 1 T 1), or decode with Moses",
         )
     return numbers
 
 
 def _check_sections(ini: MosesIni) -> None:
-    """Refuse sections that this decoder does not support.
+    """Refuse sections that Moses does not know, and those that this decoder does not support.
 
     Raises:
         IniError: There is such a section; the error names the first one.
     """
+    for _, problem in section_problems(ini):
+        raise problem
     for name in ini.sections:
-        values = ini.values(name)
-        if name in _READ or (name in _DEFAULT_ONLY and set(values) == {_DEFAULT_ONLY[name]}):
+        default, values = _DEFAULT_ONLY.get(name), set(ini.values(name))
+        if name in _READ or values == {default}:
             continue
-        if name in SECTIONS:
-            problem = f"the embedded decoder does not know the section [{name}]"
-            if name in _DEFAULT_ONLY:
-                problem = f"the embedded decoder knows [{name}] only as {_DEFAULT_ONLY[name]}"
-            remedy = "delete it (outputs have options), or decode with Moses"
-        else:
-            guess = SHORT_NAMES.get(name)
-            hint = f" (did you mean {guess}?)" if guess else did_you_mean(name, SECTIONS)
-            problem = f"unknown section [{name}]{hint}"
-            remedy = "correct or delete it; Moses refuses it too"
-        raise IniError(problem, path=ini.path, line=_section_line(ini, name), remedy=remedy)
-    for name in ("input-factors", "output-factors"):
-        if set(ini.values(name)) - {"0"}:
-            raise IniError(
-                f"[{name}] names other factors than 0",
-                path=ini.path,
-                line=_section_line(ini, name),
-                remedy="decode factored models with Moses",
-            )
-
-
-def _section_line(ini: MosesIni, name: str) -> int | None:
-    """Return the number of the line that opens a section."""
-    for number, line in enumerate(ini.lines, 1):
-        code = code_of(line)
-        if code and section_of(code) == name:
-            return number
-    return None
+        other = "" if default is None else f" other than {default}"
+        raise ini.error(
+            f"the embedded decoder does not know the section [{name}]{other}",
+            line=ini.value_lines(name)[0][0],
+            remedy="delete it (outputs have options), or decode with Moses",
+        )
 
 
 def _check_feature(line: FeatureLine) -> None:
@@ -371,13 +344,11 @@ def _check_feature(line: FeatureLine) -> None:
         if key not in known:
             raise IniError(
                 f"the embedded decoder knows no option {key} of {line.kind}"
-                f"{did_you_mean(key, known)}",
-                remedy="correct or remove it, or decode with Moses",
+                f"{did_you_mean(key, known)}"
             )
         if key in (*_FACTORS, "factor") and value != "0":
             raise IniError(
-                f"{line.name} uses factor {value}, and the embedded decoder knows only factor 0",
-                remedy="decode factored models with Moses",
+                f"{line.name} uses factor {value}, and the embedded decoder knows only factor 0"
             )
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
         raise IniError(f"{line.name} has no path")

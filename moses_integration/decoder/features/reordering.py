@@ -87,7 +87,6 @@ class ReorderingFeature:
         columns: The number of scores of a line of the table.
         backward: The scores of a phrase by its own entry.
         forward: The scores of a phrase by the entry of the phrase before.
-        uses_target: Whether entries are found by source and target; otherwise by source alone.
         default_ln: The ln scores of a missing entry; empty if a missing entry counts nothing.
     """
 
@@ -96,7 +95,6 @@ class ReorderingFeature:
     columns: int
     backward: OrientationPlaces
     forward: OrientationPlaces
-    uses_target: bool
     default_ln: tuple[float, ...]
 
 
@@ -111,19 +109,17 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         IniError: The type or another option is unknown or invalid; the error names no place.
     """
     parts = line.options["type"].split("-")
-    known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "f", "fe", "allff", "collapseff"}
+    known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "fe", "allff", "collapseff"}
     for name in parts:
         if name not in known:
             raise IniError(
                 f"the type of {line.name} has the part {name!r}, which the embedded decoder "
-                "does not know",
-                remedy="decode hierarchical reordering models with Moses",
+                "does not know"
             )
-    if "input-factor" not in line.options or (
-        "fe" in parts and "output-factor" not in line.options
-    ):
+    if not {"input-factor", "output-factor"} <= line.options.keys():
         raise IniError(
-            f"{line.name} needs input-factor=0 and, for a model of type fe, output-factor=0"
+            f"{line.name} needs input-factor=0 and output-factor=0",
+            remedy="decode models of the source alone (type f) with Moses",
         )
     directions = [_DIRECTIONS[name] for name in parts if name in _DIRECTIONS]
     backward, forward = directions[-1] if directions else (True, False)
@@ -151,7 +147,6 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         columns=orientations * (backward + forward),
         backward=places(backward, 0),
         forward=places(forward, backward * (1 if collapsed else orientations)),
-        uses_target="output-factor" in line.options,
         default_ln=default_ln,
     )
 

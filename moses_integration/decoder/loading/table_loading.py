@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +27,7 @@ from phrasescore.runs.file_kinds import open_regular, private_folder, user_cache
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.block import TableBlock, read_blocks
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -43,8 +42,7 @@ from phrasescore.table.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.table.input_files import open_input
-from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
+from phrasescore.table.phrase_table import TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
@@ -197,48 +195,34 @@ class TableLoader:
         self._in_memory = in_memory
         self._whole: dict[str, _WholeTable] = {}
 
-    def phrase_table(
-        self, path: str | Path, scores: int, where: str, source: SourcePhrases
+    def load(
+        self,
+        path: str | Path,
+        scores: int,
+        where: str,
+        source: SourcePhrases,
+        *,
+        reordering: bool = False,
     ) -> TableEntries:
-        """Load the entries of a phrase table.
+        """Load the entries of a phrase table or a lexicalised reordering table.
 
         Args:
             path: A plain or gzip table.
-            scores: The number of scores that the ini declares.
+            scores: The number of scores that the ini implies.
             where: The place in the ini that says so, for the error.
             source: The phrases of the input.
+            reordering: Whether it is a reordering table.
 
         Raises:
             InputError: The file cannot be read.
             PhraseTableError: A line breaks the format, disagrees with the ini, or has what this
                 decoder lacks; the error names the line.
         """
-        return self._load(path, scores, source, lambda: _agreeing(read_blocks(path), scores, where))
 
-    def reordering_table(
-        self, path: str | Path, scores: int, source: SourcePhrases, *, target: bool
-    ) -> TableEntries:
-        """Load the entries of a lexicalised reordering table.
+        def blocks() -> Iterator[TableBlock]:
+            lines = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
+            return _agreeing(read_blocks(path, format_of=lines), scores, where)
 
-        Args:
-            path: A plain or gzip table.
-            scores: The number of scores that the type of the model implies.
-            source: The phrases of the input.
-            target: Whether the table has a target column.
-
-        Raises:
-            InputError: The file cannot be read.
-            PhraseTableError: A line breaks the format; the error names the line.
-        """
-        return self._load(path, scores, source, lambda: _reordering_blocks(path, scores, target))
-
-    def _load(
-        self,
-        path: str | Path,
-        scores: int,
-        source: SourcePhrases,
-        blocks: Callable[[], Iterator[TableBlock]],
-    ) -> TableEntries:
         def load(needed: SourcePhrases) -> TableEntries:
             parts = ("table", sha256_of(path), str(scores), needed.digest)
             arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, needed))
@@ -463,10 +447,9 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
         found = block.format.scores
         if found != scores:
             raise PhraseTableError(
-                f"{counted(found, 'score')}, but {where} says num-features={scores}",
+                f"{counted(found, 'score')}, but {where} expects {scores}",
                 path=block.path,
                 line=1,
-                remedy="correct num-features and the weights, or name another table",
             )
         if block.format.hierarchical:
             raise PhraseTableError(
@@ -476,33 +459,6 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
                 remedy="decode with moses_chart",
             )
         yield block
-
-
-def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[TableBlock]:
-    """Read blocks of lines as if they were a phrase table's; an absent target column is put in."""
-    first_line = 1
-    with open_input(path) as stream:
-        while True:
-            lines = list(itertools.islice(stream, LINES_PER_BLOCK))
-            if not lines and first_line > 1:
-                return
-            if not lines:
-                raise PhraseTableError(
-                    "the file is empty, where a reordering table was expected", path=path
-                )
-            columns = lines[0].count(PIPES) + 1
-            if first_line == 1 and columns != 2 + target:
-                raise PhraseTableError(
-                    f"{counted(columns, 'column')}, expected {2 + target} for this type of model",
-                    path=path,
-                    line=1,
-                    remedy="check the path of LexicalReordering in the moses.ini",
-                )
-            if not target:
-                lines = [line.replace(PIPES, PIPES + PIPES, 1) for line in lines]
-            expected = TableFormat(scores, hierarchical=False)
-            yield checked_block(b"".join(lines), len(lines), first_line, path, expected)
-            first_line += len(lines)
 
 
 def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> Arrays:

@@ -13,6 +13,10 @@ without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the 
 
 lmplz --discount_fallback writes the same file, byte for byte; unlike this module, it can sort
 corpora that do not fit in memory.
+
+The text is an array of word ids. Its positions are sorted by the words read backwards from each
+position. Then every n-gram of any length is a run of neighbours, and the runs are in the order in
+which lmplz writes n-grams. Memory is about 20 bytes per running word, plus the n-grams.
 """
 
 from __future__ import annotations
@@ -20,35 +24,190 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.estimation.ngram_counting import (
-    BEGIN,
-    HIGHEST_ORDER,
-    Corpus,
-    NGramCounts,
-    SortedPositions,
-    count_ngrams,
-    count_types,
-    read_corpus,
-    sort_positions,
-)
 from phrasescore.compiled import borrowed, compiled
+from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.words.word_table import as_array
+from phrasescore.table.byte_scanning import BLANKS
+from phrasescore.table.input_files import line_blocks, open_input
+from phrasescore.table.line_assembly import ColumnTexts, Phrases, assembled_lines
+from phrasescore.words.position_sorting import sorted_by_words
+from phrasescore.words.word_table import WordTable
 
 Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, and of 3 or more
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
-_TAB, _SPACE, _NEWLINE = 9, 32, 10
 _ROWS_AT_ONCE = 1 << 18
-_BLOCK = 1 << 20
-_WIDTH = 24  # bytes of the longest number
+_WIDTH = 25  # bytes of the longest number, and of the byte after it
 # below these, numpy and KenLM write numbers with an exponent
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
+HIGHEST_ORDER = 20  # the maximum order of models that can be read
+UNKNOWN, BEGIN, END = 0, 1, 2
+SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
+_SEPARATORS = BLANKS | 1  # blanks and zero bytes
+_TO_SPACES = bytes.maketrans(b"\0\t\r", b"   ")
+_BLOCK = 1 << 20
+_MAX_POSITIONS = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus as numbers.
+
+    Attributes:
+        words: The vocabulary in order of appearance, after the three special words.
+        ids: First ``<unk>``, so that every word of the vocabulary occurs; then for each sentence
+            order - 1 times ``<s>`` (at least once), the words, and ``</s>``.
+    """
+
+    words: list[bytes]
+    ids: NDArray[np.int32]
+
+
+def read_corpus(path: str | Path, order: int) -> Corpus:
+    """Read a plain or gzip corpus, one sentence per line, for n-grams up to ``order`` words.
+
+    As in lmplz, blanks, tabs, NUL and carriage returns separate words, and an empty line is an
+    empty sentence.
+
+    Raises:
+        CorpusError: The corpus holds no word, or one of the special words, or is too long.
+    """
+    table = WordTable(SPECIAL_WORDS)
+    padding = max(order - 1, 1)
+    marks = np.array([BEGIN] * padding + [END], np.int32)
+    parts = [np.array([UNKNOWN], np.int32)]
+    sentences = running = 0
+    with open_input(path, is_text=False) as stream:
+        for data in line_blocks(stream, _BLOCK):
+            _refuse_special_words(data, path, sentences)
+            whole = data if data.endswith(b"\n") else data + b"\n"
+            ids, offsets = table.encode_lines(whole, grow=True, separators=_SEPARATORS)
+            # the positions of each sentence's begin marks, and of its end
+            places = np.repeat(offsets[:-1, None], padding + 1, axis=1)
+            places[:, -1] = offsets[1:]
+            lines = len(places)
+            parts.append(np.insert(ids, places.ravel(), np.tile(marks, lines)))
+            sentences += lines
+            running += len(ids)
+    together = np.concatenate(parts)
+    if not running:
+        raise CorpusError("the corpus holds no word, so no model can be estimated", path=path)
+    if together.size > _MAX_POSITIONS:
+        raise CorpusError(
+            f"the corpus has {running:,} words, more than this estimator can sort",
+            path=path,
+            remedy="take fewer sentences, or estimate the model with KenLM's lmplz",
+        )
+    return Corpus(table.words(), together)
+
+
+def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
+    """Refuse a block of lines that has a special word; ``before`` lines precede the block."""
+    if not any(word in data for word in SPECIAL_WORDS):
+        return
+    for number, line in enumerate(data.split(b"\n"), before + 1):
+        for word in line.translate(_TO_SPACES).split(b" "):
+            if word in SPECIAL_WORDS:
+                raise CorpusError(
+                    f"the special word {word.decode()} stands in the text, which only the model "
+                    "may use",
+                    path=path,
+                    line=number,
+                    remedy="take it out of the corpus, or escape its angle brackets",
+                )
+
+
+class SortedPositions(NamedTuple):
+    """The positions of a corpus in the order of the words read backwards.
+
+    Attributes:
+        positions: Positions of words and ``</s>`` in ``ids``, shape (positions,).
+        shared: The number of words, read backwards, that a position shares with the position before
+            it in this sequence, at most the order; shape (positions,).
+        longest: The number of words of the longest n-gram that ends at a position, at most the
+            order. An n-gram may begin with ``<s>``; the words before are padding.
+    """
+
+    positions: NDArray[np.int32]
+    shared: NDArray[np.uint8]
+    longest: NDArray[np.uint8]
+
+
+def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
+    """Sort by the last word, then by the word before it, and so on, by ``order`` words in all."""
+    positions = np.flatnonzero(corpus.ids > BEGIN).astype(np.int32)
+    back = range(0, -order, -1)
+    positions, shared = sorted_by_words(corpus.ids, positions, len(corpus.words), back)
+    places = np.arange(corpus.ids.size, dtype=np.int32)
+    begins = np.maximum.accumulate(np.where(corpus.ids == BEGIN, places, 0))
+    longest = np.minimum(places - begins + 1, order).astype(np.uint8)
+    return SortedPositions(positions, shared, longest[positions])
+
+
+def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[int, ...]:
+    """Return the numbers of different n-grams of 1, 2, ... ``order`` words."""
+    is_there = ((by_words.shared < n) & (by_words.longest >= n) for n in range(2, order + 1))
+    return (len(corpus.words), *map(int, map(np.count_nonzero, is_there)))
+
+
+@dataclass(frozen=True)
+class NGramCounts:
+    """The n-grams of one order, sorted by their words read backwards; words in order of their id.
+
+    Attributes:
+        order: The number of words of each n-gram.
+        last: The position of the last word in one occurrence of each n-gram, shape (n-grams,).
+        occurrences: The number of occurrences of each n-gram, shape (n-grams,).
+        extensions: The number of different words that precede each n-gram, shape (n-grams,).
+        number_at: The number of the n-gram that ends at each position of the text, -1 for none; the
+            shape of the text, or empty in the highest order.
+    """
+
+    order: int
+    last: NDArray[np.int32]
+    occurrences: NDArray[np.int32]
+    extensions: NDArray[np.int32]
+    number_at: NDArray[np.int32]
+
+
+def count_ngrams(
+    corpus: Corpus, by_words: SortedPositions, order: int, *, highest: int
+) -> NGramCounts:
+    """Count the n-grams of ``order`` words; ``<s>`` may only be their first word.
+
+    Args:
+        corpus: The text.
+        by_words: The positions of the text, sorted by at least ``order`` words.
+        order: The number of words of an n-gram.
+        highest: The highest order of the model; its n-grams need no numbers, because no longer
+            n-grams are made from them.
+    """
+    is_there = by_words.longest >= order
+    positions, shared = by_words.positions[is_there], by_words.shared[is_there]
+    is_first = shared < order
+    firsts = np.flatnonzero(is_first)
+    last = positions[firsts]
+    occurrences = np.diff(firsts, append=positions.size).astype(np.int32)
+    extensions = np.add.reduceat(shared <= order, firsts, dtype=np.int32)
+    if order > 1:
+        number_at = np.full(corpus.ids.size if order < highest else 0, -1, np.int32)
+        if order < highest:
+            number_at[positions] = np.cumsum(is_first, dtype=np.int32) - 1
+        return NGramCounts(order, last, occurrences, extensions, number_at)
+    # <unk> and <s> are never counted; position 0 is <unk>, position 1 always <s>
+    first, none = np.array([UNKNOWN, BEGIN], np.int32), np.zeros(2, np.int32)
+    return NGramCounts(
+        1,
+        np.concatenate([first, last]),
+        np.concatenate([none, occurrences]),
+        np.concatenate([none, extensions]),
+        corpus.ids,
+    )
 
 
 def write_arpa(
@@ -77,7 +236,7 @@ def write_arpa(
     ):
         counts = "".join(f"ngram {length}={number}\n" for length, number in enumerate(types, 1))
         stream.write(f"\\data\\\n{counts}\n".encode())
-        writer = _ArpaWriter(stream, corpus)
+        text = Phrases.of_text(corpus.ids, corpus.words)
         below = None
         for length in range(1, order + 1):
             ngrams = count_ngrams(corpus, by_words, length, highest=order)
@@ -85,11 +244,11 @@ def write_arpa(
             discounts.append(_estimate_discounts(ngrams, count, by_words, order))
             weights = _weigh(corpus, ngrams, count, discounts[-1], below)
             if below is not None:
-                writer.write(below.ngrams, below.prob, weights.gamma)
+                _write_section(stream, text, below, weights.gamma)
                 progress.advance(types[length - 2])
             below = weights
         assert below is not None
-        writer.write(below.ngrams, below.prob, None)
+        _write_section(stream, text, below, None)
         stream.write(b"\\end\\\n")
     return types, tuple(discounts)
 
@@ -178,105 +337,38 @@ def _weigh(
     return _Weights(ngrams, prob, gamma)
 
 
-class _ArpaWriter:
-    """Writes the sections of an ARPA file, lowest order first.
-
-    Args:
-        stream: The stream to write to.
-        corpus: The text, which has the words of the n-grams.
-    """
-
-    def __init__(self, stream: BinaryIO, corpus: Corpus) -> None:
-        self._stream, self._corpus = stream, corpus
-        self._characters = as_array(b"".join(corpus.words))
-        self._ends = np.cumsum([0, *map(len, corpus.words)], dtype=np.int64)
-        line = HIGHEST_ORDER * (max(map(len, corpus.words)) + 1) + 2 * (_WIDTH + 1)
-        self._out = np.empty(_BLOCK + line, np.uint8)
-
-    def write(
-        self,
-        ngrams: NGramCounts,
-        prob: NDArray[np.float32],
-        backoff: NDArray[np.float32] | None,
-    ) -> None:
-        """Write one section.
-
-        Args:
-            ngrams: The n-grams of the section.
-            prob: The probability of each n-gram, shape (n-grams,).
-            backoff: The back-off weight of each n-gram as a factor, shape (n-grams,); ``None`` for
-                the last section.
-        """
-        self._stream.write(f"\\{ngrams.order}-grams:\n".encode())
-        factors = [np.minimum(prob, np.float32(1))]  # rounding may exceed 1 by a last digit
-        if backoff is not None:
-            factors.append(backoff)
-        text = self._corpus.ids, self._characters, self._ends
-        for start in range(0, prob.size, _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            spelt = log10_texts(np.stack([column[part] for column in factors], axis=1))
-            last = ngrams.last[part]
-            row = 0
-            while row < last.size:
-                row, size = _write_lines(text, last, row, ngrams.order, spelt, self._out)
-                self._stream.write(self._out[:size].data)
-        self._stream.write(b"\n")
+def _write_section(
+    stream: BinaryIO, text: Phrases, weights: _Weights, gamma: NDArray[np.float32] | None
+) -> None:
+    """Write the n-grams of one order; ``gamma`` has their back-off weights, if they have any."""
+    order = weights.ngrams.order
+    stream.write(f"\\{order}-grams:\n".encode())
+    prob = np.minimum(weights.prob, np.float32(1))  # rounding may exceed 1 by a last digit
+    for start in range(0, prob.size, _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        first = weights.ngrams.last[part] - np.int32(order - 1)
+        ngrams = text._replace(positions=first, lengths=np.full(first.size, order, np.uint8))
+        columns = [log10_texts(prob[part], b"\t")]
+        if gamma is not None:
+            columns.append(log10_texts(gamma[part], b"\n"))
+        separator = b"\n" if gamma is None else b"\t"
+        for lines in assembled_lines((ngrams,), separator, columns, before=1):
+            stream.write(lines)
+    stream.write(b"\n")
 
 
-@compiled
-def _write_lines(
-    text: Any, last: Any, row: int, order: int, spelt: Any, out: Any
-) -> tuple[int, int]:
-    """Write a line for each n-gram: a number, its words, another number if there is one.
-
-    Returns:
-        The first row that is not written yet, and the number of bytes in use, at most a block and a
-        line.
-    """
-    text, last, spelt, out = borrowed((text, last, spelt, out))
-    ids, characters, ends = text
-    numbers, lengths, which = spelt
-    at = 0
-    columns = which.shape[1]
-    while row < last.size and at < _BLOCK:
-        first = last[row] - order + 1
-        for column in range(columns):
-            if column > 0:
-                out[at] = _TAB
-                at += 1
-            number = which[row, column]
-            for i in range(lengths[number]):
-                out[at] = numbers[number, i]
-                at += 1
-            for position in range(first, first + order * (column == 0)):
-                out[at] = _TAB if position == first else _SPACE
-                at += 1
-                for i in range(ends[ids[position]], ends[ids[position] + 1]):
-                    out[at] = characters[i]
-                    at += 1
-        out[at] = _NEWLINE
-        at += 1
-        row += 1
-    return row, at
-
-
-def log10_texts(
-    factors: NDArray[np.float32],
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.intp]]:
+def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     """Format the log10 of each factor with the fewest digits that read back to the same number.
 
     The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
     1e-6 up, otherwise ``1.5e-7``.
 
     Args:
-        factors: Any shape, above 0.
-
-    Returns:
-        The texts of distinct factors, (texts, width) uint8; the bytes in use of each, (texts,)
-        uint8; and which text each factor has, of its shape.
+        factors: (rows,) above 0.
+        end: The byte after each text.
     """
-    # many n-grams have the same counts and so the same probability: format each value once
-    distinct, which = np.unique(factors, return_inverse=True)
+    # many n-grams have the same counts, hence the same probability: format each value once
+    distinct, rows = np.unique(factors, return_inverse=True)
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
@@ -284,8 +376,10 @@ def log10_texts(
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
-    characters = texts.view(np.uint8).reshape(-1, _WIDTH)
-    return characters, lengths.astype(np.uint8), which.reshape(factors.shape)
+    begins = _WIDTH * np.arange(len(texts))
+    characters = texts.view(np.uint8)
+    characters[begins + lengths] = end[0]
+    return ColumnTexts(characters, begins, begins + lengths + 1, rows)
 
 
 @lru_cache(maxsize=1 << 12)

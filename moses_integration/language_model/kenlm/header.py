@@ -23,8 +23,7 @@ from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
 VERSION = 5
-PROBING, REST_PROBING, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
-_UNFINISHED = KENLM_BINARY_MAGIC + b" incomplete"
+PROBING, _, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
 # the magic, padded by two zero bytes to a multiple of 8; 0.0, 1.0, -0.5; 1, the largest 32-bit
 # number, padding; 1 in 64 bits
@@ -103,11 +102,6 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
     sections.take(np.uint8, len(_SANITY), "its header")
     parameters = sections.take(np.uint8, _PARAMETERS.size, "its header").tobytes()
     order, multiplier, kind, has_words, search_version = _PARAMETERS.unpack(parameters)
-    if kind == REST_PROBING:
-        raise LanguageModelError(
-            "a KenLM binary with rest costs, which are not supported",
-            remedy="name the ARPA file, or a binary built without -r",
-        )
     if _SEARCH_VERSIONS.get(kind) != search_version:
         raise LanguageModelError(
             f"a KenLM binary of type {kind}, version {search_version}, which is not known",
@@ -124,13 +118,9 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
 
 
 def _check_magic(start: bytes) -> None:
-    if start.startswith(_UNFINISHED):
-        raise LanguageModelError(
-            "a KenLM binary that was not finished", remedy="run build_binary again"
-        )
     if start != _SANITY:
         raise LanguageModelError(
-            "a KenLM binary that is cut off or damaged, not of format version "
+            "a KenLM binary that is not finished, cut off or damaged, not of format version "
             f"{VERSION}, or made on another kind of machine",
             remedy=BUILD_AGAIN,
         )

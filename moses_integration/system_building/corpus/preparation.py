@@ -10,12 +10,12 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,6 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
 
-# consecutive lines of source and target, without line feeds
-Sides: TypeAlias = tuple[list[bytes], list[bytes]]
-
 _EMPTY = "empty"
 # the limits of clean-corpus-n.perl: words of one side per word of the other, characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
@@ -46,7 +43,6 @@ _SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
 # text that Moses or a language model would misread
 _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n]|$)", re.MULTILINE)
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
-_ENTITY = re.compile(rb"&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = (
     "a space other than U+0020 (such as U+00A0), which is an ordinary character to Moses and joins "
@@ -54,7 +50,6 @@ OTHER_SPACES = (
 )
 NOT_UTF8 = "not UTF-8, which every step takes as bytes but no tokeniser can read"
 LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separate its punctuation"
-LOOKS_ESCAPED = "looks tokenised and escaped already; --tokenize escapes it a second time"
 
 
 @dataclass
@@ -79,30 +74,25 @@ class Notes:
             yield f"{self.first[what]}: {what} ({counted(count, 'line')})"
 
 
-def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tuple[int, Sides]]:
-    """Read two files in parallel blocks; yield the 1-based number of the first line, and the lines.
+def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:
+    """Read parallel files in blocks; yield the 1-based number of the first line, and their lines.
 
     Raises:
-        CorpusError: One has more lines than the other, or both are empty.
+        CorpusError: One has more lines than another, or all are empty.
     """
-    blocks = _line_blocks(source), _line_blocks(target)
     line = 1
     nothing: list[bytes] = []
-    for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=nothing):
-        if len(source_lines) != len(target_lines):
-            paths = (source, target) if len(source_lines) > len(target_lines) else (target, source)
-            number = line + min(len(source_lines), len(target_lines))
-            raise CorpusError(
-                f"line {number:,} has no counterpart: {paths[1]} ends before it",
-                path=paths[0],
-                line=number,
-                remedy="give two files in which line i of one is the translation of line i of the "
-                "other",
-            )
-        yield line, (source_lines, target_lines)
-        line += len(source_lines)
+    for sides in itertools.zip_longest(*map(_line_blocks, paths), fillvalue=nothing):
+        sizes = list(map(len, sides))
+        if min(sizes) != max(sizes):
+            number = line + min(sizes)
+            shorter, longer = (paths[sizes.index(size)] for size in (min(sizes), max(sizes)))
+            problem = f"line {number:,} has no counterpart: {shorter} ends before it"
+            raise CorpusError(problem, path=longer, line=number)
+        yield line, list(sides)
+        line += sizes[0]
     if line == 1:
-        raise CorpusError("there is no sentence in it", path=source)
+        raise CorpusError("there is no sentence in it", path=paths[0])
 
 
 def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
@@ -154,23 +144,21 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         notes.add(NOT_UTF8, path, first + text.count(b"\n", 0, error.start))
 
 
-def reason_to_leave_out(
-    source: list[bytes], target: list[bytes], max_words: int | None
-) -> str | None:
-    """Return the reason to leave out a pair of sentences, given as words; ``None`` to keep it.
+def reason_to_leave_out(sentences: Sequence[list[bytes]], max_words: int | None) -> str | None:
+    """Return the reason to leave out parallel sentences, given as words; ``None`` to keep them.
 
-    Without a maximum of words, only a pair with an empty sentence is left out.
+    Without a maximum of words, only empty sentences are left out.
     """
-    if not source or not target:
+    lengths = list(map(len, sentences))
+    if not min(lengths):
         return _EMPTY
     if max_words is None:
         return None
-    lengths = len(source), len(target)
     if max(lengths) > max_words:
         return "too long"
     if max(lengths) / min(lengths) > _MAX_RATIO:
         return "of too uneven lengths"
-    for word in (*source, *target):
+    for word in itertools.chain(*sentences):
         # a word has no more characters than bytes
         if len(word) > _MAX_LETTERS and len(word.decode("utf-8", "replace")) > _MAX_LETTERS:
             return "with a word that is too long"
@@ -204,8 +192,6 @@ class TextSource:
         if (preprocess := self.preprocessor) is not None:
             prepared = []
             for number, line in enumerate(lines, first):
-                if self.settings.tokenize and _ENTITY.search(line) is not None:
-                    notes.add(LOOKS_ESCAPED, self.path, number)
                 text = preprocess(decode_line(line, self.path, number))
                 prepared.append(text.encode("utf-8"))
             lines = prepared
@@ -215,50 +201,40 @@ class TextSource:
         return [line.split() for line in lines]
 
 
-def prepare_text(source: TextSource, output: Path) -> dict[str, Any]:
-    """Write a text of one language: one sentence per line, words separated by single spaces.
+@dataclass(frozen=True)
+class PreparedText:
+    """The result of preparing parallel sentences.
 
-    Returns:
-        Counts and notes as JSON values.
-
-    Raises:
-        CorpusError: A line cannot be used, or there is no word in any.
+    Args:
+        lines: The lines read.
+        kept: (kept,) int64, the 1-based line of each pair that was kept.
+        left_out: The number of pairs left out for each reason.
+        words: The words kept on each side.
+        notes: Notes on the text.
     """
-    notes = Notes()
-    sentences = words = 0
-    with open_output(output) as stream, Progress("reading the text", unit="lines") as progress:
-        for lines in _line_blocks(source.path):
-            good = [line for line in source.words(lines, sentences + 1, notes) if line]
-            stream.write(b"".join(b" ".join(line) + b"\n" for line in good))
-            sentences += len(lines)
-            words += sum(map(len, good))
-            progress.advance(len(lines))
-        if not words:
-            raise CorpusError(
-                "there is no word in it",
-                path=source.path,
-                remedy="give text of the target language, or leave this file out",
-            )
-    notes.counts.pop(LOOKS_RAW, None)
-    return {"lines": sentences, "words": words, "notes": list(notes)}
+
+    lines: int
+    kept: NDArray[np.int64]
+    left_out: Mapping[str, int]
+    words: Sequence[int]
+    notes: Notes
 
 
 def prepare_corpus(
-    sources: tuple[TextSource, TextSource],
-    outputs: tuple[Path, Path],
+    sources: Sequence[TextSource],
+    outputs: Sequence[Path],
     max_words: int | None,
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    *,
+    keeps_all: bool = False,
+) -> PreparedText:
     """Write the kept pairs: one sentence per line, words separated by single spaces.
 
     Args:
-        sources: The source and the target side.
-        outputs: The files to write.
-        max_words: The maximum length of a sentence; pairs with longer ones, and uneven and empty
-            pairs, are left out. With ``None`` no pair is, and an empty sentence is an error.
-
-    Returns:
-        (pairs,) int64, the 1-based line of each pair that was kept; and counts and notes as JSON
-        values.
+        sources: The source and the target side; or one text by itself.
+        outputs: The files to write, one for each.
+        max_words: The maximum length of a sentence; pairs with longer ones, and uneven pairs, are
+            left out. With ``None`` only empty sentences are.
+        keeps_all: Whether a sentence that no later step can use is an error.
 
     Raises:
         CorpusError: The sides have unequal numbers of lines, a line cannot be used, or no pair is
@@ -266,72 +242,50 @@ def prepare_corpus(
     """
     notes = Notes()
     kept: list[int] = []
-    left_out: dict[str, dict[str, int]] = {}
-    words = [0, 0]
+    left_out: Counter[str] = Counter()
+    words = [0] * len(sources)
     line = 0
-    with (
-        ExitStack() as stack,
-        Progress("reading the corpus", unit="pairs") as progress,
-    ):
+    with ExitStack() as stack, Progress("reading the corpus", unit="lines") as progress:
         streams = [stack.enter_context(open_output(output)) for output in outputs]
-        for first, sides in read_parallel_lines(sources[0].path, sources[1].path):
-            source_words, target_words = (
+        for first, sides in read_parallel_lines(*(source.path for source in sources)):
+            prepared = [
                 side.words(lines, first, notes) for side, lines in zip(sources, sides, strict=True)
-            )
-            pairs = list(zip(source_words, target_words, strict=True))
+            ]
             good = []
-            for line, pair in enumerate(pairs, first):
-                if max_words is None:
+            for line, pair in enumerate(zip(*prepared, strict=True), first):
+                if keeps_all:
                     _check_lengths(pair, sources, line)
-                if (reason := reason_to_leave_out(*pair, max_words)) is None:
+                if (reason := reason_to_leave_out(pair, max_words)) is None:
                     good.append(pair)
                     kept.append(line)
                 else:
-                    left_out.setdefault(reason, {"pairs": 0, "first_line": line})["pairs"] += 1
+                    left_out[reason] += 1
+                    notes.add(f"left out: {reason}", sources[0].path, line)
             for side, stream in enumerate(streams):
                 stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
                 words[side] += sum(len(pair[side]) for pair in good)
-            progress.advance(len(pairs))
+            progress.advance(len(sides[0]))
         if not kept:
-            raise _nothing_left(left_out, sources[0].path)
+            counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+            raise CorpusError(
+                f"no sentence is left: {counts}",
+                path=sources[0].path,
+                remedy="see that each line is a sentence; --max-sentence-length allows longer ones",
+            )
     # a few full stops without a blank before them are normal, and raw text has them everywhere
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
-    for reason, entry in left_out.items():
-        notes.add(f"left out: {reason}", sources[0].path, entry["first_line"], entry["pairs"])
-    return np.array(kept, np.int64), {
-        "pairs_read": line,
-        "pairs_kept": len(kept),
-        "left_out": left_out,
-        "source_words": words[0],
-        "target_words": words[1],
-        "notes": list(notes),
-    }
+    return PreparedText(line, np.array(kept, np.int64), left_out, words, notes)
 
 
-def _check_lengths(
-    pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
-) -> None:
+def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], line: int) -> None:
     """Without cleaning, refuse sentences that no later step could use."""
     for words, source in zip(pair, sources, strict=True):
-        if not words:
-            problem = "the sentence is empty"
-            remedy = (
-                "remove the line from both files (and from the alignment), or do not give "
-                "--no-cleaning, which would leave the pair out"
+        if not 1 <= len(words) <= MAX_WORDS:
+            raise CorpusError(
+                f"a sentence of {len(words):,} words, expected 1 to {MAX_WORDS:,}",
+                path=source.path,
+                line=line,
+                remedy="correct the line, or do not give --no-cleaning, which would leave it out",
             )
-        elif len(words) > MAX_WORDS:
-            problem = f"a sentence of {len(words):,} words, more than {MAX_WORDS:,}"
-            remedy = "break it up, or do not give --no-cleaning"
-        else:
-            continue
-        raise CorpusError(problem, path=source.path, line=line, remedy=remedy)
-
-
-def _nothing_left(left_out: Mapping[str, Mapping[str, int]], path: str | Path) -> CorpusError:
-    counts = ", ".join(f"{entry['pairs']:,} {reason}" for reason, entry in left_out.items())
-    remedy = "allow longer sentences with --max-sentence-length"
-    if left_out.keys() == {_EMPTY}:
-        remedy = "give two files with a sentence per line"
-    return CorpusError(f"no sentence pair is left: {counts}", path=path, remedy=remedy)

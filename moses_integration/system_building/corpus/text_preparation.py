@@ -89,10 +89,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         if self.characters and self.tokenize:
-            raise SettingsError(
-                "tokens are either words or characters, and both are requested",
-                remedy="leave out --tokenize or --characters",
-            )
+            raise SettingsError("tokens are either words or characters, and both are requested")
 
 
 @dataclass(frozen=True)
@@ -258,21 +255,16 @@ def check_language(language: str | None) -> str:
     """Check and return a language code.
 
     Raises:
-        SettingsError: It is missing or not a code; the name of a language gets its code as a
-            suggestion.
+        SettingsError: It is missing or not a code.
     """
     if language is None:
         raise SettingsError(
             "the language of the text is not known",
             remedy="give --language, or --system with the folder of a built system",
         )
-    from sacremoses.corpus import NonbreakingPrefixes
-
-    codes: dict[str, str] = NonbreakingPrefixes().available_langs
-    code = codes.get(language.lower(), language)
-    if code != language or not re.fullmatch("[a-z]{2,3}", language):
-        guess = f"write {code}" if code != language else "give the ISO 639 code, such as en or fr"
-        raise SettingsError(f"the language {language!r} is not a code", remedy=guess)
+    if not re.fullmatch("[a-z]{2,3}", language):
+        problem = f"the language {language!r} is not a code"
+        raise SettingsError(problem, remedy="give the ISO 639 code, such as en or fr")
     return language
 
 

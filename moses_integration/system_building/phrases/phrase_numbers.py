@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from phrasescore.compiled import compiled
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import own_file, own_folder
 from phrasescore.table.input_files import line_blocks, open_input
+from phrasescore.table.line_assembly import Phrases
 from phrasescore.table.phrase_table import PIPES
 from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordTable
@@ -33,7 +34,6 @@ from phrasescore.words.word_table import WordTable
 BOUNDARY = 0
 _BLOCK = 1 << 22
 _MAX_IDS = (1 << 31) - 1
-_WORDS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
     if size > _MAX_IDS:
-        raise CorpusError(
-            f"the text has {size:,} words, more than can be numbered",
-            path=path,
-            remedy="build from a part of it",
-        )
+        raise CorpusError(f"the text has {size:,} words, more than can be numbered", path=path)
     words = table.words()
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)
@@ -138,6 +134,12 @@ class PhraseNumbers:
             with own_file(folder / f"{name}.npy", os.O_TRUNC) as stream:
                 np.save(stream, getattr(self, name))
 
+    def chosen(self, text: Phrases, numbers: NDArray[np.int64]) -> Phrases:
+        """Return the phrases with these numbers as parts of the text that was numbered."""
+        return text._replace(
+            positions=remapped(self.position)[numbers], lengths=remapped(self.length)[numbers]
+        )
+
     @classmethod
     def load(cls, folder: Path) -> PhraseNumbers:
         """Map the arrays that ``save`` wrote; the system keeps in memory what is in use."""
@@ -155,55 +157,6 @@ def remapped(array: Array) -> Array:
         return array
     mapped = np.memmap(array.filename, array.dtype, "r", array.offset, array.shape)
     return cast("Array", np.asarray(mapped))
-
-
-class Phrases(NamedTuple):
-    """Some phrases as places in a text, and how to spell them.
-
-    Args:
-        ids: The text's word ids.
-        positions: (rows,) int32, where each phrase begins.
-        lengths: (rows,) uint8, its words.
-        characters: The text, its words as uint8 with a space between two.
-        begins: (rows,) int64, where each phrase begins in it.
-        ends: (rows,) int64, the character after its last.
-    """
-
-    ids: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    lengths: NDArray[np.uint8]
-    characters: NDArray[np.uint8]
-    begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-
-class PhraseTexts:
-    """The words of all phrases of one side.
-
-    Args:
-        text: The text.
-        phrases: Its phrases.
-    """
-
-    def __init__(self, text: NumberedText, phrases: PhraseNumbers) -> None:
-        self.phrases, self._ids = phrases, text.ids
-        widths = np.array([len(word) + 1 for word in text.words], np.uint32)[text.ids]
-        size = int(widths.sum(dtype=np.int64))
-        self._begins = np.zeros(len(widths) + 1, np.uint32 if size < 1 << 32 else np.int64)
-        np.cumsum(widths, out=self._begins[1:])
-        self._characters = np.empty(self._begins[-1], np.uint8)
-        for first in range(0, len(text.ids), _WORDS_AT_ONCE):
-            words = map(text.words.__getitem__, text.ids[first:][:_WORDS_AT_ONCE].tolist())
-            data = np.frombuffer(b" ".join(words) + b" ", np.uint8)
-            self._characters[self._begins[first] :][: len(data)] = data
-
-    def chosen(self, numbers: NDArray[np.int64]) -> Phrases:
-        """Return the phrases with these numbers."""
-        positions = remapped(self.phrases.position)[numbers]
-        lengths = remapped(self.phrases.length)[numbers]
-        begins = self._begins[positions].astype(np.int64)
-        ends = self._begins[positions + lengths].astype(np.int64) - 1  # without the space behind
-        return Phrases(self._ids, positions, lengths, self._characters, begins, ends)
 
 
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:

@@ -16,7 +16,7 @@ LONG = b" ".join([b"x"] * 40_000)
 def load(folder: Path, alignment: bytes, target: bytes = LONG) -> TableEntries:
     path = folder / "table"
     path.write_bytes(b"a ||| " + target + b" ||| 0.5 ||| " + alignment + b"\n")
-    return TableLoader(None).phrase_table(path, 1, "here", SourcePhrases([(b"a",)], 7))
+    return TableLoader(None).load(path, 1, "here", SourcePhrases([(b"a",)], 7))
 
 
 @pytest.mark.parametrize(

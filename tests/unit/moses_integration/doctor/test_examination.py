@@ -6,13 +6,13 @@ import gzip
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from moses_integration.doctor.examination import examine
 from moses_integration.doctor.findings import Diagnosis
-from phrasescore.errors import InputError
 from tests.support.language_models import kenlm_binary
 
 TABLE, REORDERING, LM = "phrase-table.gz", "reordering-table.gz", "lm.arpa"
@@ -134,18 +134,6 @@ def cut(name: str) -> Callable[[], None]:
     return plant
 
 
-def stale_work_folder() -> None:
-    Path("mert-work").mkdir()
-    Path("mert-work/features.list").write_text("LM0= 0.5\nTranslationModel0= 0.2 0.2 0.2\n")
-
-
-def used_work_folder() -> None:
-    Path("mert-work/filtered").mkdir(parents=True)
-    ini = Path("system/moses.ini").read_text()
-    old = ini.replace("num-features=4", "num-features=3").replace("TranslationModel0= 0.09", "#")
-    Path("mert-work/filtered/moses.ini").write_text(old)
-
-
 WEIGHTS = b"0.0964898082720017 0.114643013358085 0.0387269165332793 -0.0329637835735919"
 
 
@@ -158,139 +146,93 @@ def all_zero(data: bytes) -> bytes:
     return head + b"[weight]\n" + b"\n".join(lines)
 
 
-# what is planted, how bad it is, what is said, where
+row = partial(line, TABLE)
+in_ini = partial(replaced, "moses.ini")
+E, W = "error", "warning"
+T, R, INI = f"system/{TABLE}", f"system/{REORDERING}", "system/moses.ini"
+# what is planted, how bad it is, a part of what is said, where
 FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
-    "log-probability": (
-        line(TABLE, 7, score(b"-3.5")),
-        "error",
-        "score 1 is negative (-3.5), and Moses",
-        f"system/{TABLE}:7",
-    ),
+    "log-probability": (row(7, score(b"-3.5")), E, "score 1 is negative (-3.5), and", T + ":7"),
     "all log-probabilities": (
         edit(TABLE, every_line(score(b"-1"))),
-        "error",
-        "10,612 more lines are like this",
-        f"system/{TABLE}:1",
+        E,
+        "(10,613 lines are bad)",
+        T + ":1",
     ),
-    "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is 'nan'", f"system/{TABLE}:9"),
-    "zeros": (
-        line(TABLE, 9, score(b"0")),
-        "warning",
-        "score 1 is floored at -100 by Moses in 1 of 10,613 lines (0.0%), 1 of them zero",
-        f"system/{TABLE}",
-    ),
-    "infinite": (
-        line(TABLE, 9, score(b"1e39")),
-        "error",
-        "score 1 is infinite for Moses in 1 lines",
-        f"system/{TABLE}",
-    ),
+    "nan": (row(9, score(b"nan")), E, "score 1 is 'nan'", T + ":9"),
+    "zeros": (row(9, score(b"0")), W, "score 1 is floored at -100 by Moses in 1 of 10,613", T),
+    "infinite": (row(9, score(b"1e39")), E, "score 1 is infinite for Moses in 1 lines", T),
     "a score too few": (
-        line(TABLE, 10613, column(2, b"0.5 0.5 0.5")),
-        "error",
+        row(10613, column(2, b"0.5 0.5 0.5")),
+        E,
         "3 scores, where the lines before have 4",
-        f"system/{TABLE}:10613",
+        T + ":10613",
     ),
-    "a broken line": (
-        line(TABLE, 20, lambda text: text[:9]),
-        "error",
-        "expected at least 3",
-        f"system/{TABLE}:20",
-    ),
-    "a constant score": (
-        edit(TABLE, every_line(score(b"2.718"))),
-        "warning",
-        "score 1 is 2.718 in every line",
-        f"system/{TABLE}",
-    ),
+    "a broken line": (row(20, lambda text: text[:9]), E, "expected at least 3", T + ":20"),
+    "a constant score": (edit(TABLE, every_line(score(b"2.718"))), W, "score 1 is 2.718 in", T),
     "no final line feed": (
         edit(TABLE, lambda data: data[:-1]),
-        "warning",
+        W,
         "the last line has no line feed",
-        f"system/{TABLE}:10613",
+        T + ":10613",
     ),
     "no final line feed (reordering)": (
         edit(REORDERING, lambda data: data[:-1]),
-        "error",
-        "the last line has no line feed, and Moses ignores it",
-        f"system/{REORDERING}:10613",
+        E,
+        "the last line has no line",
+        R + ":10613",
     ),
-    "bar in a source": (
-        line(TABLE, 30, column(0, b"a|b")),
-        "error",
-        "a '|' in a word, of which Moses keeps",
-        f"system/{TABLE}:30",
-    ),
-    "bracket in a target": (
-        line(TABLE, 30, column(1, b"un [chat]")),
-        "error",
-        "a word in brackets",
-        f"system/{TABLE}:30",
-    ),
-    "not sorted": (
-        line(TABLE, 30, column(0, b"zebra")),
-        "warning",
-        "a line that sorts before the previous one",
-        f"system/{TABLE}:31",
-    ),
+    "bar in a source": (row(30, column(0, b"a|b")), E, "a '|' in a word, of which", T + ":30"),
+    "bracket in a target": (row(30, column(1, b"un [chat]")), E, "a word in brackets", T + ":30"),
+    "not sorted": (row(30, column(0, b"zebra")), W, "a line that sorts before the", T + ":31"),
     "a mapping to a number that is none": (
-        replaced("moses.ini", b"0 T 0", b"0 T \xc2\xb2"),
-        "error",
-        "[mapping] uses the phrase table \u00b2, but there are 1 (from 0)",
-        "system/moses.ini",
+        in_ini(b"0 T 0", b"0 T \xc2\xb2"),
+        E,
+        "[mapping] uses the phrase table ², but there are 1 (from 0)",
+        INI,
     ),
     "a mapping to a long number": (
-        replaced("moses.ini", b"0 T 0", b"0 T " + b"9" * 5000),
-        "error",
+        in_ini(b"0 T 0", b"0 T " + b"9" * 5000),
+        E,
         "[mapping] uses the phrase table 999",
-        "system/moses.ini",
+        INI,
     ),
     "a language model that is no file": (
-        replaced("moses.ini", b"system/lm.arpa", b"/dev/null"),
-        "error",
-        "/dev/null is a pipe or a device, where KENLM needs a file",
-        "system/moses.ini:14",
+        in_ini(b"system/lm.arpa", b"/dev/null"),
+        E,
+        "/dev/null is a pipe or a device, where KENLM needs a",
+        INI + ":14",
     ),
-    "gzip cut short": (cut(TABLE), "error", "the gzip data end in the middle", f"system/{TABLE}"),
-    "gzip cut short (reordering)": (
-        cut(REORDERING),
-        "error",
-        "the gzip data end in the middle",
-        f"system/{REORDERING}",
-    ),
+    "gzip cut short": (cut(TABLE), E, "the gzip data end in the middle", T),
+    "gzip cut short (reordering)": (cut(REORDERING), E, "the gzip data end in the middle", R),
     "plain text named .gz": (
         lambda: (
             Path("system", TABLE).unlink(),
             Path("system", TABLE).write_bytes(b"a ||| b ||| 1 1 1 1 ||| 0-0\n"),
         )[0],
-        "error",
-        "plain text in a file whose name ends in .gz",
-        f"system/{TABLE}",
+        E,
+        "plain text in a file of another name",
+        T,
     ),
     "another kind of file": (
-        replaced("moses.ini", b"system/phrase-table.gz", b"system/lm.arpa"),
-        "error",
+        in_ini(b"system/phrase-table.gz", b"system/lm.arpa"),
+        E,
         "so this is not a phrase table",
         "system/lm.arpa",
     ),
     "num-features": (
-        replaced("moses.ini", b"num-features=4", b"num-features=5"),
-        "error",
+        in_ini(b"num-features=4", b"num-features=5"),
+        E,
         "the table has 4 scores, but the ini says num-features=5",
-        f"system/{TABLE}",
+        T,
     ),
     "weights": (
-        replaced("moses.ini", WEIGHTS, WEIGHTS + b" 0.2"),
-        "error",
+        in_ini(WEIGHTS, WEIGHTS + b" 0.2"),
+        E,
         "5 weights for TranslationModel0, which has 4 components",
-        "system/moses.ini:22",
+        INI + ":22",
     ),
-    "weights all zero": (
-        edit("moses.ini", all_zero),
-        "error",
-        "no weight but one is above 0",
-        "system/moses.ini",
-    ),
+    "weights all zero": (edit("moses.ini", all_zero), E, "no weight but one is above 0", INI),
     "weights that ran away": (
         edit(
             "moses.ini",
@@ -300,175 +242,140 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
                 .replace(b"LM0= 0", b"LM0= 1e-38")
             ),
         ),
-        "error",
+        E,
         "no weight but one is above 1e-38",
-        "system/moses.ini",
+        INI,
     ),
     "a feature without effect": (
-        replaced("moses.ini", b"LM0= 0.17623068916659", b"LM0= 0"),
-        "warning",
+        in_ini(b"LM0= 0.17623068916659", b"LM0= 0"),
+        W,
         "the weights of LM0 are all zero",
-        "system/moses.ini:19",
+        INI + ":19",
     ),
-    "no weights": (
-        replaced("moses.ini", b"LM0= 0.17623068916659\n", b""),
-        "warning",
-        "no weights for LM0, so Moses takes 1 for each",
-        "system/moses.ini",
-    ),
+    "no weights": (in_ini(b"LM0= 0.17623068916659\n", b""), W, "no weights for LM0, so", INI),
     "a name that is not tuned": (
         edit("moses.ini", lambda data: data.replace(b"TranslationModel0", b"Translation_Model")),
-        "error",
-        "mert-moses.pl does not tune a feature called Translation_Model",
-        "system/moses.ini:11",
+        E,
+        "mert-moses.pl does",
+        INI + ":11",
     ),
-    "no distortion limit": (
-        replaced("moses.ini", b"[distortion-limit]\n6\n", b""),
-        "warning",
-        "no distortion limit",
-        "system/moses.ini",
-    ),
+    "no distortion limit": (in_ini(b"[distortion-limit]\n6\n", b""), W, "no distortion limit", INI),
     "unknown section": (
-        replaced("moses.ini", b"[distortion-limit]", b"[distortion-limits]"),
-        "error",
+        in_ini(b"[distortion-limit]", b"[distortion-limits]"),
+        E,
         "Moses refuses the unknown section [distortion-limits] (did you mean distortion-limit?)",
-        "system/moses.ini:6",
+        INI + ":6",
     ),
-    "short name": (
-        replaced("moses.ini", b"[distortion-limit]", b"[dl]"),
-        "warning",
-        "Moses ignores [dl]",
-        "system/moses.ini:6",
-    ),
+    "short name": (in_ini(b"[distortion-limit]", b"[dl]"), W, "Moses ignores [dl]", INI + ":6"),
     "an ini that cannot be read": (
-        replaced("moses.ini", b"LM0= 0.17", b"LM0=0.17"),
-        "error",
+        in_ini(b"LM0= 0.17", b"LM0=0.17"),
+        E,
         "is not of the form 'Name= 0.3'",
-        "system/moses.ini:19",
+        INI + ":19",
     ),
     "old style": (
         edit("moses.ini", lambda _: b"[ttable-file]\n0 0 0 4 phrase-table.gz\n"),
-        "error",
+        E,
         "an old-style moses.ini",
-        "system/moses.ini:2",
+        INI + ":2",
     ),
-    "a mapping to nothing": (
-        replaced("moses.ini", b"0 T 0", b"0 T 1"),
-        "error",
-        "[mapping] uses the phrase table 1, but there are 1 (from 0)",
-        "system/moses.ini",
-    ),
+    "a mapping to nothing": (in_ini(b"0 T 0", b"0 T 1"), E, "[mapping] uses the phrase", INI),
     "no language model": (
         edit(
             "moses.ini",
             lambda data: b"\n".join(text for text in data.split(b"\n") if b"LM0" not in text),
         ),
-        "warning",
+        W,
         "no language model",
-        "system/moses.ini",
+        INI,
     ),
     "a file that is not there": (
         Path("system", REORDERING).unlink,
-        "error",
+        E,
         f"system/{REORDERING}: no such file",
-        "system/moses.ini:12",
+        INI + ":12",
     ),
-    "a model not unzipped": (
-        Path("system", LM).unlink,
-        "error",
-        "system/lm.arpa does not exist; system/lm.arpa.gz does, but Moses would not look for it",
-        "system/moses.ini:14",
-    ),
-    "language model cut off": (
-        cut(LM),
-        "error",
-        "the header promises 3,099 2-grams, this section has 2,644",
-        "system/lm.arpa:",
-    ),
+    "a model not unzipped": (Path("system", LM).unlink, E, "system/lm.arpa does not", INI + ":14"),
+    "language model cut off": (cut(LM), E, "the header promises 3,099", "system/lm.arpa:"),
     "language model in binary form cut off": (
         edit(LM, lambda data: kenlm_binary("trie")[:-100]),
-        "error",
+        E,
         "the file ends within its ",
         "system/lm.arpa",
     ),
     "language model of another text in binary form": (
         edit(LM, lambda data: kenlm_binary("probing")),
-        "error",
-        "the language model LM0 does not know 359 of 373 tokens",
+        E,
+        "the language model LM0 does not",
         "dev.fr",
     ),
     "order of the language model": (
-        replaced("moses.ini", b"order=3", b"order=5"),
-        "warning",
+        in_ini(b"order=3", b"order=5"),
+        W,
         "order=5, but the model has order 3",
-        "system/moses.ini:14",
+        INI + ":14",
     ),
     "reordering of another table": (
         edit(REORDERING, lambda data: data[: data.index(b"\n", len(data) // 4) + 1]),
-        "error",
+        E,
         "phrase pairs of system/phrase-table.gz",
-        f"system/{REORDERING}",
+        R,
     ),
     "reordering scores": (
         line(REORDERING, 5, column(2, b"0.5 0.25 0.25")),
-        "error",
+        E,
         "3 scores, where the lines before have 6",
-        f"system/{REORDERING}:5",
+        R + ":5",
     ),
-    "empty source line": (line("dev.en", 3, lambda _: b" "), "error", "an empty line", "dev.en:3"),
-    "empty reference line": (
-        line("dev.fr", 3, lambda _: b""),
-        "error",
-        "an empty line, which no translation can match",
-        "dev.fr:3",
-    ),
-    "empty development set": (edit("dev.en", lambda _: b""), "error", "is empty", "dev.en"),
+    "empty source line": (line("dev.en", 3, lambda _: b" "), E, "an empty line", "dev.en:3"),
+    "empty reference line": (line("dev.fr", 3, lambda _: b""), E, "an empty line", "dev.fr:3"),
+    "empty development set": (edit("dev.en", lambda _: b""), E, "is empty", "dev.en"),
     "uneven": (
         edit("dev.fr", lambda data: data + b"un chat .\n"),
-        "error",
+        E,
         "41 lines, but dev.en has 40",
         "dev.fr",
     ),
     "no final line feed (source)": (
         edit("dev.en", lambda data: data[:-1]),
-        "error",
+        E,
         "the last line has no line feed, and Moses does not translate it",
         "dev.en:40",
     ),
     "bracket in the source": (
         line("dev.en", 2, lambda text: text + b" [laughs]"),
-        "error",
-        "a word in brackets, at which Moses stops or crashes",
+        E,
+        "a word in brackets, at which Moses stops or",
         "dev.en:2",
     ),
     "bar in the source": (
         line("dev.en", 2, lambda text: text + b" |"),
-        "error",
+        E,
         "a '|', which Moses takes for the separator of factors",
         "dev.en:2",
     ),
     "carriage returns": (
         edit("dev.fr", lambda data: data.replace(b"\n", b"\r\n")),
-        "error",
-        "a carriage return at the end",
+        E,
+        "a carriage return at the",
         "dev.fr:1",
     ),
     "another case": (
         edit("dev.en", lambda data: data.decode().title().encode()),
-        "error",
+        E,
         "tokens it does not know if they were in lower case",
         "dev.en",
     ),
     "another escaping": (
         edit("dev.fr", lambda data: data.replace(b"&apos;", b"'")),
-        "warning",
-        "tokens it does not know if they were escaped",
+        W,
+        "tokens it does not know if they were",
         "dev.fr",
     ),
     "not tokenised": (
         edit("dev.en", lambda data: data.replace(b" .", b".").replace(b" ,", b",")),
-        "error",
-        "tokens it does not know if they were without the punctuation at the end",
+        E,
+        "tokens it does not know if they were without the",
         "dev.en",
     ),
     "raw text": (
@@ -476,33 +383,9 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
             "dev.en",
             lambda data: data.decode().title().replace(" .", ".").replace(" ,", ",").encode(),
         ),
-        "error",
-        "if they were without the punctuation at the end, in lower case",
+        E,
+        "if they were without the",
         "dev.en",
-    ),
-    "swapped": (
-        lambda: write(Path("dev.en"), Path("dev.fr").read_bytes()),
-        "error",
-        "source and reference seem to be swapped",
-        "dev.en",
-    ),
-    "another language": (
-        lambda: write(Path("dev.en"), Path("dev.fr").read_bytes()),
-        "error",
-        "the same text as dev.en",
-        "dev.fr",
-    ),
-    "stale features": (
-        stale_work_folder,
-        "error",
-        "would take the features of an earlier tuning from here, which has another ",
-        "mert-work/features.list",
-    ),
-    "stale tables": (
-        used_work_folder,
-        "error",
-        "would take the tables of an earlier tuning from here, which has another TranslationModel0",
-        "mert-work/filtered/moses.ini",
     ),
 }
 
@@ -520,16 +403,14 @@ def test_each_planted_fault_is_found(
     assert found, str(diagnosis)
     assert found[0].severity == severity
     assert found[0].remedy
-    assert diagnosis.is_healthy() == (diagnosis.count("error") == 0)
-    assert diagnosis.is_healthy() is (severity != "error")
+    assert bool(diagnosis.count("error")) is (severity == "error")
 
 
 @pytest.mark.parametrize("ini", ["moses.ini", "moses.5col.ini"])
 def test_the_healthy_system_has_no_errors(system: Path, ini: str) -> None:
     """Relative paths and floored scores are warnings."""
     diagnosis = examine_copy(f"system/{ini}")
-    assert diagnosis.is_healthy(), str(diagnosis)
-    assert not diagnosis.is_healthy(strict=True)
+    assert not diagnosis.count("error"), str(diagnosis)
     warnings = [each.what for each in diagnosis.findings if each.severity == "warning"]
     expected = ["relative paths, which only work in the current directory"]
     expected += ["score 5 is floored at -100"] if ini == "moses.5col.ini" else []
@@ -552,21 +433,10 @@ def test_the_real_system_has_no_errors(
     assert diagnosis.count("warning") == 1
 
 
-def test_several_references(system: Path) -> None:
-    """An identical one is reported."""
-    for number in range(2):
-        shutil.copyfile("dev.fr", f"ref{number}")
-    diagnosis = examine_copy(references=("ref0", "ref1"))
-    said = [(each.severity, each.what) for each in diagnosis.findings]
-    assert ("warning", "the same text as ref0") in said
-    with pytest.raises(InputError, match="rif: no such file"):
-        examine_copy(references=("rif",))
-
-
 def test_without_a_development_set(system: Path) -> None:
     """The rest is examined, and a note says what was not."""
     diagnosis: Diagnosis = examine("system/moses.ini")
-    assert diagnosis.is_healthy()
+    assert not diagnosis.count("error")
     assert diagnosis.findings[-1].what == "its text was not compared with the system"
 
 

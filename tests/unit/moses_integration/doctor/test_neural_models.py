@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import check_moses
-from moses_integration.doctor.features import check_ini, check_neural_models, check_phrase_models
+from moses_integration.doctor.examination import (
+    check_ini,
+    check_moses,
+    check_neural_models,
+    check_phrase_models,
+)
 from moses_integration.doctor.findings import Diagnosis, Finding
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.moses_ini import MosesIni

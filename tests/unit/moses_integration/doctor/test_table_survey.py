@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moses_integration.doctor.findings import Diagnosis
-from moses_integration.doctor.table_survey import TableWords, survey_table
+from moses_integration.doctor.tables import TableSurvey
 from moses_integration.doctor.texts import TextWords
 from phrasescore.table.phrase_table import phrase_tokens
 from tests.support.table_lines import read_entries
@@ -51,7 +51,7 @@ def test_odd_lines(
     lines = [line for line in lines if line.count(b"|||") == 4] or [b"a ||| b ||| 1 1 |||  |||"]
     path = tmp_path_factory.mktemp("t") / "table"
     path.write_bytes(b"\n".join(lines) + b"\n" * ended)
-    survey = survey_table(path)
+    survey = TableSurvey(path).read()
     if survey.broken is not None:
         # the first lines are taken for another kind of file, or rules
         return
@@ -82,10 +82,11 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     lines[1000] = b"broken"
     path = tmp_path / "table"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    one, other = (survey_table(path, lines_per_block=lines) for lines in (1 << 16, 37))
+    one, other = (TableSurvey(path).read(lines) for lines in (1 << 16, 37))
     assert one.lines == 3000
     assert one.odd == other.odd
-    assert [error.line for error, _ in other.faults.values()] == [1001]
+    assert other.fault is not None
+    assert (other.fault.line, other.bad_lines) == (1001, 1)
     for name in ("zeros", "floored", "above_one", "lowest", "highest"):
         assert np.array_equal(getattr(one.scores, name), getattr(other.scores, name)), name
     assert one.lines == other.lines
@@ -96,14 +97,11 @@ def test_words_of_a_table(bundled_golden: Path) -> None:
     """A source word is known if it has a pair of its own, a target word if it occurs."""
     path = bundled_golden / "system" / "phrase-table.gz"
     entries = list(read_entries(path))
+    survey = TableSurvey(path).read()
     alone = {entry.source for entry in entries if b" " not in entry.source}
+    assert set(survey.alone.words()) == alone
     targets = {token for entry in entries for token in entry.target.split(b" ")}
-    source = TextWords((bundled_golden / "decode" / "input.en").read_bytes().split(), "en")
-    target = TextWords((bundled_golden / "decode" / "input.fr").read_bytes().split(), "fr")
-    words = TableWords(source, target)
-    survey_table(path, words)
-    asked = set(source.with_spellings()), set(target.with_spellings())
-    assert words.known == (asked[0] & alone, asked[1] & targets)
+    assert set(survey.targets.words()) == targets
 
 
 @pytest.mark.parametrize(
@@ -141,7 +139,7 @@ def test_samples(bundled_golden: Path, tmp_path: Path) -> None:
     path = bundled_golden / "system" / "phrase-table.gz"
     lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
     (tmp_path / "half").write_bytes(b"".join(lines[::2]))
-    whole, half = survey_table(path), survey_table(tmp_path / "half")
+    whole, half = TableSurvey(path).read(), TableSurvey(tmp_path / "half").read()
     assert (whole.shift, half.shift) == (0, 0)
     assert whole.missing_in(half) == (len(lines), len(lines) // 2)
     whole.shift = 3

@@ -122,11 +122,3 @@ def test_experiment_perl_plans_the_step(
 
 
 SIDES = ("en", "fr")
-
-
-@pytest.mark.parametrize("line", [b"\n", b"", b"a ||| b\n"])
-def test_what_is_no_table_is_named(tmp_path: Path, line: bytes) -> None:
-    """The first line may be the wrong one; the error has the place."""
-    (tmp_path / "table.gz").write_bytes(line)
-    with pytest.raises(PhraseTableError, match=r"table\.gz:?1?: "):
-        place_holder(tmp_path / "table.gz")

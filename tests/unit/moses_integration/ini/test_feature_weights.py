@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.ini.feature_kinds import component_count
-from moses_integration.ini.feature_weights import Feature, FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni, parse_weights
 from moses_integration.nbest.format import read_nbest
 from phrasescore.errors import IniError
@@ -138,22 +138,6 @@ def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
     assert caught.value.line == 3
 
 
-@pytest.mark.parametrize(
-    ("ini", "problem"),
-    [
-        (b"[ttable-file]\n0 0 0 5 pt\n", "an old-style moses.ini"),
-        (b"[mapping]\n0 T 0\n", "no [feature] section"),
-        (b"[feature]\nDistortion\n[weight-overwrite]\nDistortion0= 1\n", "[weight-overwrite]"),
-        (b"[feature]\nDistortion\n[feature-add]\nWordPenalty\n", "[feature-add]"),
-    ],
-)
-def test_files_without_a_layout(ini: bytes, problem: str) -> None:
-    """Where features or weights stand elsewhere too, there is no layout to rely on."""
-    with pytest.raises(IniError) as caught:
-        FeatureLayout.from_ini(MosesIni.parse(ini))
-    assert problem in str(caught.value)
-
-
 def test_missing_weights_are_one() -> None:
     """Moses takes 1 for every component of a feature without weights."""
     ini = MosesIni.parse(FEATURES + b"[weight]\nLM0= 0.5\nTranslationModel0= 1 2 3 4\n")
@@ -211,12 +195,6 @@ def test_flatten_takes_exactly_the_features_there_are(
     assert problem in str(caught.value)
 
 
-def test_unflatten_takes_exactly_one_value_for_each_component() -> None:
-    """A vector of another size is a mistake of the caller."""
-    with pytest.raises(ValueError, match="2 values for 3 components"):
-        FeatureLayout.from_sizes({"A": 1, "B": 2}).unflatten([1.0, 2.0])
-
-
 @given(st.dictionaries(st.text("ABC", min_size=1), st.integers(0, 4), max_size=6), st.data())
 def test_flatten_and_unflatten_are_inverse(sizes: dict[str, int], data: st.DataObject) -> None:
     """Every value keeps its place."""
@@ -256,8 +234,3 @@ def test_golden_totals_need_the_untuned_penalty(golden: Path) -> None:
     assert np.abs(np.array(rest) + 100 * hundreds).max() < 1e-3
     assert (hundreds >= 0).all()
     assert (hundreds > 0).any()
-
-
-def test_a_feature_counts_its_flags() -> None:
-    """The number of components is that of the flags."""
-    assert Feature("A", (True, False)).components == 2

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.ini.edits import (
+    IniChange,
     next_name,
     refuse_in_moses,
     with_language_model,
@@ -36,6 +37,11 @@ Distortion
 """
 
 
+def added(ini: MosesIni, path: str, name: str | None = None, **options: str) -> IniChange:
+    """Add a neural model."""
+    return with_language_model(ini, "FeedForwardLM", name, 0.2, {"path": path, **options})
+
+
 def parsed(data: bytes = INI) -> MosesIni:
     """An ini of these bytes."""
     return MosesIni.parse(data, "moses.ini")
@@ -43,30 +49,32 @@ def parsed(data: bytes = INI) -> MosesIni:
 
 def test_its_lines_stand_last_in_their_sections() -> None:
     """One in [feature], one in [weight]; all else stays byte for byte."""
-    change = with_language_model(parsed(), "/models/lm7", None, 0.2)
+    change = added(parsed(), "/models/lm7")
     expected = INI.replace(
         b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
     ).replace(b"# tuned\n", b"# tuned\nNeuralLM0= 0.2\n")
     assert change.ini.to_bytes() == expected
-    assert change.summary == "NeuralLM0: path=/models/lm7, ln p, with the weight 0.2"
+    assert change.summary == "NeuralLM0: path=/models/lm7, with the weight 0.2"
 
 
 def test_several_models_and_names() -> None:
     """The next free name is taken, also where only a weight has it; another may be given."""
     ini = parsed(INI.replace(b"TM= 0.3", b"TM= 0.3\nNeuralLM1= 1"))
-    first = with_language_model(ini, "a", None, 0.25)
-    second = with_language_model(first.ini, "b", None, 0.1, normalised=False)
-    third = with_language_model(second.ini, "c", "CSLM", 0.1)
-    added = [change.ini.features[-1].name for change in (first, second, third)]
-    assert added == ["NeuralLM0", "NeuralLM2", "CSLM"]
+    first = added(ini, "a")
+    second = added(first.ini, "b", normalised="false")
+    third = added(second.ini, "c", "CSLM")
+    assert [change.ini.features[-1].name for change in (first, second, third)] == [
+        "NeuralLM0",
+        "NeuralLM2",
+        "CSLM",
+    ]
     assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
-    assert third.ini.weights["NeuralLM0"] == (0.25,)
-    assert "scores without ln Z" in str(second)
+    assert third.ini.weights["NeuralLM0"] == (0.2,)
 
 
 def test_the_decoder_sees_one_stateful_tuned_value() -> None:
     """It comes after the other stateful features, as in n-best lists."""
-    layout = FeatureLayout.from_ini(with_language_model(parsed(), "a", None, 0.2).ini)
+    layout = FeatureLayout.from_ini(added(parsed(), "a").ini)
     assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
     assert layout.slices["NeuralLM0"] == slice(2, 3)
     assert layout.tuneable[2]
@@ -87,7 +95,7 @@ def test_what_was_added_is_taken_out_again(
     data = (data + end).replace(b"\n", b"\r\n" if crlf else b"\n").replace(b"TM", b"WordPenalty0")
     ini = parsed(data)
     for number in range(count):
-        ini = with_language_model(ini, f"model{number}", None, 0.2).ini
+        ini = added(ini, f"model{number}").ini
     for number in range(count):
         ini = without_feature(ini, f"NeuralLM{number}")
     assert ini.to_bytes() == data
@@ -144,18 +152,18 @@ def test_a_last_feature_without_a_name() -> None:
 def test_names_and_paths_that_cannot_be() -> None:
     """A taken name, one that is not tuned, a path with a blank."""
     with pytest.raises(IniError, match=r"there is a feature LM0 already.*such as NeuralLM0"):
-        with_language_model(parsed(), "a", "LM0", 0.2)
+        added(parsed(), "a", "LM0")
     with pytest.raises(SettingsError, match="cannot be called 'neural lm'"):
-        with_language_model(parsed(), "a", "neural lm", 0.2)
+        added(parsed(), "a", "neural lm")
     with pytest.raises(IniError, match="values have no blanks"):
-        with_language_model(parsed(), "a b", None, 0.2)
+        added(parsed(), "a b")
     assert next_name(["NeuralLM1"]) == "NeuralLM0"
 
 
 def test_real_moses_is_another_matter() -> None:
     """It has no such class: it is not given the file, and the listing says so."""
     refuse_in_moses(parsed())
-    ini = with_language_model(parsed(), "a", None, 0.2).ini
+    ini = added(parsed(), "a").ini
     with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
         refuse_in_moses(ini)
     said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]

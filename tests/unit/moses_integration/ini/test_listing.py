@@ -8,7 +8,6 @@ import pytest
 
 from moses_integration.ini.listing import Listing, problems
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError
 
 INI = b"""\
 [distortion-limit]
@@ -68,7 +67,7 @@ def found(data: bytes) -> list[str]:
 def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
     """Features in the order of n-best lists; weights that are not tuned stand in brackets."""
     assert str(Listing.from_ini(MosesIni.parse(INI, "x.ini"))) == (
-        f"{LISTING}Relative paths resolve against the current directory, as in Moses, "
+        f"{LISTING}Relative paths resolve against the current directory, "
         f"which is {folder}.\n"
         "  x.ini:9: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
         "Write path=lm.arpa.gz, or unzip it."
@@ -120,9 +119,3 @@ def test_weights_of_a_wrong_number_are_shown_as_they_stand() -> None:
         Listing.from_ini(MosesIni.parse(b"[feature]\nDistortion\n[weight]\nDistortion0= 1 2\n"))
     )
     assert "Distortion0  Distortion  1 2\n" in text
-
-
-def test_an_old_style_ini_is_not_listed() -> None:
-    """It says how to convert it."""
-    with pytest.raises(IniError, match="convert-moses-ini-to-v2"):
-        str(Listing.from_ini(MosesIni.parse(b"[lmodel-file]\n8 0 3 lm\n")))

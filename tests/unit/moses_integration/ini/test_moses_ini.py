@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moses_integration.ini.listing import section_problems
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError, InputError
+from phrasescore.errors import IniError
 
 SMALL = b"""\
 # made by hand
@@ -65,12 +66,6 @@ def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> Non
     assert ini.weight_line("Z0") is None
 
 
-def test_unknown_sections_are_read_and_reported() -> None:
-    """A section Moses does not know is no error of reading."""
-    ini = MosesIni.parse(b"[ttable-limits]\n20\n[distortion-limit]\n6\n[empty]\n")
-    assert ini.unknown_sections == (("ttable-limits", 2),)
-
-
 @pytest.mark.parametrize(
     ("data", "line", "problem"),
     [
@@ -107,24 +102,6 @@ def test_old_style_is_recognised_and_refused_on_request() -> None:
     assert ini.features == ()
     with pytest.raises(IniError, match=r"old.ini:2: an old-style .*convert-moses-ini-to-v2.perl"):
         ini.refuse_old_style()
-
-
-def test_a_file_without_features_is_refused_on_request() -> None:
-    """There is nothing to translate with."""
-    with pytest.raises(IniError, match=r"no \[feature\] section"):
-        MosesIni.parse(b"[weight]\nA0= 1\n").refuse_old_style()
-
-
-def test_asking_for_a_missing_feature_suggests_the_closest() -> None:
-    """The error lists the names there are."""
-    with pytest.raises(IniError, match=r"did you mean LM0\?.*TranslationModel0, LM0"):
-        MosesIni.parse(SMALL).feature("LM1")
-
-
-def test_reading_a_missing_file_says_so(tmp_path: Path) -> None:
-    """The error names the file."""
-    with pytest.raises(InputError, match=r"none\.ini: no such file"):
-        MosesIni.read(tmp_path / "none.ini")
 
 
 def test_weights_change_in_place() -> None:
@@ -199,7 +176,7 @@ def assert_round_trip(folder: Path) -> None:
         assert ini.to_bytes() == file.read_bytes()
         assert ini.with_weights(ini.weights).to_bytes() == file.read_bytes()
         assert len(ini.features) == len(ini.weights) == 7
-        assert not ini.unknown_sections
+        assert not list(section_problems(ini))
 
 
 def test_real_files_round_trip(golden: Path) -> None:

@@ -8,13 +8,12 @@ import pytest
 
 from moses_integration.ini.edits import (
     IniChange,
-    check_table_path,
     find_table_feature,
     with_table,
 )
 from moses_integration.ini.model_files import path_keys, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError, PhraseTableError, SettingsError
+from phrasescore.errors import IniError, SettingsError
 
 INI = b"""\
 [feature]
@@ -52,19 +51,6 @@ def test_path_count_and_weight_change_and_nothing_else() -> None:
     )
 
 
-def test_several_new_scores_get_a_weight_each() -> None:
-    """Two models and the unknown-word column, say."""
-    weights = change(INI, 5).ini.weights["TranslationModel0"]
-    assert weights == (0.3, 0.3, 0.2, 0.2, 0.2)
-
-
-def test_an_equal_count_changes_only_the_path() -> None:
-    """A rescored column in place of an old one needs no other weight."""
-    result = change(INI, 2)
-    assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz")
-    assert result.summary == "TranslationModel0: path=new.gz; still 2 scores, same weights"
-
-
 def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
     """tuneable-components goes on with 1."""
     data = INI.replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
@@ -85,80 +71,32 @@ def test_one_of_several_tables_is_named() -> None:
     ).replace(b"B= 3", b"B= 3 0.2")
 
 
-OLD_STYLE = b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n"
-
-
 @pytest.mark.parametrize(
-    ("data", "feature", "problem", "remedy"),
+    ("data", "feature", "problem"),
     [
-        (OLD_STYLE, None, "an old-style moses.ini", "convert-moses-ini-to-v2.perl"),
-        (b"[feature]\nDistortion\n", None, "no phrase table among the features", ""),
-        (TWO_TABLES, None, "moses.ini:3: 2 phrase tables: A, B", "Say with --feature which"),
-        (TWO_TABLES, "C", "no feature is called C", "Name one of: A, B, Distortion0"),
-        (TWO_TABLES, "Distortion0", "Distortion0 is a Distortion, not a", "Name one of: A, B"),
-        (
-            INI.replace(b"Memory", b"Compact"),
-            None,
-            "TranslationModel0 is a PhraseDictionaryCompact, which does not read text tables",
-            "processPhraseTableMin -nscores N",
-        ),
-        (
-            INI.replace(b"PhraseDictionaryMemory", b"ProbingPT"),
-            None,
-            "TranslationModel0 is a ProbingPT",
-            "CreateProbingPT --num-scores N",
-        ),
-        (
-            INI.replace(b"Memory", b"OnDisk"),
-            None,
-            "TranslationModel0 is a PhraseDictionaryOnDisk",
-            "CreateOnDiskPt 1 1 N 20 2",
-        ),
-        (
-            INI.replace(b"PhraseDictionaryMemory", b"Mmsapt"),
-            None,
-            "TranslationModel0 is a Mmsapt",
-            "Point the feature to a text table first",
-        ),
-        (
-            INI.replace(b"num-features=2", b"num-features=4"),
-            None,
-            "moses.ini:5: 2 weights for TranslationModel0, which has 4 components",
-            "or correct num-features",
-        ),
-        (INI.replace(b"=2", b"=two"), None, "moses.ini:2: num-features is 'two'", ""),
-        (INI + b"[weight-overwrite]\nA= 1\n", None, "a [weight-overwrite] section", "Move its"),
-        (
-            INI + b"[alternate-weight-setting]\nid=1\n",
-            None,
-            "[alternate-weight-setting]",
-            "by hand",
-        ),
+        (b"[ttable-file]\n0 0 0 5 pt\n", None, "old-style moses.ini.*convert-moses-ini-to-v2.perl"),
+        (b"[feature]\nDistortion\n", None, "no phrase table among the features"),
+        (TWO_TABLES, None, "moses.ini:3: 2 phrase tables: A, B. Say with --feature which"),
+        (TWO_TABLES, "C", "no feature is called C. Name one of: A, B, Distortion0"),
+        (TWO_TABLES, "Distortion0", "Distortion0 is a Distortion, not a.*Name one of: A, B"),
+        (INI.replace(b"Memory", b"Compact"), None, "Compact, which does not.*Min -nscores N"),
+        (INI.replace(b"PhraseDictionaryMemory", b"Mmsapt"), None, "is a Mmsapt.*Point the feature"),
+        (INI.replace(b"num-features=2", b"num-features=4"), None, "moses.ini:5: 2 weights for Tr"),
+        (INI.replace(b"=2", b"=two"), None, "moses.ini:2: num-features is 'two'"),
+        (INI + b"[weight-overwrite]\nA= 1\n", None, r"a \[weight-overwrite\] section.*Move its"),
+        (INI + b"[alternate-weight-setting]\nid=1\n", None, "alternate-weight-setting.*by hand"),
     ],
 )
-def test_what_is_ambiguous_is_refused(
-    data: bytes, feature: str | None, problem: str, remedy: str
-) -> None:
+def test_what_is_ambiguous_is_refused(data: bytes, feature: str | None, problem: str) -> None:
     """The sentence says what is wrong and what to do."""
-    with pytest.raises((IniError, SettingsError)) as caught:
+    with pytest.raises((IniError, SettingsError), match=problem):
         find_table_feature(MosesIni.parse(data), feature)
-    assert problem in str(caught.value)
-    assert remedy in str(caught.value)
 
 
 def test_a_table_with_fewer_scores_is_refused() -> None:
     """That is not the rescored one."""
     with pytest.raises(IniError, match=r"moses.ini:2: .* has 2 scores, but new.gz has only 1"):
         change(INI, 1)
-
-
-def test_a_table_needs_a_path(tmp_path: Path) -> None:
-    """Standard input has none, and a folder is no text table."""
-    with pytest.raises(SettingsError, match="the ini needs a path"):
-        check_table_path("-")
-    with pytest.raises(PhraseTableError, match="a folder, where a text phrase table"):
-        check_table_path(str(tmp_path))
-    check_table_path(str(tmp_path / "table"))
 
 
 def test_all_paths_can_be_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,18 +60,3 @@ def test_the_table_of_this_name() -> None:
         weights_for(ini, "c", "WordPenalty0")
     with pytest.raises(IniError, match="no feature is called C"):
         weights_for(ini, "c", "C")
-
-
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (b"[feature]\nWordPenalty\n", "no phrase table among the features"),
-        (ONE + b"[weight-overwrite]\nT= 1 1\n", r"a \[weight-overwrite\] section"),
-        (b"[ttable-file]\n0 0 0 5 pt\n", "an old-style moses.ini"),
-        (b"[feature]\nRuleTable num-features=x path=a\n", "moses.ini:2: num-features is 'x'"),
-    ],
-)
-def test_inis_that_do_not_say(data: bytes, sentence: str) -> None:
-    """Nothing is guessed."""
-    with pytest.raises(IniError, match=sentence):
-        weights_for(MosesIni.parse(data), "table")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
+from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
 from tests.conftest import BUNDLED_GOLDEN
@@ -81,18 +81,6 @@ def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
     assert state("a </s>") == EMPTY_STATE  # "</s>" is no context and has no weight
     assert state("x") == EMPTY_STATE
     assert state("a") != state("x a")  # after <s>, "<s> a" is the context of "<s> a b"
-
-
-def test_compiled_loop_equals_single_questions(tmp_path: Path) -> None:
-    """Scoring an array of words in compiled code gives what one call per word gives."""
-    model = AskedModel(write(tmp_path, TRIGRAMS))
-    words = [b"a", b"b", b"c", b"x", b"c", b"b", b"b"]
-    ids = np.array([model.word_id(word) for word in words], np.int32)
-    log10 = np.zeros(len(words))
-    last = score_words(model.arrays.tables, model.begin_state, ids, log10)
-    scores, states = follow(model, words)
-    assert log10.tolist() == scores
-    assert last == states[-1]
 
 
 def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

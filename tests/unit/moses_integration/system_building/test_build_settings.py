@@ -18,14 +18,14 @@ from phrasescore.errors import InputError, SettingsError
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"aligner": "fast-align"}, r"did you mean fast_align\?.*hmm, eflomal"),
+        ({"aligner": "fast-align"}, r"did you mean fast_align\?"),
         ({"max_phrase_length": 0}, "expected 1 to 20"),
         ({"max_phrase_length": 21}, "expected 1 to 20"),
         ({"distortion_limit": -2}, "expected -1 to 10,000"),
         ({"max_sentence_length": 0}, "expected 1 to 2,000"),
         ({"max_sentence_length": 2001}, "expected 1 to 2,000"),
         ({"lm_order": 21}, "lm_order is 21, expected 1 to 20"),
-        ({"tokenize": ("english", "fr")}, "Write en"),
+        ({"tokenize": ("english", "fr")}, "is not a code"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) -> None:

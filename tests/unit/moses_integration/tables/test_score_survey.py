@@ -37,11 +37,6 @@ def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
     )
 
 
-def test_a_sound_table_has_no_warnings(tmp_path: Path) -> None:
-    """There is nothing to say."""
-    assert survey_scores(table_of(tmp_path, "0.5 1", "1e-20 2.718")).warnings() == ()
-
-
 @pytest.mark.parametrize(
     ("scores", "line", "problem"),
     [

@@ -117,13 +117,6 @@ def test_bad_counts(column: bytes) -> None:
     assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, and the ")
 
 
-def test_a_table_without_the_column() -> None:
-    """Three columns are a whole table, but not for this."""
-    block = checked_block(b"a ||| x ||| 1", 1, 1, "table", TableFormat(1, hierarchical=False))
-    with pytest.raises(PhraseTableError, match="column 5 is '', and the significance test needs"):
-        pair_counts(block)
-
-
 @pytest.mark.parametrize("text", ["a*e", "-1", "nan", "inf", ""])
 def test_bad_levels(text: str) -> None:
     """A level is a number from 0 or a name."""

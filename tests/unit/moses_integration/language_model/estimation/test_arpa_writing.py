@@ -11,8 +11,11 @@ from moses_integration.language_model.estimation.kneser_ney import log10_texts, 
 
 
 def written(factors: list[float]) -> list[str]:
-    texts, lengths, which = log10_texts(np.array(factors, np.float32))
-    return [texts[row, : lengths[row]].tobytes().decode() for row in which]
+    texts = log10_texts(np.array(factors, np.float32), b"|")
+    spans = zip(texts.begins[texts.rows], texts.ends[texts.rows], strict=True)
+    found = [texts.characters[begin:end].tobytes().decode() for begin, end in spans]
+    assert all(text.endswith("|") for text in found)
+    return [text[:-1] for text in found]
 
 
 def significant(text: str) -> str:

@@ -128,7 +128,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
     ("at", "new", "message"),
     [
         (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
-        (34, b"incomplete\n", "a KenLM binary that was not finished. Run build_binary again."),
+        (34, b"incomplete\n", "a KenLM binary that is not finished, cut off or damaged"),
         (
             60,
             b"\x3f\x80\x00\x00",
@@ -137,7 +137,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
         (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
         (88, b"\xff", "the file ends within its header"),
         (92, bytes(4), "its header says order 3, multiplier 0"),
-        (96, b"\x01", "rest costs, which are not supported. Name the ARPA file, or a binary"),
+        (96, b"\x01", "a KenLM binary of type 1, version "),
         (96, b"\x07", "a KenLM binary of type 7, version 0, which is not known"),
         (100, b"\x00", "a KenLM binary without the text of its words. Build it again"),
         (104, b"\x02", "a KenLM binary of type 0, version 2, which is not known"),

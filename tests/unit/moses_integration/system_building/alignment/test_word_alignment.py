@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.phrases.phrase_numbers import (
     NumberedText,
     read_numbered_text,
@@ -34,13 +33,12 @@ def lines(links: Links) -> list[bytes]:
     return b"".join(link_lines(links, 1000)).split(b"\n")[:-1]
 
 
-@pytest.mark.parametrize("aligner", ["fast_align", "hmm", "eflomal"])
-def test_models(texts: tuple[NumberedText, NumberedText], aligner: Aligner) -> None:
-    """Every model finds nouns and colours that change places, and the same links again."""
+def test_fast_align(texts: tuple[NumberedText, NumberedText]) -> None:
+    """It finds nouns and colours that change places, and the same links again."""
     pytest.importorskip("thot")
-    links = align_words(*texts, aligner)
+    links = align_words(*texts, "fast_align")
     assert sum(line.endswith(b"1-2 2-1") for line in lines(links)) >= 0.9 * len(texts[0])
-    again = align_words(*texts, aligner)
+    again = align_words(*texts, "fast_align")
     for name in ("sources", "targets", "offsets"):
         assert np.array_equal(getattr(again, name), getattr(links, name))
 
@@ -51,4 +49,4 @@ def test_library_that_is_not_there(
     """Without the library, the error names the extra that brings it."""
     monkeypatch.setitem(sys.modules, "thot", None)
     with pytest.raises(MissingDependencyError, match=r"phrasescore\[alignment\]"):
-        align_words(*texts, "hmm")
+        align_words(*texts, "fast_align")

@@ -30,10 +30,10 @@ def test_rules_of_clean_corpus_n(
     source: list[bytes], target: list[bytes], reason: str | None
 ) -> None:
     """1 to 80 words, at most 9 to 1, words of at most 1,000 characters; the limits are allowed."""
-    assert reason_to_leave_out(source, target, 80) == reason
+    assert reason_to_leave_out((source, target), 80) == reason
 
 
 def test_without_cleaning() -> None:
     """Without cleaning, only an empty sentence stands out."""
-    assert reason_to_leave_out([W] * 500, [W], None) is None
-    assert reason_to_leave_out([], [W], None) == "empty"
+    assert reason_to_leave_out(([W] * 500, [W]), None) is None
+    assert reason_to_leave_out(([], [W]), None) == "empty"

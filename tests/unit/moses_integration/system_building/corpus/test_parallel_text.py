@@ -29,7 +29,7 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     """Lines end at line feeds alone, the last one may lack it, and a byte order mark is no text."""
     paths = write(tmp_path, "\ufeffa\u2028b\n\nc".encode(), "x\x85y\nz\nz\n".encode())
     blocks = list(read_parallel_lines(*paths))
-    sides = ["a\u2028b".encode(), b"", b"c"], ["x\x85y".encode(), b"z", b"z"]
+    sides = [["a\u2028b".encode(), b"", b"c"], ["x\x85y".encode(), b"z", b"z"]]
     assert blocks == [(1, sides)]
 
 

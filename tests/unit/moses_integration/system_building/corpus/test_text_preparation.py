@@ -213,8 +213,8 @@ def test_a_record_that_is_missing_or_damaged(
     ("language", "problem"),
     [
         (None, "the language of the text is not known. Give --language"),
-        ("french", "the language 'french' is not a code. Write fr."),
-        ("FR", "the language 'FR' is not a code. Write fr."),
+        ("french", "the language 'french' is not a code. Give the ISO 639 code"),
+        ("FR", "the language 'FR' is not a code. Give the ISO 639 code"),
         ("fr-CA", "the language 'fr-CA' is not a code. Give the ISO 639 code"),
     ],
 )

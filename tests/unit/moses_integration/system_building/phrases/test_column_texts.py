@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrases.table_lines import (
-    ColumnTexts,
+from moses_integration.system_building.phrases.phrase_scoring import (
     distinct_rows,
     link_texts,
     number_texts,
 )
+from phrasescore.table.line_assembly import ColumnTexts
 
 
 def spelt(column: ColumnTexts) -> list[bytes]:

@@ -1,0 +1,134 @@
+"""Lines of phrases and formatted numbers, assembled by a compiled loop.
+
+Millions of lines share few different numbers, so each distinct text is formatted once, and a line
+names its texts by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.compiled import borrowed, compiled, inlined
+from phrasescore.table.byte_scanning import SPACE
+
+_BLOCK = 1 << 20
+
+
+class Phrases(NamedTuple):
+    """Parts of a text, one for each line.
+
+    Args:
+        ids: The text's word ids.
+        characters: uint8, the words by id, one after the other.
+        ends: (words + 1,) int64; word i is ``characters[ends[i] : ends[i + 1]]``.
+        positions: (lines,) int32, where each phrase begins in the text.
+        lengths: (lines,) uint8, its words.
+    """
+
+    ids: NDArray[np.int32]
+    characters: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.uint8]
+
+    @classmethod
+    def of_text(cls, ids: NDArray[np.int32], words: Sequence[bytes]) -> Phrases:
+        """Prepare the words of a text; ``positions`` and ``lengths`` are to be replaced."""
+        characters = np.frombuffer(bytearray(b"".join(words)), np.uint8)
+        ends = np.cumsum([0, *map(len, words)], dtype=np.int64)
+        return cls(ids, characters, ends, np.zeros(0, np.int32), np.zeros(0, np.uint8))
+
+
+class ColumnTexts(NamedTuple):
+    """One column of a table, or several beside each other.
+
+    Args:
+        characters: uint8, all texts, perhaps with other bytes between them.
+        begins: (texts,) int64, where each begins.
+        ends: (texts,) int64, the byte after its last.
+        rows: (rows,) int64, which of them each row has.
+    """
+
+    characters: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+def assembled_lines(
+    phrases: tuple[Phrases, ...],
+    separator: bytes,
+    columns: Sequence[ColumnTexts],
+    before: int = 0,
+) -> Iterator[memoryview]:
+    """Yield lines in blocks of about a mebibyte.
+
+    Args:
+        phrases: The phrases of a line, one or more.
+        separator: What follows each of them.
+        columns: The texts of a line, line feed included.
+        before: How many of the columns stand before the phrases; the others follow them.
+    """
+    rows = len(columns[0].rows)
+    pieces = np.empty((rows, len(columns)), np.int32)
+    begins, ends = [], []
+    texts = characters = longest = 0
+    for place, column in enumerate(columns):
+        pieces[:, place] = column.rows + texts
+        longest += int((column.ends - column.begins).max(initial=0))
+        begins.append(column.begins + characters)
+        ends.append(column.ends + characters)
+        texts += len(column.begins)
+        characters += len(column.characters)
+    for each in phrases:
+        longest_word = int(np.diff(each.ends).max(initial=0))
+        longest += int(each.lengths.max(initial=0)) * (longest_word + 1) + len(separator)
+    together = np.concatenate([column.characters for column in columns])
+    spans = together, np.concatenate(begins), np.concatenate(ends)
+    between = np.frombuffer(bytearray(separator), np.uint8)
+    row = 0
+    while row < rows:
+        out = np.empty(_BLOCK + longest, np.uint8)
+        row, size = _write_lines(phrases, between, spans, pieces, before, row, out)
+        yield out[:size].data
+
+
+@compiled
+def _write_lines(
+    phrases: Any, separator: Any, texts: Any, pieces: Any, before: int, row: int, out: Any
+) -> tuple[int, int]:
+    """Write lines from ``row`` on; return the first that is not written, and the bytes in use."""
+    phrases, separator, texts, pieces, out = borrowed((phrases, separator, texts, pieces, out))
+    at = np.int64(0)
+    while row < pieces.shape[0] and at < _BLOCK:
+        for column in range(before):
+            piece = pieces[row, column]
+            at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)
+        for phrase in phrases:
+            first = np.int64(phrase.positions[row])
+            for position in range(first, first + phrase.lengths[row]):
+                if position > first:
+                    out[at] = SPACE
+                    at += 1
+                word = phrase.ids[position]
+                at = _copy(phrase.characters, phrase.ends[word], phrase.ends[word + 1], out, at)
+            for i in range(separator.size):
+                out[at] = separator[i]
+                at += 1
+        for column in range(before, pieces.shape[1]):
+            piece = pieces[row, column]
+            at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)
+        row += 1
+    return row, at
+
+
+@inlined
+def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
+    for i in range(begin, end):
+        out[at] = source[i]
+        at += 1
+    return at
