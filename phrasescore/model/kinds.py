@@ -221,7 +221,9 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
     must_be_of_phrases(settings, folder)
     if settings.direction == "target-source":
         remedy = "name a model trained with --direction source-target"
-        raise unsuitable(settings, folder, "of direction target-source writes sources", remedy)
+        raise unsuitable(
+            settings, folder, "with --direction target-source writes source phrases", remedy
+        )
 
 
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:

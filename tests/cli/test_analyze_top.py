@@ -106,7 +106,7 @@ def test_the_lists_are_those_of_score_and_generate(
         (["none", "--model", "model"], 3, "no such file"),
         (["table.gz", "--model", "lm"], 4, "is a language model, which reads no source"),
         (["table.gz", "--model", "search"], 4, "has learnt from sentences"),
-        (["table.gz", "--model", "backwards"], 4, "reads the target side of a table"),
+        (["table.gz", "--model", "backwards"], 4, "writes source phrases"),
         (["table.gz", "--model", "model", "--column", "5"], 2, "there is no score 5 to compare"),
         (["table.gz", "--model", "model", "--json"], 2, "would both go to standard output"),
         (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace what"),
