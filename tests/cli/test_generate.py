@@ -198,4 +198,4 @@ def test_a_model_that_writes_sources(data: Path, phrasescore: Phrasescore, tmp_p
     (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
     done = phrasescore("generate", "--model", data / "backwards", "--table", "table")
     assert done.returncode == 4
-    assert b"of direction target-source writes sources" in done.stderr
+    assert b"writes source phrases" in done.stderr
