@@ -127,7 +127,11 @@ class TableSurvey:
         for line in head:
             if len(columns := line.split(PIPES)) > 2 and (tokens := phrase_tokens(columns[2])):
                 return TableFormat(len(tokens), hierarchical=False)
-        raise PhraseTableError("no line has scores, so this is not a phrase table", path=path)
+        raise PhraseTableError(
+            "no line has scores, so this is not a phrase table",
+            path=path,
+            remedy="correct the path in the moses.ini",
+        )
 
     def _count_fault(self, error: PhraseTableError) -> None:
         self.fault = self.fault or error

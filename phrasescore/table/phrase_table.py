@@ -80,6 +80,12 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a phrase table was expected", path=path
             )
+        if any(PIPES in rest for rest in lines[0].split(b"\r")[1:]):
+            raise PhraseTableError(
+                "the lines end in carriage returns alone, which are no line ends to Moses",
+                path=path,
+                remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
+            )
         return cls(_count_scores(lines[0], path), all(map(_ends_in_label, lines)))
 
     @classmethod

@@ -12,6 +12,7 @@ import pytest
 
 from moses_integration.ini.edits import find_table_feature, with_table
 from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.listing import section_problems
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError
 
@@ -128,7 +129,9 @@ def test_unknown_sections_are_those_of_moses(
     """We report what Moses refuses."""
     data = b"[%b]\n3\n" % section + golden_ini
     assert "Unknown parameter" in show_weights(data).stderr
-    assert MosesIni.parse(data).unknown_sections == ((section.decode(), 2),)
+    ((severity, error),) = section_problems(MosesIni.parse(data))
+    assert (severity, error.line) == ("error", 2)
+    assert f"unknown section [{section.decode()}]" in str(error)
 
 
 def test_moses_loads_the_ini_with_the_new_column(

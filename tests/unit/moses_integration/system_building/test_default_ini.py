@@ -36,4 +36,3 @@ def test_features_and_weights() -> None:
         "Distortion0": (0.3,),
         "LM0": (0.5,),
     }
-    assert ini.unknown_sections == ()

@@ -97,7 +97,7 @@ NO_TABLES = {
     "a zero byte after 1 bytes": [b"\x03\x00\x00\x00PHRASES\x00\n\x01\x02 ||| \n"],
     "score 1 is 'LM0='": [b"0 ||| the house ||| LM0= -3.1 ||| -1.5\n"],
     "score 1 is '0-0'": [b"la maison ||| the house ||| 0-0 1-1\n"],
-    "score 2 is 'c'": [b"a ||| b ||| 1\rc ||| d ||| 1\r"],
+    "the lines end in carriage returns alone": [b"a ||| b ||| 1\rc ||| d ||| 1\r"],
 }
 
 
