@@ -13,13 +13,13 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.significance import bootstrap
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE.parent / "results" / "multi30k.json"
-# a row of the experiment -> what the reader of README calls it
+RESULTS = HERE.parent / "results"
+# a row of an experiment -> its file, and what the reader of README calls it
 ROWS = {
-    "RNN": "phrase score",
-    "CSLM": "language model",
-    "CSLM + RNN": "language model + phrase score",
-    "RNN (all words) + search n-best": "phrase score + RNNsearch",
+    "RNN": ("multi30k.json", "phrase score"),
+    "CSLM": ("multi30k.json", "language model"),
+    "CSLM + RNN": ("multi30k.json", "language model + phrase score"),
+    "search on lists": ("search.json", "RNNsearch on n-best lists"),
 }
 
 
@@ -30,21 +30,20 @@ def bleu(statistics: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Compute each gain with its interval as ``compare`` does, and draw it."""
-    kept = KeptResults.read(RESULTS)
-    runs = {
-        name: np.stack([kept.statistics(run, "test2016") for run in kept.rows[name].runs])
-        for name in ("Baseline", *ROWS)
-    }
-    baseline = runs["Baseline"]
     with saved_figure(HERE / "gains.svg", 5.0, 2.2) as figure:
         axes = figure.add_subplot()
-        for place, name in enumerate(ROWS):
-            found = bootstrap(baseline, runs[name], bleu, TRIALS, TEST_SEED)
-            gain = float(bleu(runs[name].sum(1)).mean() - bleu(baseline.sum(1)).mean())
+        for place, (row, (file, _)) in enumerate(ROWS.items()):
+            kept = KeptResults.read(RESULTS / file)
+            baseline, runs = (
+                np.stack([kept.statistics(run, "test2016") for run in kept.rows[name].runs])
+                for name in ("Baseline", row)
+            )
+            found = bootstrap(baseline, runs, bleu, TRIALS, TEST_SEED)
+            gain = float(bleu(runs.sum(1)).mean() - bleu(baseline.sum(1)).mean())
             axes.plot([found.low, found.high], [place, place], color=COLOURS[0], linewidth=2)
             axes.plot([gain], [place], "o", color=COLOURS[0])
         axes.axvline(0, color="#767676", linewidth=1)
-        axes.set_yticks(range(len(ROWS)), list(ROWS.values()))
+        axes.set_yticks(range(len(ROWS)), [name for _, name in ROWS.values()])
         axes.set_ylim(len(ROWS) - 0.5, -0.5)
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
         axes.set_axisbelow(True)

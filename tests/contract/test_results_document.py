@@ -22,14 +22,19 @@ README = re.sub(r"\s+", " ", (PROJECT / "README.md").read_text("utf-8"))
 BLEU = partial(metric_scores, "bleu")
 
 
-@pytest.fixture(scope="module")
-def statistics() -> dict[str, np.ndarray]:
+def statistics_of(file: str) -> dict[str, np.ndarray]:
     """The statistics of every row's runs on the test set."""
-    kept = KeptResults.read(PROJECT / "docs" / "results" / "multi30k.json")
+    kept = KeptResults.read(PROJECT / "docs" / "results" / file)
     return {
         name: np.stack([kept.statistics(run, "test2016") for run in row.runs])
         for name, row in kept.rows.items()
     }
+
+
+@pytest.fixture(scope="module")
+def statistics() -> dict[str, np.ndarray]:
+    """Those of the table of the paper."""
+    return statistics_of("multi30k.json")
 
 
 def gain(first: np.ndarray, second: np.ndarray) -> tuple[str, str, str]:
@@ -40,8 +45,10 @@ def gain(first: np.ndarray, second: np.ndarray) -> tuple[str, str, str]:
     return tuple(points(float(each), sign=True) for each in values)  # type: ignore[return-value]
 
 
-def test_every_gain_over_the_baseline(statistics: dict[str, np.ndarray]) -> None:
+@pytest.mark.parametrize("file", ["multi30k.json", "search.json"])
+def test_every_gain_over_the_baseline(file: str) -> None:
     """Mean, gain and interval of each row stand in its line of a table."""
+    statistics = statistics_of(file)
     baseline = statistics["Baseline"]
     for name, runs in statistics.items():
         if name != "Baseline":
@@ -65,6 +72,15 @@ def test_what_parts_add_to_others(statistics: dict[str, np.ndarray]) -> None:
         assert f"{moved} ({low} to {high})" in README
     for second in ("CSLM + RNN", with_search):
         assert "({}, {} to {}".format(*gain(statistics["Baseline"], statistics[second])) in README
+
+
+def test_rnnsearch_in_readme() -> None:
+    """What it gains on n-best lists, and its score alone."""
+    statistics = statistics_of("search.json")
+    moved, low, high = gain(statistics["Baseline"], statistics["search on lists"])
+    assert f"{moved} ({low} to {high})" in README
+    alone = points(BLEU(statistics["search alone"].sum(1)).mean())
+    assert f"as well as the Moses system ({alone} BLEU)" in README
 
 
 def test_the_table_of_spelling_is_that_of_its_statistics() -> None:
