@@ -13,10 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, ModelError, PhraseTableError, SettingsError
-from phrasescore.model.folder import save_model
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.words.vocabulary import Vocabulary
 from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.evaluation import evaluate
@@ -176,15 +172,6 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def save_model_of_tags(folder: Path) -> None:
-    """Write a model that reads the second factor of words."""
-    words = Vocabulary.from_words([b"a", b"b"]), Vocabulary.from_words([b"A", b"X", b"B"])
-    settings = EncoderDecoderSettings(
-        source_vocabulary=4, target_vocabulary=5, hidden=4, embedding=4, rank=4, maxout=4, factor=1
-    )
-    save_model(folder, build(settings), words, {})
-
-
 @pytest.mark.parametrize("model", ["model", "back"])
 def test_known_words(texts: Path, model: str) -> None:
     """Source and every reference count, whichever side the model reads; factors are split."""
@@ -215,7 +202,7 @@ def test_known_words_by_length(texts: Path) -> None:
 
 def test_factors_of_a_model(texts: Path) -> None:
     """A model of the second factor reads that where words have one, and says where they lack it."""
-    save_model_of_tags(texts / "tags")
+    save_random_model(texts / "tags", [b"a", b"b"], [b"A", b"X", b"B"], factor=1)
     write(texts / "s", ["x|a y|b", "x|a", "x|a"])
     write(texts / "r1", ["y|X", "A|A", "A"])
     write(texts / "r2", ["A", "A", "A|z"])
