@@ -30,7 +30,7 @@ from moses_integration.real_moses.decoder import (
     find_moses,
 )
 from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
-from phrasescore.errors import CorpusError, InputError
+from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
@@ -194,21 +194,26 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    tables, whole_tables = _text_tables(filtered), _text_tables(ini)
-    if not (tables and whole_tables):
+    whole_tables = _text_tables(ini)
+    if not whole_tables:
         return
-    sources, targets = _words_of(tables)
+    sources: set[bytes] = set()  # words that are a phrase by themselves
+    targets: set[bytes] = set()
+    for path in _text_tables(filtered):
+        with open_input(path) as stream:
+            for line in stream:
+                phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
+                sources.update(phrase if len(phrase) == 1 else ())
+                targets.update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
-    spellings = {side: _surfaces(words) for side, words in first_words(whole_tables[0]).items()}
-    for number, path in enumerate((source, *references)):
-        words = TextWords(Text.read(path).tokens(), str(path))
-        found = Diagnosis()
+    spellings = first_words(whole_tables[0])
+    for number, text in enumerate((source, *references)):
+        known, other = _surfaces(targets), _surfaces(spellings["target"])
+        owner, effect = "the target side of the phrase table", "no translation has them"
         if number == 0:
-            known, other = sources, spellings["source"]
+            known, other = _surfaces(sources), _surfaces(spellings["source"])
             owner, effect = "the phrase table", "they are copied as they are"
-        else:
-            known, other = targets, spellings["target"]
-            owner, effect = "the target side of the phrase table", "no translation has them"
+        words, found = TextWords(Text.read(text).tokens(), str(text)), Diagnosis()
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
         if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
@@ -218,30 +223,10 @@ def check_dev_set(
 
 
 def _text_tables(ini: MosesIni) -> list[Path]:
-    found = []
-    for line in ini.features:
-        if line.kind in TEXT_TABLE_KINDS:
-            try:
-                path = find_model_file(line.options.get("path", "")).path
-            except InputError:
-                continue  # decoding reports it
-            if path.is_file():  # a pipe cannot be read again
-                found.append(path)
-    return found
-
-
-def _words_of(tables: Iterable[Path]) -> tuple[set[bytes], set[bytes]]:
-    """Return the source words that are a phrase by themselves, and all words of targets."""
-    sources: set[bytes] = set()
-    targets: set[bytes] = set()
-    for path in tables:
-        with open_input(path) as stream:
-            for line in stream:
-                source, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
-                if len(source) == 1:
-                    sources.update(source)
-                targets.update(target)
-    return _surfaces(sources), _surfaces(targets)
+    """Return the phrase tables in text form; a pipe is left out, as it cannot be read again."""
+    lines = [line for line in ini.features if line.kind in TEXT_TABLE_KINDS]
+    paths = [find_model_file(line.options["path"]).path for line in lines]
+    return [path for path in paths if path.is_file()]
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:

@@ -50,7 +50,7 @@ class TuningTask:
     Args:
         settings: The settings of tuning.
         ini: The system to tune.
-        plan: The weights to tune, and their bounds.
+        plan: The weights to tune.
         statistics: The references and the objective.
         decoder: The decoder that writes n-best lists.
         provenance: The inputs and settings behind the result.
@@ -301,7 +301,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             "an [alternate-weight-setting] section, which would overrule the tuned weights",
             remedy="write what it says into [feature] and [weight]",
         )
-    plan = WeightPlan.from_ini(ini).restricted(settings.freeze, settings.bounds)
+    plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
     )

@@ -214,8 +214,8 @@ def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weig
 
 
 def _allowed(scaled: Weights, region: Region) -> Weights:
-    """Return weights moved into their bounds, and scaled to size 1 if they are scalable."""
-    weights = np.clip(scaled * region.spread, region.lower, region.upper)
+    """Return weights in their own units, scaled to size 1 if they are scalable."""
+    weights = scaled * region.spread
     return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
 
 

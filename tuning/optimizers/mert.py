@@ -149,18 +149,13 @@ class _Search:
         deviation = strength * (own * np.abs(self.best) + (1 - own) * size * spread)
         moved = self.best.copy()
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
-        moved = np.clip(moved, self._region.lower, self._region.upper)
         return _Start(moved, _FAR_SHARPNESSES if far else ())
 
 
 def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
-    """Return (F, 2) the smallest and largest step along each weight within reach and bounds."""
-    size = np.linalg.norm((weights / region.spread)[region.free])
-    lengths = reach * size * region.spread
-    ends = np.empty((len(weights), 2))
-    np.minimum(np.maximum(-lengths, region.lower - weights), 0.0, out=ends[:, 0])
-    np.maximum(np.minimum(lengths, region.upper - weights), 0.0, out=ends[:, 1])
-    return ends
+    """Return (F, 2) the smallest and largest step along each weight within reach."""
+    lengths = reach * np.linalg.norm((weights / region.spread)[region.free]) * region.spread
+    return np.stack([-lengths, lengths], 1)
 
 
 def climb(

@@ -27,9 +27,10 @@ from phrasescore.runs.results import (
 from tuning.report.figures import (
     interval_figure,
     learning_figure,
+    rounds_table,
     score_table,
     tuning_figure,
-    weights_figure,
+    weights_table,
 )
 from tuning.report.result_files import FoundResult, ResultFiles, find_results, left_out
 from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
@@ -53,21 +54,6 @@ _NOUNS: dict[type, str] = {
     ComparisonRecord: "comparison",
     type(None): "damaged file",
 }
-
-
-@dataclass(frozen=True)
-class ReportSettings:
-    """The settings of a report.
-
-    Args:
-        folder: The results folder.
-        sources: Texts that may be the source of a comparison that does not name its own.
-        data: Further folders; files in them may be shown if the results name them.
-    """
-
-    folder: Path
-    sources: tuple[Path, ...] = ()
-    data: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -111,26 +97,33 @@ class Results:
         return (group or self.name, last) if is_of_seed else (name, name)
 
 
-def read_results(settings: ReportSettings) -> Results:
+def read_results(
+    folder: Path, source_paths: Sequence[Path] = (), data: Sequence[Path] = ()
+) -> Results:
     """Read all results in a folder.
+
+    Args:
+        folder: The results folder.
+        source_paths: Texts that may be the source of a comparison that does not name its own.
+        data: Further folders; files in them may be shown if the results name them.
 
     Raises:
         InputError: The folder has no results, or a source text cannot be read.
     """
-    sources = [tuple(read_text(path)) for path in settings.sources]
-    files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
+    sources = [tuple(read_text(path)) for path in source_paths]
+    files = ResultFiles(folder, (*data, *source_paths))
     kinds = list(_NOUNS)
-    found = [each for each in find_results(settings.folder, files) if type(each.record) in kinds]
+    found = [each for each in find_results(folder, files) if type(each.record) in kinds]
     found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
     if not found:
-        some = any(settings.folder.iterdir())
+        some = any(folder.iterdir())
         raise InputError(
             "no results of phrasescore are here" if some else "the folder is empty",
-            path=settings.folder,
+            path=folder,
             remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
             "such folders or the JSON of --json-file in it",
         )
-    results = Results(settings.folder.absolute().name)
+    results = Results(folder.absolute().name)
     # the runs of all seeds and their summary are one piece of work
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
@@ -279,8 +272,8 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, in_words, about_tests, tuning_figure, weights_figure,
-        learning_figure, in_short,
+        score_table, interval_figure, in_words, about_tests, tuning_figure, rounds_table,
+        weights_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

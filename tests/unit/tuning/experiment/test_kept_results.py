@@ -255,9 +255,9 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "file", "sentence"),
     [
-        ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8, and is 2"),
+        ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8 and is now 2"),
         ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
-         "models.search.kind was phrase, and is search"),
+         "models.search.kind was .phrase. and is now"),
         ({}, "table", "Baseline was made otherwise.*: table had another content"),
         ({}, "given/config.json", "Reranked was made .*: the model search had another content"),
         ({}, "dev.en", "the text dev had another content"),
