@@ -272,18 +272,22 @@ class ResultsKeeper:
         del made["inputs"], made["settings"]
         self._provenance = {**made, **machine()}
 
-    def collect(self, done: Collection[str]) -> KeptResults:
-        """Return the runs of this call, and the runs of earlier calls that are still valid.
-
-        Rows of earlier calls that the experiment file no longer has are kept, too.
+    def collect(
+        self, done: Collection[str]
+    ) -> tuple[KeptResults, dict[str, tuple[SystemRun, ...]]]:
+        """Collect the runs of this call, and the runs of earlier calls that are still valid.
 
         Args:
             done: The names of the steps that are done.
 
+        Returns:
+            The results to keep, which include rows of earlier calls that the experiment file no
+            longer has; and the runs of each system as the file describes it now.
+
         Raises:
             CorpusError: A translation has another number of lines than its references.
         """
-        rows = dict(self._old.rows)
+        rows, current = dict(self._old.rows), {}
         for system in self._systems:
             row, runs = self._rows[system.name], self._plan.runs(system)
             old = self._old.rows.get(system.name)
@@ -295,15 +299,8 @@ class ResultsKeeper:
             if found:
                 kept = tuple(found[run.seed] for run in runs if run.seed in found)
                 rows[system.name] = dataclasses.replace(row, runs=kept)
-        return KeptResults(self._plan.settings.name, self._old.texts, rows)
-
-    def current_runs(self, kept: KeptResults) -> dict[str, tuple[SystemRun, ...]]:
-        """Return the runs of each system as the experiment file describes it now."""
-        return {
-            name: kept.rows[name].runs
-            for name, row in self._rows.items()
-            if name in kept.rows and dataclasses.replace(kept.rows[name], runs=()) == row
-        }
+                current[system.name] = kept
+        return KeptResults(self._plan.settings.name, self._old.texts, rows), current
 
     def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
         """Return the old results with the rows of the experiment that another file has.

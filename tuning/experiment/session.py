@@ -154,9 +154,9 @@ def run_experiment(
         write_atomically(folder / "commands.sh", _script(plan, steps).encode())
 
         def write() -> tuple[str, ExperimentRecord]:
-            kept = keeper.collect(runner.done)
+            kept, runs = keeper.collect(runner.done)
             kept.write(folder / KEPT)
-            record = experiment_record(plan, keeper.current_runs(kept), kept.texts)
+            record = experiment_record(plan, runs, kept.texts)
             text = markdown(plan.settings, record, commands)
             write_atomically(folder / "table.md", text.encode())
             record.write(folder / RESULT)

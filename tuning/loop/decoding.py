@@ -8,7 +8,6 @@ another language, or tokenised differently, would waste the whole run.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ from moses_integration.real_moses.decoder import (
 )
 from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
 from phrasescore.errors import CorpusError
-from phrasescore.runs.final_names import open_output, write_atomically
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import FilteredTable
@@ -54,7 +53,10 @@ class NBestDecoder(Protocol):
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Write the n-best list atomically, and a log; return the number of lines in the list."""
+        """Write the n-best list atomically; return the number of its lines.
+
+        Real Moses writes its messages to ``log``.
+        """
         ...
 
 
@@ -149,33 +151,24 @@ class EmbeddedDecoder:
         from moses_integration.decoder.output import nbest_lines
         from moses_integration.decoder.settings import NBestSettings, OutputSettings
 
-        begin = time.perf_counter()
         decoder, loaded = self._loaded
         complete = {**decoder.layout.read_weights(self.ini), **weights}
         decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
-        plain = OutputSettings()
-        lines, without = 0, 0
+        lines = 0
         with (
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
             for sentence in decoded:
-                without += not len(sentence)
-                stream.write(nbest_lines(sentence, plain, size))
+                stream.write(nbest_lines(sentence, OutputSettings(), size))
                 lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
                 raise DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
-            summary = (
-                f"{len(self.sentences)} sentences, {without} without a translation, "
-                f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
-            )
-            # a round counts as decoded when its list exists, so the log is written first
-            write_atomically(log, summary.encode())
         return lines
 
 

@@ -142,7 +142,7 @@ class Tuning:
         if folder.weights.exists():
             weights = self._plan.tuned({**self._plan.start, **read_weights_file(folder.weights)})
         complete = self._plan.complete(weights)
-        if not (folder.nbest.exists() and folder.log.exists()):
+        if not folder.nbest.exists():
             write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
             write_json(folder.weights, {"weights": complete})
             sentences = len(self._task.statistics)
