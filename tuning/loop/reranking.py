@@ -134,11 +134,11 @@ def _aligned_candidates(
     if task.source is not None:
         empty = [not line.strip(b" \t\r") for line in read_lines(task.source)]
 
-    def gap(begin: int, end: int, what: str, line: int) -> Iterator[None]:
+    def gap(begin: int, end: int, line: int) -> Iterator[None]:
         for missing in range(begin, end):
             if not (empty and empty[missing]):
                 raise NBestError(
-                    f"{what}, but sentence {missing} has no candidate",
+                    f"sentence {missing} has no candidate",
                     path=task.nbest,
                     line=line,
                     remedy=f"decode line {missing + 1} of the text again; if it is empty, name the "
@@ -156,10 +156,10 @@ def _aligned_candidates(
                 line=line,
                 remedy="name the text that the list was made from as --source",
             )
-        yield from gap(expected, sentence, f"sentence {sentence} stands here", line)
+        yield from gap(expected, sentence, line)
         yield candidates
         expected, line = sentence + 1, int(candidates.lines[-1])
-    yield from gap(expected, len(empty or ()), "the list ends here", line)
+    yield from gap(expected, len(empty or ()), line)
 
 
 def _weights_in_order(

@@ -64,13 +64,11 @@ class Results:
         name: The name of the folder.
         holds: The number of records of each kind, in words.
         experiments: The records of experiments.
-        built: The records of built systems, by name.
         scores: Scores of translations.
         texts: Differences of translations, by the title of their scores.
         tunings: By system, the runs that have at least one round.
         models: By name, the learning curve of each model.
         configs: By name, the settings of finished models.
-        scored: The records of scored tables, by name.
         provenances: By name of the record, its provenance.
         unfinished: Sentences about work that is not done yet.
         notes: Sentences about files that could not be read.
@@ -79,13 +77,11 @@ class Results:
     name: str
     holds: str = ""
     experiments: list[ExperimentRecord] = field(default_factory=list)
-    built: dict[str, BuildRecord] = field(default_factory=dict)
     scores: list[ScoreSet] = field(default_factory=list)
     texts: dict[str, TextDifferences] = field(default_factory=dict)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    scored: dict[str, ScoringRecord] = field(default_factory=dict)
     provenances: dict[str, dict[str, Any]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -158,8 +154,6 @@ def _add(
         case None:
             results.notes.append(found.note)
             return
-        case BuildRecord() as record:
-            results.built[name] = record
         case TrainingRecord() as record:
             name = name.removesuffix(_WORK)
             group, model = results.group(name)
@@ -169,8 +163,6 @@ def _add(
                 results.configs.setdefault(group, record.config)
             else:
                 results.unfinished.append(f"The training of {name} has not come to its end.")
-        case ScoringRecord() as record:
-            results.scored[name] = record
         case TuningRecord() as record:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:

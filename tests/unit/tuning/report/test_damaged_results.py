@@ -116,8 +116,7 @@ def report(pages: set[str]) -> None:
     results = read_results(Path("found"))
     # the parts of a page without figures
     words = {
-        name: getattr(results, name)
-        for name in ("notes", "provenances", "configs", "experiments", "built")
+        name: getattr(results, name) for name in ("notes", "provenances", "configs", "experiments")
     }
     drawn = repr(dataclasses.replace(results, **{name: [] for name in words}))
     if drawn in pages:
