@@ -195,7 +195,7 @@ def _choose(
                 "the weighted sum of the features is not finite",
                 path=task.nbest,
                 line=int(candidates.lines[np.argmin(np.isfinite(scores))]),
-                remedy="look for a model that gives infinite scores",
+                remedy="find the feature with scores that are not finite, and correct its model",
             )
     best = int(scores.argmax())
     if task.risk is not None:
