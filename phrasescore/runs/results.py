@@ -301,7 +301,6 @@ class TuningRecord(Record):
         objective: The score that is maximised.
         curve: The finished rounds; empty for several runs, whose folders have a curve each.
         weights: The best weights by feature, or the latest ones of a run that is not finished.
-        tables: The phrase tables in the moses.ini, by feature.
         bleu: The BLEU of the best round.
         score: The objective of the best round.
         why: The reason for the end of the run; empty for an unfinished run and for several runs.
@@ -318,7 +317,6 @@ class TuningRecord(Record):
     objective: str
     curve: tuple[TunedRound, ...] = ()
     weights: dict[str, tuple[Number, ...]]
-    tables: dict[str, str] = field(default_factory=dict)
     bleu: Number | None = None
     score: Number | None = None
     why: str = ""

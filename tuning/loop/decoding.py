@@ -94,7 +94,12 @@ def prepare(
         refuse_in_moses(ini)
         binary = find_moses(settings.moses)
     check_input(lines, settings.source)
-    sentences = [] if binary else _sentences(settings.source)
+    sentences: list[tuple[bytes, ...]] = []
+    if binary is None:
+        # imported here because runs with real Moses do not need the embedded decoder
+        from moses_integration.decoder.loading.source_phrases import read_sentences
+
+        sentences = read_sentences(settings.source)
     for section, value in settings.sections.items():
         ini = with_section(ini, section, value)
     filtered_folder = folder / "filtered"
@@ -110,13 +115,6 @@ def prepare(
         check_features(binary, filtered, filtered_folder / INI_NAME)
         copy_text(lines, text)
     return ExternalMoses(binary, filtered_folder / INI_NAME, text, threads), tables
-
-
-def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
-    # imported here because runs with real Moses do not need the embedded decoder
-    from moses_integration.decoder.loading.source_phrases import read_sentences
-
-    return read_sentences(source)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, InputError, counted
@@ -70,7 +69,6 @@ class TuningTask:
         return TuningRecord(
             objective=str(self.settings.objective),
             weights=dict(weights),
-            tables=phrase_tables(self.ini),
             provenance=dict(self.provenance),
             **more,
         )
@@ -250,15 +248,6 @@ class Tuning:
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     """Return the round with the best score; of equal rounds the first."""
     return max(rounds, key=lambda decoded: decoded.score)
-
-
-def phrase_tables(ini: MosesIni) -> dict[str, str]:
-    """Return the path of each text phrase table in a moses.ini, by feature name."""
-    return {
-        line.name: line.options["path"]
-        for line in ini.features
-        if line.kind in TEXT_TABLE_KINDS and "path" in line.options
-    }
 
 
 @dataclass(frozen=True)

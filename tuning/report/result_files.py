@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import read_regular
@@ -65,22 +64,16 @@ class ResultFiles:
         Raises:
             InputError: The file cannot be read, or is not an allowed one.
         """
-        self._check(path)
+        if not self.may_read(path):
+            raise InputError(
+                "a link that leads out of the results, which is not followed",
+                path=path,
+                remedy="name the folder that it leads to with --data",
+            )
         try:
             return read_regular(path)
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", path=path) from None
-
-    def text(self, path: Path) -> tuple[str, ...]:
-        """Return the lines of a text.
-
-        Raises:
-            PhrasescoreError: The file cannot be read, is not an allowed one, or is not a text.
-        """
-        self._check(path)
-        if not os.path.isfile(path):  # noqa: PTH113 - it takes a name of any bytes and length
-            raise InputError("there is no such file", path=path)
-        return tuple(read_text(path))
 
     def located(self, name: str, near: Path) -> Path:
         """Find a file that a record names, even if its command ran in another folder.
@@ -95,7 +88,7 @@ class ResultFiles:
             InputError: No allowed file has this name.
         """
         for path in self._places(Path(name), near) if 0 < len(name) <= _LONGEST_NAME else ():
-            if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - as above
+            if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - any length
                 return path
         raise InputError(
             "no such file lies in the results, and others are not read",
@@ -112,14 +105,6 @@ class ResultFiles:
         for folder in near.absolute().parents if not path.is_absolute() else ():
             yield folder / path
         yield from (named for named in self._named if named.name == path.name)
-
-    def _check(self, path: Path) -> None:
-        if not self.may_read(path):
-            raise InputError(
-                "a link that leads out of the results, which is not followed",
-                path=path,
-                remedy="name the folder that it leads to with --data",
-            )
 
 
 def left_out(error: Exception) -> str:

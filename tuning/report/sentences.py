@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.corpus.text_preparation import unescape
+from moses_integration.system_building.corpus.text_preparation import read_text, unescape
 from phrasescore.errors import PhrasescoreError
 from phrasescore.runs.results import ComparisonRecord
 from tuning.metrics.metric_scores import columns_of, metric_scores
@@ -153,7 +153,7 @@ def compare_texts(
                 if not math.isclose(now, system.runs[0], rel_tol=0, abs_tol=_SAME_SCORE):
                     problem = "it no longer has the score that was compared"
                     raise PhrasescoreError(problem, path=path)
-                outputs[system.system] = statistics, files.text(path)
+                outputs[system.system] = statistics, tuple(read_text(path))
             except PhrasescoreError as error:
                 if not outputs:  # without the first system there is nothing to compare with
                     raise
@@ -163,7 +163,7 @@ def compare_texts(
     source = next((lines for lines in sources if len(lines) == len(references)), None)
     if record.source:
         try:
-            lines = files.text(files.located(record.source, folder))
+            lines = tuple(read_text(files.located(record.source, folder)))
             source = lines if len(lines) == len(references) else source
         except PhrasescoreError as error:
             notes.append(f"The source cannot be shown: {error}")
