@@ -19,9 +19,9 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_model_file, with_absolute_paths
+from moses_integration.ini.model_files import find_model_file, find_text_table, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import (
+from moses_integration.real_moses import (
     DecoderError,
     ExternalMoses,
     check_features,
@@ -30,7 +30,7 @@ from moses_integration.real_moses.decoder import (
     find_moses,
 )
 from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
-from phrasescore.errors import CorpusError, InputError
+from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
@@ -218,16 +218,8 @@ def check_dev_set(
 
 
 def _text_tables(ini: MosesIni) -> list[Path]:
-    found = []
-    for line in ini.features:
-        if line.kind in TEXT_TABLE_KINDS:
-            try:
-                path = find_model_file(line.options.get("path", "")).path
-            except InputError:
-                continue  # decoding reports it
-            if path.is_file():  # a pipe cannot be read again
-                found.append(path)
-    return found
+    lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
+    return [path for line in lines if (path := find_text_table(line)) is not None]
 
 
 def _words_of(tables: Iterable[Path]) -> tuple[set[bytes], set[bytes]]:

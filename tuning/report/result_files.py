@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moses_integration.system_building.corpus.text_preparation import read_text
+from moses_integration.system_building.text_preparation import read_text
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.file_kinds import read_regular
