@@ -116,11 +116,11 @@ class _Builder:
         ]
         return [
             *steps,
+            Step("language-model", self._language_model, order, texts[1:], models[:1]),
+            *more,
             Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
             Step("extract", self._extract, longest, corpus, phrases, True),
             Step("score", self._score, {}, scored, tables),
-            Step("language-model", self._language_model, order, texts[1:], models[:1]),
-            *more,
             Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
 
