@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     SystemText,
     TextSettings,
     write_settings,

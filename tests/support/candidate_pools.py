@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import COLUMNS
+from moses_integration.bleu import COLUMNS
 from tuning.metrics.metric_scores import ALL_COLUMNS, objective_score
 from tuning.metrics.metric_settings import METRICS, Objective
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays

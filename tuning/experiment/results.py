@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import (
+from moses_integration.bleu import (
     COLUMNS,
     ORDERS,
     References,

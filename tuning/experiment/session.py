@@ -17,7 +17,7 @@ import click
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import find_moses
+from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError

@@ -18,9 +18,9 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_model_file, with_absolute_paths
+from moses_integration.ini.model_files import find_model_file, find_text_table, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import (
+from moses_integration.real_moses import (
     DecoderError,
     ExternalMoses,
     check_features,
@@ -215,9 +215,8 @@ def check_dev_set(
 
 def _text_tables(ini: MosesIni) -> list[Path]:
     """Return the phrase tables in text form; a pipe is left out, as it cannot be read again."""
-    lines = [line for line in ini.features if line.kind in TEXT_TABLE_KINDS]
-    paths = [find_model_file(line.options["path"]).path for line in lines]
-    return [path for path in paths if path.is_file()]
+    lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
+    return [path for line in lines if (path := find_text_table(line)) is not None]
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:

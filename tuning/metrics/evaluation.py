@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu.statistics import COLUMNS, log_brevity_penalty
+from moses_integration.bleu import COLUMNS, log_brevity_penalty
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points

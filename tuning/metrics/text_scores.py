@@ -33,9 +33,9 @@ from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import References
-from moses_integration.system_building.corpus.text_preparation import read_text
+from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu import References
+from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from tuning.metrics.metric_scores import (
     ALL_COLUMNS,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import DecoderError
+from moses_integration.real_moses import DecoderError
 from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.preparation import (
+from moses_integration.system_building.corpus_preparation import (
     LINES_AT_ONCE,
     NOT_UTF8,
     OTHER_SPACES,
@@ -14,7 +14,7 @@ from moses_integration.system_building.corpus.preparation import (
     check_taken_text,
     read_parallel_lines,
 )
-from moses_integration.system_building.corpus.text_preparation import decode_line
+from moses_integration.system_building.text_preparation import decode_line
 from phrasescore.errors import CorpusError
 
 

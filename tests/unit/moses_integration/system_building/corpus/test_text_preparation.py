@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     Postprocessor,
     Preprocessor,
     SystemText,
