@@ -8,10 +8,10 @@ Pairs with long sources form small groups of their own, because a model may pad 
 reads together.
 
 `SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for any model
-by its ``start`` and ``step``. Two networks have faster steps: the gated unit (``scoring/gated``),
-and the feed-forward language model (`HistorySteps`), whose ln p of a word depends on the last few
-words alone, so that prefixes of different sentences share an evaluation although their states do
-not show it.
+by its ``start`` and ``step``. Two networks have faster steps: the gated unit in the formulation
+``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`), whose ln p of a
+word depends on the last few words alone, so that prefixes of different sentences share an
+evaluation although their states do not show it.
 """
 
 from __future__ import annotations
@@ -206,7 +206,11 @@ def _steps_factory(
 
     Its arguments are the largest number of pairs of a group, and the prefixes to take at a time.
     """
-    if isinstance(model, EncoderDecoder) and isinstance(model.decoder, GatedUnit):
+    if (
+        isinstance(model, EncoderDecoder)
+        and isinstance(model.decoder, GatedUnit)
+        and model.settings.formulation == "code"
+    ):
         weights = pack(model, device, dtype, _PANEL[device.type])
         return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
     placed = copy.deepcopy(model).to(device).eval()
