@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import run
-from phrasescore.compiling.warm_up import STEPS, write_texts
+from phrasescore.commands.warm_up import STEPS, write_texts
 
 # a command that writes a row for each function that it compiled: name, types, CPU seconds with
 # those it calls, and without them

@@ -16,7 +16,7 @@ from torch import Tensor
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
-from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 # the limit without --max-length: _TIMES_SOURCE times the words of the source, at least _MIN_LIMIT

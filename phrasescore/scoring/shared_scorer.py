@@ -34,14 +34,15 @@ from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.softmax import log_softmax
 from phrasescore.model.units import GatedUnit
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
-from phrasescore.scoring.pair_order import (
+from phrasescore.scoring.prefix_trie import (
+    PrefixTrie,
+    build_trie,
     cut_by_area,
     cut_in_groups,
     is_new,
     pair_order,
 )
-from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
-from phrasescore.words.distinct_phrases import first_rows, phrase_digests
+from phrasescore.words.hashing import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 _GROUP = {"cpu": 2048, "cuda": 32768}  # pairs at a time

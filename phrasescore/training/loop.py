@@ -18,7 +18,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
 from phrasescore.training.evaluation import Curves, HeldOutFigure, described
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of

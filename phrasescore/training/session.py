@@ -38,7 +38,7 @@ from phrasescore.training.evaluation import (
     refuse_divergence,
 )
 from phrasescore.training.loop import Trainer
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.settings import TrainingSettings

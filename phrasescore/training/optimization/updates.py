@@ -25,9 +25,8 @@ from torch import Tensor, nn
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, share, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, score_share
-from phrasescore.training.optimization.crew import Crew, can_fork
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Crew, Processes, can_fork
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import Recipe, bound_gradient
 from phrasescore.training.settings import TrainingSettings
