@@ -18,6 +18,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ Listed = list[list[list[int]]]
 def ours(
     model: SequenceModel, sources: TokenSequences, beam: BeamSettings, group: int | None
 ) -> Listed:
-    method = BeamSearch(beam, TargetSettings())
+    method = partial(BeamSearch, beam, TargetSettings())
     found = TargetGenerator(model, method, "cpu", group).targets(sources)
     return [
         [found.words[row].tolist() for row in range(a, b)]

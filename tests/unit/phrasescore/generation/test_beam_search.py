@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def searched(
     group: int = 100,
 ) -> list[list[tuple[list[int], float]]]:
     """Return targets and ln p of each source."""
-    found = TargetGenerator(model, BeamSearch(beam, allowed), "cpu", group).targets(
+    found = TargetGenerator(model, partial(BeamSearch, beam, allowed), "cpu", group).targets(
         from_lists(sources)
     )
     return listed(found)
