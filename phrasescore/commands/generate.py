@@ -155,9 +155,9 @@ def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
     if options.samples is None:
         size = options.beam or 10
         beam = BeamSettings(size, options.nbest_size or size, options.length_normalisation)
-        method = functools.partial(BeamSearch, beam, allowed)
-        return method, {**asked, "beam": dataclasses.asdict(beam)}
+        search = functools.partial(BeamSearch, beam, allowed)
+        return search, {**asked, "beam": dataclasses.asdict(beam)}
     seed = 1 if options.seed is None else options.seed
     drawn = SampleSettings(options.samples, seed, options.temperature or 1.0, options.nbest_size)
-    method = functools.partial(Sampling, drawn, allowed)
-    return method, {**asked, "samples": dataclasses.asdict(drawn)}
+    draw = functools.partial(Sampling, drawn, allowed)
+    return draw, {**asked, "samples": dataclasses.asdict(drawn)}

@@ -224,8 +224,8 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-# `BeamSearch` or `Sampling` with settings: returns the empty prefixes of N sources, given (N,) their
-# numbers among all sources, for random numbers, and (N,) their lengths
+# `BeamSearch` or `Sampling` with its settings: returns the empty prefixes of N sources, given (N,)
+# their numbers among all sources, for random numbers, and (N,) their lengths
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 
