@@ -1,7 +1,7 @@
 """Models from Python: ``phrasescore.load`` and what it returns.
 
-The numbers are those of the commands ``score-text`` and ``generate``, computed by the same code in
-float32. Nothing is printed, and no thread stays behind after a call.
+The results equal those of the commands ``score-text`` and ``generate`` in float32, because the same
+code computes them. Nothing is printed, and no thread stays behind after a call.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ class Model:
             Natural logarithms, shape (N,).
 
         Raises:
-            TypeError: The argument is not a list, or an element is no pair or no string.
-            InputError: A source is empty, or a text contains a line feed.
+            TypeError: The argument is not iterable, or an element is not a pair or not a string.
+            InputError: A source is empty, a word lacks the model's factor, or a text contains a
+                line feed, a zero byte or a code point that is not a character.
             ModelError: A parameter of the model is not finite.
         """
         read, predicted = self._ids(texts)
@@ -190,8 +191,8 @@ class Model:
             N lists, the best target first.
 
         Raises:
-            TypeError: ``sources`` is not a list of strings, or a number is not a whole number.
-            InputError: A source is empty or contains a line feed.
+            TypeError: ``sources`` does not consist of strings, or a number is not a whole number.
+            InputError: A source is empty, or cannot be scored for a reason named in ``score``.
             ModelError: The model is a language model, or a parameter of it is not finite.
             SettingsError: A number is out of bounds, or ``nbest`` is larger than ``beam``.
         """
@@ -231,7 +232,7 @@ class Model:
 
     @contextmanager
     def _scorer_at_work(self) -> Iterator[SharedScorer]:
-        """Let one thread at a time use the scorer; its own threads end with the block."""
+        """Let one thread at a time use the scorer; at the end, stop the scorer's worker threads."""
         with self._lock:
             try:
                 yield self._scorer
@@ -281,7 +282,7 @@ def _checked(text: object, name: str) -> bytes:
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
     if "\n" in text or "\0" in text:
-        raise InputError(f"{name}: a text has no line feed and no zero byte")
+        raise InputError(f"{name}: the text contains a line feed or a zero byte")
     try:
         return text.encode("utf-8", "surrogateescape").strip(b" \t")
     except UnicodeEncodeError:
@@ -289,7 +290,7 @@ def _checked(text: object, name: str) -> bytes:
 
 
 def _kind_of(value: object) -> str:
-    """Name what was given instead, e.g. ``a tuple of 3`` or ``int``."""
+    """Describe the type of a wrong argument, e.g. ``a tuple of 3`` or ``int``."""
     if isinstance(value, list | tuple):
         return f"a {type(value).__name__} of {len(value)}"
     return type(value).__name__

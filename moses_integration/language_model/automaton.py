@@ -1,12 +1,13 @@
 """A back-off model as an automaton in arrays, which compiled code queries without Python objects.
 
-A node is an n-gram below the highest order. A state is the node of the longest suffix of the
-history that can influence later words: this n-gram is the context of a longer n-gram, or has a
-back-off weight other than 0. Equal states therefore mean equal futures, and hypotheses recombine
-exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (state, word) to the
-probability and the next state; without an entry the model backs off. Few words follow most
-histories. Each node therefore has 64 bits, one for each class of words, which tell whether any word
-of the class follows. These bits avoid most unsuccessful lookups.
+A node is an n-gram below the highest order. A state is what the model must remember of the history:
+the node of the longest suffix that can still influence later words. A suffix can do so if it is the
+context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore mean equal
+futures, and hypotheses recombine exactly as with KenLM (Heafield 2011, section 4.1). One hash table
+leads from (state, word) to the probability and the next state; without an entry the model backs
+off. Most histories are followed by few words. Each node therefore has 64 bits. A hash puts every
+word into one of 64 classes, and a bit tells whether any word of its class follows. These bits avoid
+most unsuccessful lookups.
 
 `AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
 lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
@@ -70,8 +71,8 @@ class AutomatonTables(NamedTuple):
     Attributes:
         unigrams: log10 p(word), and the state after the word alone, shape (words,).
         nodes: Shape (nodes,); node 0 is the empty history, node 1 + w is word w.
-        slots: The table of pairs (`hashing.find_pair`) from state and word to log10 probability and
-            next state. The pair (`EMPTY_STATE`, <unk>) is never in it.
+        slots: A hash table (`hashing.find_pair`). Its keys are pairs of a state and a word, without
+            (`EMPTY_STATE`, <unk>); its values are the log10 probability and the next state.
     """
 
     unigrams: Records
@@ -89,7 +90,7 @@ def class_of(word: int) -> np.uint64:
 def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     """Return log10 p(word | state) and the state after the word.
 
-    The sum over back-off weights is in float64, so it does not depend on their order.
+    The back-off weights are added in float64.
     """
     tables = borrowed(tables)
     log10 = 0.0
@@ -184,7 +185,7 @@ class AutomatonBuilder:
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
-                problem = f"its first {order - 1} words are not a {order - 1}-gram"
+                problem = f"the model has no {order - 1}-gram of its first {order - 1} words"
                 raise self._unfit(ngrams, row, problem)
             if status == _TWICE:
                 raise self._unfit(ngrams, row, "it occurs a second time")
@@ -253,7 +254,7 @@ def _insert_rows(
     Args:
         slots: The table of entries.
         nodes: The nodes.
-        used: One record, the nodes and slots in use.
+        used: One record: the number of nodes and the number of slots in use.
         words: The n-grams.
         log10: The log10 probability of each n-gram.
         backoff: The log10 back-off weight of each n-gram.
@@ -385,7 +386,7 @@ def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, wo
 
 @compiled
 def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
-    """Set the state of each node: its longest suffix, or the node itself, that may be a state."""
+    """Set the state of each node: its longest suffix that may be a state, or the node itself."""
     for node in range(state_of.size):
         state = node
         while state != EMPTY_STATE and not nodes[state].extends:

@@ -114,10 +114,10 @@ class _Builder:
         ]
         return [
             *steps,
-            Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
-            Step("score", self._extract_and_score, longest, scored, tables),
             Step("language-model", self._language_model, order, texts[1:], models[:1]),
             *more,
+            Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
+            Step("score", self._extract_and_score, longest, scored, tables),
             Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
 

@@ -424,6 +424,6 @@ def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlo
                 f"{int(lengths[row]):,} words, and a sentence may have {longest:,}",
                 path=block.path,
                 line=block.first_line + row,
-                remedy="give one sentence a line, or raise --max-sentence-length",
+                remedy="write one sentence on each line, or raise --max-sentence-length",
             )
         yield block

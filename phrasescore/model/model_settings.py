@@ -15,7 +15,7 @@ Direction = Literal["source-target", "target-source"]
 UnitName = Literal["gated", "tanh", "lstm"]
 ContextName = Literal["every-step", "once"]
 
-_MAX = 100_000_000  # the limit of any size; a product of two does not overflow torch's sizes
+_MAX = 100_000_000  # the maximum of any size; the product of two fits torch's 64-bit sizes
 Size = Annotated[int, Between(1, _MAX)]
 Words = Annotated[int, Between(2, _MAX)]  # a vocabulary has at least </s> and <unk>
 NoWords = Annotated[int, Between(0, _MAX)]  # 0 for a kind that reads no source
@@ -29,9 +29,9 @@ class ModelSettings:
         kind: Name in ``config.json``.
         source_vocabulary: Words to read, </s> and <unk> included; 0 for a language model.
         target_vocabulary: Words to predict, </s> and <unk> included.
-        hidden: Units of the hidden layer, or of the first of two.
+        hidden: Units of the hidden layer; kinds with two such layers say which.
         direction: The side of a pair that the model reads.
-        factor: The factor of factored tokens that it reads and predicts, counted from 0.
+        factor: Which factor of each token the model reads and predicts, counted from 0.
     """
 
     kind: str
@@ -43,17 +43,17 @@ class ModelSettings:
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings, and the settings that follow from them, by name."""
+        """Return the settings by name: those given, and those that follow from them."""
         return dict(sizes)
 
     @property
     def is_self_normalised(self) -> bool:
-        """Whether training keeps the sum over the vocabulary near 1."""
+        """Whether training keeps the softmax normaliser Z near 1."""
         return False
 
     @property
     def rate_by_width(self) -> bool:
-        """Whether smaller models learn at a higher rate; tested on gated units of 128 to 400."""
+        """Whether fewer hidden units mean a higher learning rate (tested with 128 to 400 units)."""
         return False
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class _ReadoutSettings(ModelSettings):
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name; half as many maxout units as hidden ones, as in the papers."""
+        """Return the settings by name; by default, ``maxout`` is half of ``hidden`` (papers)."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"maxout": max(1, hidden // 2), **sizes}
 
@@ -82,8 +82,9 @@ class EncoderDecoderSettings(_ReadoutSettings):
     """Sizes and choices of the RNN Encoder-Decoder; the defaults are section 4.1.1 of the paper."""
 
     unit: UnitName = "gated"  # the hidden unit of section 2.3, a plain tanh layer, or an LSTM
-    context: ContextName = "every-step"  # when the decoder sees c; once: at its start
-    formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
+    # whether the decoder sees the summary c of the source at every step or only at its start
+    context: ContextName = "every-step"
+    formulation: Formulation = "code"  # as in the authors' program, or as in the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
 
     @property
@@ -98,8 +99,8 @@ class FeedForwardPhraseSettings(ModelSettings):
 
     hidden: Size = 500  # units of each of the two hidden layers
     embedding: Size = 100  # size of a word's vector
-    rank: Size = 100  # inner size of the output layer, for each place
-    phrase_length: Size = 7  # maximum number of words that it reads and writes
+    rank: Size = 100  # inner size of the output layer at each position of the target phrase
+    phrase_length: Size = 7  # maximum number of words of a phrase, on both sides
     kind: Literal["feed-forward-phrase"] = "feed-forward-phrase"
 
 
@@ -107,12 +108,12 @@ class FeedForwardPhraseSettings(ModelSettings):
 class FeedForwardLmSettings(ModelSettings):
     """Sizes of the feed-forward language model; the defaults are section 4.1.2 of Cho et al."""
 
-    # length of the n-grams: a word is predicted from the order - 1 previous words
+    # length n of the n-grams: each word is predicted from the n - 1 words before it
     order: Annotated[int, Between(2, _MAX)] = 7
     embedding: Size = 512  # size of a word's vector
     hidden: Size = 1536  # units of the first hidden layer
-    second_hidden: Size = 1024  # units of the second
-    # weight of (ln Z)^2 in the loss (Devlin et al., 2014); 0: none
+    second_hidden: Size = 1024  # units of the second hidden layer
+    # weight of (ln Z)^2 in the loss (Devlin et al., 2014)
     self_normalise: Annotated[float, Between(0, math.inf, below=True)] = 0.0
     source_vocabulary: NoWords = 0
     kind: Literal["feed-forward-lm"] = "feed-forward-lm"
@@ -137,8 +138,8 @@ class _SentenceModelSettings(_ReadoutSettings):
     """Settings of RNNencdec and RNNsearch; the defaults are appendix A.2.3 and B.2 of the paper."""
 
     embedding: Size = 620  # size of a word's vector, both sides
-    rank: Size = 620  # inner size of the factored output layer (the authors' program)
-    formulation: Reading = "code"  # what the authors ran, or section 3.1 of the paper
+    rank: Size = 620  # inner size of the factored output layer, as in the authors' program
+    formulation: Reading = "code"  # as in the authors' program, or as in section 3.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +158,6 @@ class RnnSearchSettings(_SentenceModelSettings):
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name; as many alignment units as hidden ones, as in the paper."""
+        """Return the settings by name; by default, ``alignment`` is ``hidden`` (the paper)."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"alignment": hidden, **super().completed(sizes)}

@@ -25,7 +25,8 @@ BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
-# the number of first lines that decide the kind of table; pipes can be inspected, too
+# at most this many first lines decide the format of a table, so that standard input and named
+# pipes, which cannot be read twice, work too
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
 
@@ -33,7 +34,7 @@ Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 _SHOWN = 60  # characters of a wrong score
-# the numbers that Moses reads (double-conversion without flags), except inf
+# the notation of numbers that Moses accepts (double-conversion without flags), except inf
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -56,7 +57,8 @@ class TableFormat:
 
     Args:
         scores: The number of scores of each line, at least one.
-        hierarchical: Whether both phrases of every line end in a left-hand side such as ``[X]``.
+        hierarchical: Whether the table holds hierarchical rules: Moses writes the left-hand side
+            of a rule, such as ``[X]``, at the end of both phrases.
     """
 
     scores: int
@@ -66,8 +68,8 @@ class TableFormat:
     def from_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
         """Find the format of a phrase table in its first lines.
 
-        One bracketed token at the end of a phrase does not make a table hierarchical; one at the
-        end of both phrases of all these lines does, because every rule has one.
+        A table is hierarchical if both phrases of all these lines end in a bracketed token, as
+        every rule does. A single phrase that ends so may be ordinary text.
 
         Args:
             lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
@@ -107,7 +109,10 @@ class TableFormat:
         if columns != _REORDERING_COLUMNS:
             remedy = "name the reordering table that belongs to the phrase table"
             if columns == _REORDERING_COLUMNS - 1:
-                remedy = "leave such a table as it is: it has one line for a source, not for a pair"
+                remedy = (
+                    "leave this table as it is: a table of two columns has one line for each "
+                    "source phrase, not for each pair"
+                )
             raise PhraseTableError(
                 f"{counted(columns, 'column')}, expected {_REORDERING_COLUMNS} in a reordering "
                 "table (source ||| target ||| scores)",
@@ -187,7 +192,7 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
     """Parse one line and compare it with the format of its table.
 
     Raises:
-        PhraseTableError: The line is faulty; the error has no place yet.
+        PhraseTableError: The line is faulty. The caller adds file and line number to the error.
     """
     entry = parse_entry(line)
     count = len(parse_scores(entry.scores))
@@ -221,9 +226,9 @@ def scored_tokens(
 ) -> list[bytes]:
     """Return the tokens of a phrase as a model sees them.
 
-    One factor of a token such as ``surface|tag`` counts, by default factor 0 as in Moses. A token
-    whose factor is empty (a bare ``|``) counts as a whole. A hierarchical rule loses the left-hand
-    side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
+    A model sees one factor of a token such as ``surface|tag``, by default factor 0 as in Moses. If
+    this factor is empty, as in a bare ``|``, it sees the whole token. A hierarchical rule loses the
+    left-hand side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
 
     Args:
         phrase: The source or target column.
@@ -243,8 +248,8 @@ def scored_tokens(
     if hierarchical:
         if not tokens or not _is_bracketed(tokens[-1]):
             raise PhraseTableError(
-                f"the {side} side has no left-hand side such as [X] at its end, "
-                "which every line before has",
+                f"the {side} phrase does not end in a label such as [X], "
+                "although the phrases of all lines before do",
                 remedy="keep hierarchical rules and plain phrase pairs in tables of their own",
             )
         tokens.pop()

@@ -174,7 +174,7 @@ def test_only_some_systems(
     ("arguments", "status", "sentence"),
     [
         (["--only", "RNN"], 2, "--only names the system RNN, which the file does not have"),
-        (["--data", "nowhere"], 3, "there is no such folder, which [data] names"),
+        (["--data", "nowhere"], 3, "the folder that [data] names does not exist"),
         (["--data", "."], 3, "moses.ini: no such file"),
     ],
 )

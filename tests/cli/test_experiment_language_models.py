@@ -83,7 +83,7 @@ def test_lists_of_real_moses(
     done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
-    assert "CSLM: not run; real Moses cannot ask a neural language model;" in said
+    assert "CSLM: not run; real Moses cannot use a neural language model while it decodes;" in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     kept = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))["rows"]
     assert all("NeuralLM0" in run["weights"] for run in kept["Reranked"]["runs"])

@@ -32,8 +32,8 @@ from tuning.experiment.runner import Runner, Say, StepPlace
 from tuning.experiment.table import markdown
 
 _NOT_IN_MOSES = (
-    "real Moses cannot ask a neural language model; the embedded decoder can, and rerank chooses "
-    "among Moses's n-best lists with it"
+    "real Moses cannot use a neural language model while it decodes; use the embedded decoder, or "
+    "rerank Moses's n-best lists with the model"
 )
 
 
@@ -49,9 +49,9 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     """
     if not settings.folder.is_dir():
         raise InputError(
-            "there is no such folder, which [data] names",
+            "the folder that [data] names does not exist",
             path=settings.folder,
-            remedy="put the data there, or name their folder with --data",
+            remedy="put the data there, or give their folder with --data",
         )
     moses = None
     if settings.decoder.kind == "moses":
@@ -66,7 +66,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
         if path.is_relative_to(plan.results):
             continue
         if path in must_be_files and path.exists() and not (path.is_file() and path.stat().st_size):
-            raise _missing("the file is empty, or none", path, settings.file)
+            raise _missing("this is not a regular file, or it is empty", path, settings.file)
         if not path.exists():
             raise _missing(_NO_FILE, path, settings.file)
     _check_sections(settings)
@@ -78,7 +78,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     return plan
 
 
-_NO_FILE = "no such file or folder, which the experiment reads"
+_NO_FILE = "the experiment reads this file or folder, but it does not exist"
 
 
 def _missing(problem: str, path: Path, file: str | Path) -> InputError:
@@ -129,14 +129,14 @@ def run_experiment(
     say: Say,
     rows: Iterable[str] = (),
 ) -> tuple[str, ExperimentRecord]:
-    """Run the steps that are not done, and write the table after each run.
+    """Run the steps that are not done, and update the table after each translation.
 
     Args:
         settings: The experiment.
         output: The results folder.
-        place: The place that runs the commands.
+        place: Runs the commands, on this machine or on a cluster.
         say: Prints a line for each step.
-        rows: Files of results from other folders, whose rows are used here.
+        rows: Files of results from other folders; their rows are used, and these systems not run.
 
     Returns:
         The table as Markdown, and its numbers.
@@ -220,15 +220,15 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
         parent.meta[PLANNED] = planned
         command = cli.get_command(parent, name)
         if command is None or isinstance(command, click.Group):
-            return []  # none of their options come from the experiment file
+            return []  # neither a group nor an unknown command has options from the experiment file
         try:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
-                    raise SettingsError(f"the experiment gives {twice} itself")
+                    raise SettingsError(f"the experiment sets {twice}, so the file must not")
                 if name == "train":
                     _check_training(context)
         except click.exceptions.Exit:
-            raise _refused(step, where, "it asks for help") from None
+            raise _refused(step, where, "its options contain --help") from None
         except click.ClickException as error:
             raise _refused(step, where, error.format_message()) from None
         except SettingsError as error:
@@ -253,7 +253,7 @@ def _given_twice(
 
 
 def _check_training(context: click.Context) -> None:
-    """Check that a kind of model has all options given for it."""
+    """Refuse options that the kind of model does not have, or that contradict each other."""
     from phrasescore.commands.train import settings_of
 
     settings_of(**context.params)

@@ -206,7 +206,7 @@ def _choose(
                 "the weighted sum of the features is not finite",
                 path=task.nbest,
                 line=int(candidates.lines[np.argmin(np.isfinite(scores))]),
-                remedy="look for a model that gives infinite scores",
+                remedy="find the feature with scores that are not finite, and correct its model",
             )
     places, losses = np.arange(len(words)), -scores
     if task.risk is not None:

@@ -1,8 +1,8 @@
 """The pool of all candidates that decoding has found so far, as arrays, and their model scores.
 
-Rounds are merged sentence by sentence. Of a sentence's candidates with equal feature values only
-the first stays, because no weights can tell them apart. A candidate takes 4 bytes per feature and 2
-per statistic, and twice as much while a round is added.
+Rounds are merged sentence by sentence. If several candidates of a sentence have equal feature
+values, the pool keeps only the first, because no weights can tell them apart. A candidate takes 4
+bytes per feature and 2 per statistic, and twice as much while a round is added.
 
 Shapes: S sentences, C candidates, F features, K statistics.
 """
@@ -30,8 +30,8 @@ class PoolArrays(NamedTuple):
 
     Attributes:
         features: (F, C) unweighted feature values; the candidates of one sentence are contiguous,
-            in the order in which they were found. Feature by feature, so that weighted sums run
-            over contiguous memory.
+            in the order in which they were found. Each feature has a row of its own, so that
+            weighted sums run over contiguous memory.
         statistics: (C, K) the statistics that the objective is computed from.
         starts: (S + 1,) the first candidate of each sentence, then C.
     """
@@ -76,7 +76,7 @@ class CandidatePool:
         features: NDArray[np.float32],
         statistics: NDArray[np.int32],
     ) -> int:
-        """Add N candidates of a round, each after its sentence's older ones; count the new ones.
+        """Add candidates after the older ones of their sentences; return how many are new.
 
         Args:
             sentences: (N,) the sentence of each candidate, in rising order.
@@ -84,7 +84,7 @@ class CandidatePool:
             statistics: (N, K) the statistics that the objective is computed from.
 
         Raises:
-            NBestError: A feature value is not finite, or a statistic is too large for a sentence.
+            NBestError: A feature value is not finite, or a statistic exceeds the limit of int16.
         """
         _check(sentences, features, statistics)
         old = self.arrays
@@ -139,18 +139,19 @@ def _check(
         raise NBestError(
             f"candidate {wrong} of the round (sentence {sentences[wrong]}) has a feature "
             "value that is not finite",
-            remedy="look for a model that gives infinite scores",
+            remedy="find the feature with scores that are not finite, and correct its model",
         )
     if len(statistics) and statistics.max() > _LARGEST_STATISTIC:
         raise NBestError(
-            "a candidate is too long to be a sentence", remedy="give the text one sentence a line"
+            "a candidate is too long to be a sentence",
+            remedy="write one sentence on each line of the text",
         )
 
 
 def _digests(
     sentences: NDArray[np.integer[Any]], features: NDArray[np.float32]
 ) -> NDArray[np.uint64]:
-    """Return (N,) digests of candidates: of their (N,) sentences and (F, N) feature values."""
+    """Return a digest of each candidate, (N,), from its sentence and its (F, N) feature values."""
     digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
     for values in features:
         digests ^= np.ascontiguousarray(values).view(np.uint32)
@@ -168,11 +169,11 @@ def combine(
     out: NDArray[np.float64],
 ) -> None:
     """Fill ``out`` with the weighted sum of features of each candidate from begin to end."""
-    # a slice, because compiled code would test each begin + i for a negative index
     out[: end - begin] = 0.0
     for feature in range(weights.size):
         weight = weights[feature]
         if weight != 0.0:
+            # a slice, because compiled code tests every index like begin + i for being negative
             values = features[feature, begin:end]
             for i in range(values.size):
                 out[i] += weight * values[i]
@@ -183,7 +184,8 @@ class Point(NamedTuple):
 
     Attributes:
         scores: (C,) the model scores of all candidates.
-        winners: (S,) the best candidate of each sentence, of equals the first; -1 if none.
+        winners: (S,) the best candidate of each sentence (the first, if several are equal), or -1
+            for a sentence without candidates.
     """
 
     scores: NDArray[np.float64]

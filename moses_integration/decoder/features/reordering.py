@@ -31,7 +31,8 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-# without hier, each of these means a phrase-based model
+# these parts change nothing: a model is phrase-based unless its type has the part hier, which this
+# decoder refuses
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])
 _DIRECTIONS = {
     "unidirectional": (True, False),
@@ -43,7 +44,7 @@ _DIRECTIONS = {
 
 @compiled
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
-    """Return the class of the phrase ``start`` to ``end`` after another one.
+    """Return the orientation of a phrase towards the phrase translated before it.
 
     For the first phrase both previous positions are -1: a phrase at the beginning of the sentence
     is monotone, any other is discontinuous to the right.
@@ -65,11 +66,11 @@ def turn_to(previous_end: int, start: int) -> int:
 
 
 class OrientationPlaces(NamedTuple):
-    """The score of each class of orientation in one direction, and its place in the feature vector.
+    """The table column and the feature component of each orientation class, in one direction.
 
     Attributes:
-        columns: The column of the table for each model and class, -1 for none, shape (models,
-            classes); shape (classes,) for a single model.
+        columns: The column of the table for each model and class, or -1; shape (models,
+            classes), or (classes,) for a single model.
         components: The component of the feature vector, in the same shape.
     """
 
@@ -85,9 +86,9 @@ class ReorderingFeature:
         path: The path of the table.
         line: The ini's line.
         columns: The number of scores of a line of the table.
-        backward: The scores of a phrase by its own entry.
-        forward: The scores of a phrase by the entry of the phrase before.
-        default_ln: The ln scores of a missing entry; empty if a missing entry counts nothing.
+        backward: How a phrase is scored from its own entry in the table.
+        forward: How a phrase is scored from the entry of the phrase translated before it.
+        default_ln: The ln scores of a phrase without an entry; empty if it costs nothing.
     """
 
     path: str
@@ -106,7 +107,8 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         part: Its components in the feature vector.
 
     Raises:
-        IniError: The type or another option is unknown or invalid; the error names no place.
+        IniError: The type or another option is unknown or invalid. The caller adds the file and
+            line.
     """
     parts = line.options["type"].split("-")
     known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "fe", "allff", "collapseff"}
@@ -119,7 +121,7 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
     if not {"input-factor", "output-factor"} <= line.options.keys():
         raise IniError(
             f"{line.name} needs input-factor=0 and output-factor=0",
-            remedy="decode models of the source alone (type f) with Moses",
+            remedy="use Moses for models that depend on the source only (type f)",
         )
     directions = [_DIRECTIONS[name] for name in parts if name in _DIRECTIONS]
     backward, forward = directions[-1] if directions else (True, False)
@@ -127,8 +129,8 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
     default_ln = _default_ln(line)
     if default_ln and (collapsed or len(default_ln) != part.stop - part.start):
         raise IniError(
-            f"default-scores of {line.name} has {len(default_ln)} scores, expected "
-            f"{part.stop - part.start} of a model that is not collapsed"
+            f"default-scores of {line.name} has {len(default_ln)} scores; it needs "
+            f"{part.stop - part.start}, and a type without collapseff"
         )
     classes = np.array(COLUMNS[[name for name in parts if name in COLUMNS][-1]])
     orientations = int(classes.max()) + 1
@@ -139,8 +141,8 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         components = part.start + (np.full(CLASSES, offset) if collapsed else columns)
         return OrientationPlaces(columns, np.where(columns < 0, -1, components))
 
-    # Moses uses one number for the first forward component and the first column that it reads, so
-    # a collapsed model reads its forward scores from column 1 on. This decoder does the same.
+    # Moses uses the index of the first forward component also as that of the first forward column.
+    # With both directions collapsed this index is 1, so forward scores begin at column 1, here too.
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,

@@ -97,7 +97,7 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
         (
             "-0.0625\ta b c",
             "-0.0625\ta c b",
-            ":21: the 3-gram 'a c b' cannot be used: its first 2 words are not a 2-gram. "
+            ":21: the 3-gram 'a c b' cannot be used: the model has no 2-gram of its first 2 words. "
             "Make the file again with the tool that wrote it.",
         ),
         ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it occurs"),

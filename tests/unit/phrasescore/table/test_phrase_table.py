@@ -58,7 +58,7 @@ BROKEN = [
     (
         b"e [X] ||| f [X] ||| 1\n" * 1200 + b"a [X] ||| b ||| 1\n",
         1201,
-        "the target side has no left-hand side such as [X]",
+        "the target phrase does not end in a label such as [X]",
         "tables of their own",
     ),
     (

@@ -58,8 +58,11 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TRAIN, "--unit", "cell"), "which is none of: gated, tanh"),
         ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
         ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, and 3 names are given"),
-        ((*TRAIN, "--help"), "asks for help"),
-        ((*TRAIN, "--kind", "phrase", "--kind=phrase"), "the experiment gives --kind itself"),
+        ((*TRAIN, "--help"), "its options contain --help"),
+        (
+            (*TRAIN, "--kind", "phrase", "--kind=phrase"),
+            "the experiment sets --kind, so the file must not",
+        ),
         ((*TUNE, "--restart", "5"), "No such option"),
         ((*TUNE, "--seed", "x"), "is not a whole number"),
         ((*TUNE, "--optimizer", "x"), "'x' is not one of"),
@@ -67,9 +70,9 @@ def test_commands_that_can_run(data: Path) -> None:
         (TUNE, "it would write out, outside the folder of results"),
         ((*TUNE[:-1], "results/../b"), "it would write results/../b, outside the folder of"),
         ((*TUNE[:-1], "results/o", "--json-file", "moses.ini"), "it would write moses.ini, outs"),
-        ((*TUNE, "-o", "b"), "the experiment gives --output itself"),
-        ((*TUNE, "--seed", "1", "--seed", "7"), "the experiment gives --seed itself"),
-        ((*TUNE, "--source", "b"), "the experiment gives --source itself"),
+        ((*TUNE, "-o", "b"), "the experiment sets --output, so the file must not"),
+        ((*TUNE, "--seed", "1", "--seed", "7"), "the experiment sets --seed, so the file must not"),
+        ((*TUNE, "--source", "b"), "the experiment sets --source, so the file must not"),
     ],
 )
 def test_commands_that_cannot(data: Path, words: tuple[str, ...], why: str) -> None:
@@ -83,5 +86,7 @@ def test_files_that_options_name(data: Path) -> None:
     """They are where commands run."""
     words = ("train", "a", "model", "--kind", "rnn-lm", "--held-out-text")
     check(data, *words[:2], str(data / "results" / "model"), *words[3:], "b")
-    with pytest.raises(InputError, match=r"c: no such file or folder, which the experiment reads"):
+    with pytest.raises(
+        InputError, match=r"c: the experiment reads this file or folder, but it does not exist"
+    ):
         check(data, *words[:2], str(data / "results" / "model"), *words[3:], "c")

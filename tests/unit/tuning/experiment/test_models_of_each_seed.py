@@ -77,7 +77,9 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
     assert "train.cslm" not in [step.name for step in plan.steps()]
     assert "listed.seed1.test" in [step.name for step in plan.steps()]
     said = markdown(plan.settings, experiment_record(plan, {}, {}), [])
-    assert "CSLM: not run; real Moses cannot ask a neural language model; the embedded" in said
+    assert (
+        "CSLM: not run; real Moses cannot use a neural language model while it decodes; use" in said
+    )
     with pytest.raises(SettingsError, match="the first system has language_models, which real"):
         planned(dataclasses.replace(moses, systems=rows[1:]), tmp_path / "results")
 
