@@ -45,7 +45,7 @@ from phrasescore.model.model_settings import EncoderDecoderSettings, RnnSearchSe
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, bucket_plan, uniform_plan
 from phrasescore.training.encoding import encode_table, encode_texts
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import SENTENCE_RECIPES, batch_size_for, recipe_named

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -211,9 +211,8 @@ class Model:
         spans = self._spans(texts, "sources")
         if not texts:
             return []
-        method = BeamSearch(
-            BeamSettings(beam, best, length_normalisation), TargetSettings(max_length, unknown)
-        )
+        settings = BeamSettings(beam, best, length_normalisation)
+        method = partial(BeamSearch, settings, TargetSettings(max_length, unknown))
         generator = TargetGenerator(self._loaded.model, method, self._device)
         try:
             found = generator.targets(self._loaded.source_vocabulary.encode_spans(spans))

@@ -36,7 +36,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.byte_scanning import BLANKS
 from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.table.line_assembly import ColumnTexts, Phrases, assembled_lines
-from phrasescore.words.position_sorting import sorted_by_words
+from phrasescore.words.token_sequences import sorted_by_words
 from phrasescore.words.word_table import WordTable
 
 Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, and of 3 or more

@@ -22,7 +22,6 @@ from moses_integration.system_building.corpus_preparation import (
 )
 from moses_integration.system_building.extraction import (
     AlignedText,
-    SortedRun,
     extract_runs,
 )
 from moses_integration.system_building.phrase_numbers import (
@@ -105,8 +104,7 @@ class _Builder:
         corpus = (*texts, *alignment)
         longest = {"max_phrase_length": settings.max_phrase_length}
         order = {"lm_order": settings.lm_order}
-        phrases, models = (folder.phrases,), folder.language_models
-        scored = (*corpus, *folder.lexical_tables, *phrases)
+        models, scored = folder.language_models, (*corpus, *folder.lexical_tables)
         tables = self._tables
         more: list[FunctionStep] = [
             Step(f"language-model-{number}", partial(self._more_text, number), by, (), (model,))
@@ -119,8 +117,7 @@ class _Builder:
             Step("language-model", self._language_model, order, texts[1:], models[:1]),
             *more,
             Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
-            Step("extract", self._extract, longest, corpus, phrases, True),
-            Step("score", self._score, {}, scored, tables),
+            Step("score", self._extract_and_score, longest, scored, tables),
             Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
 
@@ -210,35 +207,27 @@ class _Builder:
         write_lexical_tables(counts, *self._folder.lexical_tables)
         return {"word_pairs": len(counts.counts)}
 
-    def _extract(self) -> dict[str, Any]:
+    def _extract_and_score(self) -> dict[str, Any]:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
         own_folder(folder)
         for name, text in zip(_SIDES, (self._source, self._target), strict=True):
             number_phrases(text, self._settings.max_phrase_length).save(folder / name)
         own_folder(folder / "runs")
-        phrases = self._phrases()
-        aligned = AlignedText(self._source, self._target, self._links, *phrases)
+        source, target = (PhraseNumbers.load(folder / name) for name in _SIDES)
+        aligned = AlignedText(self._source, self._target, self._links, source, target)
         threads, memory = self._settings.threads, self._settings.memory
         runs = extract_runs(aligned, folder / "runs", threads=threads, memory=memory)
-        return {"records": sum(map(len, runs)), "runs": len(runs)}
-
-    def _phrases(self) -> tuple[PhraseNumbers, PhraseNumbers]:
-        source, target = (PhraseNumbers.load(self._folder.phrases / name) for name in _SIDES)
-        return source, target
-
-    def _score(self) -> dict[str, Any]:
-        source, target = self._phrases()
         words = count_linked_words(self._source, self._target, self._links)
         texts = (Phrases.of_text(each.ids, each.words) for each in (self._source, self._target))
         sides = (next(texts), source), (next(texts), target)
+        del aligned
         self._forget("_source", "_target", "_links")
         lexical = words.by_source(), words.by_target()
-        settings = self._settings
-        paths = sorted((self._folder.phrases / "runs").iterdir())
-        runs = [SortedRun(path, settings.max_phrase_length) for path in paths]
-        tables, threads, memory = self._tables, settings.threads, settings.memory
-        return write_tables(sides, lexical, runs, tables, threads=threads, memory=memory)
+        records = {"records": sum(map(len, runs)), "runs": len(runs)}
+        counts = write_tables(sides, lexical, runs, self._tables, threads=threads, memory=memory)
+        shutil.rmtree(folder)
+        return records | counts
 
     def _language_model(self) -> dict[str, Any]:
         self._forget("_source", "_target", "_links")

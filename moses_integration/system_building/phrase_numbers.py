@@ -28,7 +28,7 @@ from phrasescore.runs.final_names import own_file, own_folder
 from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.table.line_assembly import Phrases
 from phrasescore.table.phrase_table import PIPES
-from phrasescore.words.position_sorting import sorted_by_words
+from phrasescore.words.token_sequences import sorted_by_words
 from phrasescore.words.word_table import WordTable
 
 BOUNDARY = 0

@@ -17,11 +17,11 @@ from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
-from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import MAX_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
-from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
+from phrasescore.words.hashing import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
 from phrasescore.words.vocabulary import UNK_ID
 

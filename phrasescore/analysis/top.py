@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -281,7 +282,8 @@ def _sample(
 ) -> list[tuple[Preferred, ...]]:
     """Return the best samples of each source."""
     how_many = SampleSettings(settings.samples, settings.seed, best=_BEST_SAMPLES)
-    method = Sampling(how_many, TargetSettings(unknown=not settings.no_unknown))
+    allowed = TargetSettings(unknown=not settings.no_unknown)
+    method = functools.partial(Sampling, how_many, allowed)
     targets = TargetGenerator(loaded.model, method, device).targets(ids)
     texts = phrase_texts(targets.words, loaded.target_vocabulary)
     rows = zip(texts, targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
@@ -296,35 +298,6 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
 
 
 # -- results -----------------------------------------------------------------------------------
-
-
-def figures(preferences: Sequence[Preferences]) -> dict[str, float]:
-    """Return statistics over sources; nothing if there are none.
-
-    ``sources`` is their number; ``same_best`` the share whose best target is the same by table and
-    model, among the sources with one best target in the table; and ``table_words``,
-    ``model_words`` and ``sample_words`` the mean lengths of the best targets.
-    """
-    if not preferences:
-        return {}
-    clear = [each for each in preferences if _has_one_best(each.source)]
-    same = [each.by_table[0].target == each.by_model[0].target for each in clear]
-    return {
-        "sources": len(preferences),
-        **({"same_best": sum(same) / len(same)} if same else {}),
-        "table_words": _mean_words([each.by_table[0] for each in preferences]),
-        "model_words": _mean_words([each.by_model[0] for each in preferences]),
-        "sample_words": _mean_words([each.samples[0] for each in preferences]),
-    }
-
-
-def _has_one_best(source: ChosenSource) -> bool:
-    p = [candidate.p for candidate in source.candidates]
-    return p.count(max(p)) == 1
-
-
-def _mean_words(best: Sequence[Preferred]) -> float:
-    return sum(len(phrase_tokens(each.target)) for each in best) / len(best)
 
 
 def markdown(preferences: Iterable[Preferences]) -> bytes:

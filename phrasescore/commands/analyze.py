@@ -68,7 +68,6 @@ def top(options: TopOptions) -> None:
     from phrasescore.analysis.top import (
         TopSettings,
         draw_sources,
-        figures,
         find_preferences,
         json_values,
         markdown,
@@ -85,17 +84,12 @@ def top(options: TopOptions) -> None:
     sources, among = draw_sources(table, factor, settings)
     preferences = find_preferences(loaded, sources, settings, options.device)
     write_atomically(options.output, markdown(preferences))
-    found = {}
     for group, total in among.items():
-        members = [each for each in preferences if each.source.group == group]
-        found[group] = figures(members)
-        said = ", ".join(f"{name} {value:.4g}" for name, value in found[group].items())
-        click.echo(f"{group}: drawn from {total:,} sources; {said}", err=True)
+        click.echo(f"{group}: drawn from {counted(total, 'source')}", err=True)
     used = {**dataclasses.asdict(settings), "model": loaded.digest}
     options.show(
         {
             "drawn_from": among,
-            "figures": found,
             "sources": json_values(preferences),
             "provenance": provenance(inputs=[table], settings=used),
         }
@@ -105,6 +99,7 @@ def top(options: TopOptions) -> None:
 class ScatterOptions(Computing, Result):
     """Options of ``analyze scatter``."""
 
+    one_of = ("model", "model_column")
     table: str = argument(INPUT)
     model: str | None = option(INPUT_FOLDER, "A model folder.")
     model_column: int | None = option(
@@ -175,11 +170,6 @@ def _scores(options: ScatterOptions) -> Scores:
     from phrasescore.analysis.scatter import Scores
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
-    if (options.model is None) == (options.model_column is None):
-        raise SettingsError(
-            "one thing is compared with the table: a model, or a score that one has written",
-            remedy="give one of --model FOLDER and --model-column N",
-        )
     if options.model_column is not None:
         return Scores(options.column or 3, options.model_column)
     options.use_threads()
@@ -189,7 +179,7 @@ def _scores(options: ScatterOptions) -> Scores:
 
 
 class Words(Options):
-    """Options that choose word vectors instead of summaries."""
+    """Options that choose word vectors instead of summaries of phrases."""
 
     words: bool = flag("Write word vectors, which every kind of model has.")
     side: Literal["source", "target"] | None = option(
@@ -198,26 +188,11 @@ class Words(Options):
         needs=("words",),
     )
 
-    def check(self, phrases: str | None, what: str) -> None:
-        """Refuse contradictions: there are either phrases to read, or ``--words``.
-
-        Args:
-            phrases: The file of phrases.
-            what: The noun for the file in the error.
-
-        Raises:
-            SettingsError: Options contradict each other.
-        """
-        if self.words == (phrases is not None):
-            raise SettingsError(
-                f"vectors are of the phrases of {what}, or with --words of all words of the model",
-                remedy=f"give one of the two: {what}, or --words",
-            )
-
 
 class MapOptions(Words, Computing):
     """Options of ``analyze map``."""
 
+    one_of = ("table", "words")
     table: str | None = argument(INPUT, "[PHRASE-TABLE]", required=False)
     model: str = MODEL
     output: str = option(
@@ -257,7 +232,6 @@ def map_command(options: MapOptions) -> None:
     )
     from phrasescore.runs.processes import usable_cores
 
-    options.check(options.table, "PHRASE-TABLE")
     check_map_libraries()
     if not options.output.lower().endswith((".html", ".htm")):
         raise SettingsError(
@@ -294,6 +268,7 @@ def map_command(options: MapOptions) -> None:
 class VectorsOptions(Words, Computing):
     """Options of ``analyze vectors``."""
 
+    one_of = ("phrases", "words")
     phrases: str | None = argument(INPUT, "[PHRASES]", required=False)
     model: str = MODEL
     output: str = option(OUTPUT, "The .npz to write.", "-o", required=True)
@@ -317,7 +292,6 @@ def vectors(options: VectorsOptions) -> None:
     """
     from phrasescore.analysis.vectors import word_vectors, write_vectors
 
-    options.check(options.phrases, "PHRASES")
     output = options.output
     if options.phrases is None:
         from phrasescore.model.folder import load_weights

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -50,7 +50,13 @@ class _Declared:
 
 
 class Options:
-    """The values of a command's options and arguments, which subclasses declare as fields."""
+    """The values of a command's options and arguments, which subclasses declare as fields.
+
+    Attributes:
+        one_of: Names of fields, exactly one of which must be given, if there are any.
+    """
+
+    one_of: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
@@ -79,21 +85,30 @@ class Options:
 class DeclaredCommand(click.Command):
     """A command that refuses options without those that they need, or with those they exclude."""
 
-    declared: Mapping[str, _Declared] = {}
+    options_class: type[Options] = Options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse a command line.
 
         Raises:
-            SettingsError: An option lacks one that it needs, or is given with one that it excludes.
+            SettingsError: An option lacks one that it needs, or is given with one that it excludes,
+                or not exactly one of several is given.
         """
         rest = super().parse_args(ctx, args)
         labels = {str(each.name): label_of(each) for each in self.params}
         given = {
             name for name in labels if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         }
-        for name, each in self.declared.items():
-            if name not in given or ctx.resilient_parsing:
+        if ctx.resilient_parsing:
+            return rest
+        one_of = self.options_class.one_of
+        if one_of and len(given.intersection(one_of)) != 1:
+            named = " and ".join(labels[name] for name in one_of)
+            raise SettingsError(
+                f"{named}: exactly one of them is needed", remedy="give one of them"
+            )
+        for name, each in self.options_class.declared().items():
+            if name not in given:
                 continue
             if each.needs and given.isdisjoint(each.needs):
                 others = " or ".join(labels[other] for other in each.needs)
@@ -187,7 +202,7 @@ def command(
         decorator: _Decorator = click.command(name, **chosen)
         made = decorator(wanted)
         assert isinstance(made, DeclaredCommand)
-        made.declared = kind.declared()
+        made.options_class = kind
         return made
 
     return make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,6 @@ from phrasescore.commands.options import (
     resumable,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
-from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     """Options of ``generate``."""
 
+    one_of = ("input", "table")
     model: str = MODEL
     input: str | None = option(
         INPUT, "The source phrases, one per line; - is standard input.", "-i"
@@ -100,7 +101,6 @@ def generate(options: GenerateOptions) -> None:
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
-    _check_input(options)
     reordering = options.reordering_pair(options.output)
     from phrasescore.generation.targets import TargetGenerator
     from phrasescore.model.folder import load_model
@@ -143,15 +143,6 @@ def generate(options: GenerateOptions) -> None:
     options.show({**result, "provenance": provenance(settings=settings)})
 
 
-def _check_input(options: GenerateOptions) -> None:
-    """Raise unless there is one input, and only options that go with it."""
-    if (options.input is None) == (options.table is None):
-        raise SettingsError(
-            "generate reads either phrases or a table",
-            remedy="give one of -i FILE and --table FILE",
-        )
-
-
 def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
     """Return the method that finds targets, and its settings as JSON values."""
     from phrasescore.generation.beam_search import BeamSearch
@@ -164,7 +155,9 @@ def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
     if options.samples is None:
         size = options.beam or 10
         beam = BeamSettings(size, options.nbest_size or size, options.length_normalisation)
-        return BeamSearch(beam, allowed), {**asked, "beam": dataclasses.asdict(beam)}
+        search = functools.partial(BeamSearch, beam, allowed)
+        return search, {**asked, "beam": dataclasses.asdict(beam)}
     seed = 1 if options.seed is None else options.seed
     drawn = SampleSettings(options.samples, seed, options.temperature or 1.0, options.nbest_size)
-    return Sampling(drawn, allowed), {**asked, "samples": dataclasses.asdict(drawn)}
+    draw = functools.partial(Sampling, drawn, allowed)
+    return draw, {**asked, "samples": dataclasses.asdict(drawn)}

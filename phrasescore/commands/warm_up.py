@@ -2,13 +2,127 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
 import click
 
 from phrasescore.commands.declarations import Options, command
 from phrasescore.commands.options import CORES
-from phrasescore.errors import counted
+from phrasescore.compiling import cache
+from phrasescore.errors import PhrasescoreError, counted
+from phrasescore.runs.final_names import scratch_folder
+from phrasescore.runs.processes import phrasescore_command, run, usable_cores
+from phrasescore.runs.progress import Progress
+
+_SENTENCES, _WORDS = 60, 40
+
+# the commands of a step run in parallel, on the outputs of the steps before
+STEPS: tuple[tuple[str, ...], ...] = (
+    ("build text.en text.fr system --alignment links --threads 1",),
+    (
+        "train system/phrase-table.gz model --hidden 16 --max-epochs 1 --evaluations 1",
+        "train text.fr lm --kind feed-forward-lm --hidden 16 --max-epochs 1 --evaluations 1",
+        "tune system/moses.ini --source text.en --reference text.fr --rounds 2 -o tuned",
+        "decode system/moses.ini -i text.en -o out.fr --nbest out.nbest --nbest-size 10 "
+        "--include-segmentation-in-n-best",
+        "decode system/moses.ini -i text.en -o cubes.fr --search-algorithm 1",
+        "doctor system/moses.ini --source text.en --reference text.fr",
+        "prune system/phrase-table.gz -o pruned.gz --top 5 --column 3",
+        "filter system/moses.ini --input text.en -o filtered",
+        "evaluate text.en --reference text.fr",
+        "build text.en text.fr characters --characters --threads 1",
+    ),
+    (
+        "score --model model system/phrase-table.gz -o scored.gz",
+        "score-text --model model text.en text.fr",
+        "generate --model model -i text.en",
+        "nbest --model model --source text.en out.nbest -o rescored.nbest",
+        "force-score system/moses.ini --input text.en --nbest out.nbest --check 1",
+        "tune system/moses.ini --source text.en --reference text.fr --rounds 1 "
+        "--optimizer mira -o tuned.mira",
+        "tune system/moses.ini --source text.en --reference text.fr --rounds 1 "
+        "--optimizer pro -o tuned.pro",
+        "compare --reference text.fr --baseline out.fr --system cubes.fr",
+    ),
+)
+
+
+def compile_all(cores: int | None = None) -> int:
+    """Run the commands over a small text, so that everything they use is compiled.
+
+    There is no list of functions and types that could go stale: for this text the commands compile
+    what they compile for any text.
+
+    Args:
+        cores: The number of commands to run in parallel; ``None`` for the number of cores.
+
+    Returns:
+        The number of functions that were compiled; 0 if all of them were cached.
+
+    Raises:
+        PhrasescoreError: A command failed.
+    """
+    cache.choose_folder()  # the commands inherit the choice
+    before = _kept_functions()
+    with (
+        scratch_folder(Path(tempfile.gettempdir()) / "phrasescore") as folder,
+        ThreadPoolExecutor(cores or usable_cores()) as pool,
+        Progress("compiling", sum(map(len, STEPS)), "commands") as progress,
+    ):
+        write_texts(folder)
+        for step in STEPS:
+            jobs = [pool.submit(_run, folder, command) for command in step]
+            try:
+                for job in as_completed(jobs):
+                    job.result()
+                    progress.advance(1, f"{_kept_functions() - before:,} functions")
+            finally:  # after a failure, the other commands do not begin
+                for job in jobs:
+                    job.cancel()
+    return _kept_functions() - before
+
+
+def _kept_functions() -> int:
+    """Return the number of functions in numba's cache: it keeps the code of each in a file."""
+    return sum(1 for _ in cache.chosen_folder.glob("*/*.nbc"))
+
+
+def _run(folder: Path, command: str) -> None:
+    """Run one command."""
+    done = run(
+        phrasescore_command(command.split()),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        raise PhrasescoreError(
+            f"`phrasescore {command}` failed on a text made for it: {said}",
+            remedy="that command does not work on this machine, either: begin with what it says",
+        )
+
+
+def write_texts(folder: Path) -> None:
+    """Write ``text.en``, ``text.fr`` and ``links`` to a folder.
+
+    They are sentences of made-up words and their translations, every third in reverse order.
+    """
+    source, target, links = [], [], []
+    for number in range(_SENTENCES):
+        order = range(3 + number % 7)
+        words = [(number * 7 + place * (3 + number % 5)) % _WORDS for place in order]
+        places = list(reversed(order)) if number % 3 == 0 else list(order)
+        source.append(" ".join(f"w{word}" for word in words))
+        target.append(" ".join(f"m{words[place]}" for place in places))
+        links.append(" ".join(f"{place}-{at}" for at, place in enumerate(places)))
+    for name, lines in (("text.en", source), ("text.fr", target), ("links", links)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 class WarmUpOptions(Options):
@@ -28,8 +142,6 @@ def warm_up(options: WarmUpOptions) -> None:
     read it. It is valid for one version of phrasescore, Python and numba, and for one kind of
     processor: on a cluster with several kinds, run warm-up on each.
     """
-    from phrasescore.compiling.warm_up import warm_up as compile_all
-
     start = time.monotonic()
     compiled = compile_all(options.threads)
     seconds = time.monotonic() - start

@@ -1,1 +1,1 @@
-"""Compiling with numba: the folder of compiled functions, turns between processes, warm-up."""
+"""Compiling with numba: the folder of compiled functions, and turns between processes."""

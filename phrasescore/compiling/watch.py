@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gc
 import os
 import sys
 import threading
 import time
 from typing import Any
+
+from numba.core import event
 
 from phrasescore.compiling import cache
 from phrasescore.runs import terminal
@@ -25,36 +26,26 @@ _MAX_WAIT = 600.0  # seconds; a suspended process must not block the others for 
 _PAUSE = 0.01  # seconds
 
 
-class _Watch:
-    """Counts the functions that this process compiles, and tells the user once if it takes long.
-
-    Meanwhile Python's garbage collector is off: it would search the compiler's objects time and
-    again and find nothing.
-    """
+class _Watch(event.Listener):
+    """Counts the functions that this process compiles, and tells the user once if it takes long."""
 
     def __init__(self) -> None:
-        self.functions = 0
-        self.seconds = self._since = 0.0
-        self._depth = 0
-        self._collected = self._said = False
+        self.functions, self.seconds = 0, 0.0
+        self._since, self._depth, self._said = 0.0, 0, False
 
-    def on_start(self) -> None:
+    def on_start(self, _event: Any) -> None:
         """Note that numba begins to compile a function."""
         if not self._depth:
             self._since = time.monotonic()
-            self._collected = gc.isenabled()
-            gc.disable()
         self._depth += 1
         self.tell(self.seconds + time.monotonic() - self._since)
 
-    def on_end(self) -> None:
+    def on_end(self, _event: Any) -> None:
         """Count a compiled function."""
         self._depth -= 1
         self.functions += 1
         if not self._depth:
             self.seconds += time.monotonic() - self._since
-            if self._collected:
-                gc.enable()
 
     def tell(self, seconds: float) -> None:
         """Print the message, once, if the user has waited long enough."""
@@ -69,7 +60,7 @@ class _Watch:
                 )
 
 
-class _Turns:
+class _Turns(event.Listener):
     """Holds a lock file from before numba looks into its cache until numba has stored the code."""
 
     def __init__(self) -> None:
@@ -77,14 +68,14 @@ class _Turns:
         self._depth = 0  # functions compile others, and other threads wait for numba's lock
         self._file = -1
 
-    def on_start(self) -> None:
+    def on_start(self, _event: Any) -> None:
         """Wait for other processes that compile."""
         with self._threads:
             if not self._depth:
                 self._file = _locked()
             self._depth += 1
 
-    def on_end(self) -> None:
+    def on_end(self, _event: Any) -> None:
         """Let the next process compile."""
         with self._threads:
             self._depth -= 1
@@ -116,22 +107,9 @@ _watch = _Watch()
 
 
 def begin() -> None:
-    """Begin to watch and take turns; if a numba has no such events, do without both."""
-    with contextlib.suppress(ImportError, AttributeError):
-        from numba.core import event
-
-        class Listener(event.Listener):
-            def __init__(self, own: _Watch | _Turns) -> None:
-                self._own = own
-
-            def on_start(self, event: Any) -> None:
-                self._own.on_start()
-
-            def on_end(self, event: Any) -> None:
-                self._own.on_end()
-
-        event.register("numba:compile", Listener(_watch))
-        event.register("numba:compiler_lock", Listener(_Turns()))
+    """Begin to watch and take turns."""
+    event.register("numba:compile", _watch)
+    event.register("numba:compiler_lock", _Turns())
 
 
 def compiling_seconds() -> float:

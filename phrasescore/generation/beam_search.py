@@ -11,8 +11,6 @@ lower id, so the targets do not depend on the grouping of sources.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,27 +25,19 @@ _MIN_KEY = np.int32(-0x80000000)
 _BLOCK = 64  # words whose maximum is compared with the worst word that is kept
 
 
-@dataclass(frozen=True)
-class BeamSearch:
-    """A search for the most probable targets; a `Method`.
+class BeamSearch(Prefixes):
+    """The prefixes of a step; those of a source are neighbours.
 
     Args:
-        settings: Of the search.
+        settings: Settings of the search.
         allowed: The targets that are allowed.
+        numbers: (N,) numbers of the sources, which a search does not need.
+        lengths: (N,) their numbers of words.
     """
 
-    settings: BeamSettings
-    allowed: TargetSettings
-
-    def __call__(self, numbers: Rows, lengths: Rows) -> Prefixes:
-        """Return the empty prefixes of some sources; a search needs no numbers."""
-        return _Beam(self.settings, self.allowed, lengths)
-
-
-class _Beam(Prefixes):
-    """The prefixes of a step; those of a source are neighbours."""
-
-    def __init__(self, settings: BeamSettings, allowed: TargetSettings, lengths: Rows) -> None:
+    def __init__(
+        self, settings: BeamSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows
+    ) -> None:
         normalised = settings.length_normalisation
         super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
         self._settings = settings

@@ -7,8 +7,6 @@ grouping of sources changes no sample.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -21,25 +19,17 @@ from phrasescore.model.sequence_model import END
 _MIN_KEY = np.int32(-0x80000000)
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """Draws distinct targets; a `Method`. At any temperature, the ln p returned is the model's own.
+class Sampling(Prefixes):
+    """The distinct prefixes of a step, and the samples that have reached each of them.
+
+    At any temperature, the ln p of a target is the model's own.
 
     Args:
         settings: Settings of the draws.
         allowed: The targets that are allowed; without ``<unk>`` the other words share its p.
+        numbers: (N,) numbers of the sources among all, for their random numbers.
+        lengths: (N,) their numbers of words.
     """
-
-    settings: SampleSettings
-    allowed: TargetSettings
-
-    def __call__(self, numbers: Rows, lengths: Rows) -> Prefixes:
-        """Return the empty prefixes of some sources."""
-        return _Samples(self.settings, self.allowed, numbers, lengths)
-
-
-class _Samples(Prefixes):
-    """The distinct prefixes of a step, and the samples that have reached each of them."""
 
     def __init__(
         self, settings: SampleSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows

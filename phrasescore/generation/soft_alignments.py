@@ -14,7 +14,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
-from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 from phrasescore.words.vocabulary import Vocabulary
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
-from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 # the limit without --max-length: _TIMES_SOURCE times the words of the source, at least _MIN_LIMIT
@@ -224,8 +224,8 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-# beam search or sampling: returns the empty prefixes of N sources, given (N,) their numbers among
-# all sources, for random numbers, and (N,) their lengths
+# `BeamSearch` or `Sampling` with its settings: returns the empty prefixes of N sources, given (N,)
+# their numbers among all sources, for random numbers, and (N,) their lengths
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -203,7 +204,8 @@ class Translator:
         self.device = choose_device(device)
         kind = self.device.type
         sizes = batch_size or _GROUP[kind], _CHUNK[kind]
-        self._generator = TargetGenerator(models.asked, BeamSearch(beam, allowed), device, *sizes)
+        method = partial(BeamSearch, beam, allowed)
+        self._generator = TargetGenerator(models.asked, method, device, *sizes)
         self._alignments: SoftAlignments | None = None
         if aligns or lexicon is not None:
             self._alignments = SoftAlignments(models.aligning, device)

@@ -62,23 +62,6 @@ def figure_format(path: str | Path) -> str:
     return ending
 
 
-def check_figure(path: str | Path) -> None:
-    """Check before the work begins that a picture can be drawn.
-
-    Raises:
-        SettingsError: The name has no format, or its folder does not exist.
-        MissingDependencyError: matplotlib is not installed.
-    """
-    figure_format(path)
-    if not Path(path).absolute().parent.is_dir():
-        raise SettingsError(
-            "there is no such folder to write the picture to",
-            path=Path(path).parent,
-            remedy="make it, or name another picture",
-        )
-    check_drawing()
-
-
 def check_drawing() -> None:
     """Check that matplotlib is installed.
 

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +40,6 @@ class Step(Generic[Work]):
         settings: Everything that the outputs depend on besides the inputs, as JSON values.
         inputs: The files and folders that the step reads.
         outputs: The files and folders that the step makes.
-        intermediate: Whether the outputs may be deleted once the steps that read them are done.
         state: The folder in which the step keeps unfinished work, if any.
     """
 
@@ -50,7 +48,6 @@ class Step(Generic[Work]):
     settings: Mapping[str, Any]
     inputs: tuple[Path, ...]
     outputs: tuple[Path, ...]
-    intermediate: bool = False
     state: Path | None = None
 
 
@@ -85,14 +82,10 @@ class Steps:
     Args:
         folder: The folder of the stamps; created if missing. Outputs belong into its parent folder:
             nothing outside of the parent is ever created or deleted.
-        steps: Steps whose intermediate outputs may be missing.
     """
 
-    def __init__(self, folder: Path, steps: Sequence[Step[Any]] = ()) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = own_folder(folder)
-        self._makers = {
-            path: (step.name, place) for step in steps for place, path in enumerate(step.outputs)
-        }
         self._writing = Lock()
         self._digests: dict[str, list[Any]] = {}
         with contextlib.suppress(OSError, ValueError):  # digests can be computed again
@@ -208,8 +201,6 @@ class Steps:
             return False
         for path, recorded in zip(step.outputs, stamp.outputs, strict=False):
             if self._content(path) != recorded:
-                if step.intermediate:
-                    return False
                 raise ResumeError(
                     "this was changed since it was made",
                     path=path,
@@ -239,7 +230,7 @@ class Steps:
         try:
             state = path.stat()
         except FileNotFoundError:
-            return self._recorded(path)
+            raise InputError("no such file", path=path) from None
         seen = [state.st_size, state.st_mtime_ns]
         known = self._digests.get(str(path))
         if known is None or known[:2] != seen:
@@ -247,14 +238,6 @@ class Steps:
             with self._writing:
                 self._digests[str(path)] = known
         return str(known[2])
-
-    def _recorded(self, path: Path) -> str:
-        """Return the recorded digest of an output that does not exist any more."""
-        name, place = self._makers.get(path, ("", 0))
-        stamp = self.read(name) if name else None
-        if stamp is None or not stamp.finished or place >= len(stamp.outputs):
-            raise InputError("no such file", path=path)
-        return stamp.outputs[place]
 
 
 @dataclass(frozen=True)
@@ -284,7 +267,7 @@ def run_steps(
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):
             remove_parts(path)  # left by a run that was killed
-        stamps = Steps(folder, steps)
+        stamps = Steps(folder)
         for step in steps:
             stamp = stamps.read(step.name)
             if stamp is not None and not update:
@@ -294,42 +277,13 @@ def run_steps(
                     folder,
                     "name another folder, or give --update to build anew what they change",
                 )
-        to_do = _to_do(steps, stamps)
         for step in steps:
-            ran = step.name in to_do and stamps.do(step, functools.partial(_timed, step.work))
+            ran = stamps.do(step, functools.partial(_timed, step.work))
             if (stamp := stamps.read(step.name)) is not None:
                 yield Outcome(step.name, stamp.counts, stamp.seconds, resumed=not ran)
-        for path in (path for step in steps if step.intermediate for path in step.outputs):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _timed(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     start = time.monotonic()
     counts = dict(work())
     return {"counts": counts, "seconds": round(time.monotonic() - start, 3)}
-
-
-def _to_do(steps: Sequence[FunctionStep], stamps: Steps) -> set[str]:
-    """Return the steps to do.
-
-    These are the changed steps, all steps that read their outputs, the steps with lost outputs, and
-    the steps that make missing intermediate outputs for one of these.
-    """
-    changed: set[str] = set()
-    lost: set[str] = set()
-    lacking: set[str] = set()  # steps whose intermediate outputs were removed or damaged
-    for step in steps:
-        stamp = stamps.read(step.name)
-        makers = [maker.name for maker in steps if set(maker.outputs) & set(step.inputs)]
-        is_new = stamp is None or not stamp.finished or not changed.isdisjoint(makers)
-        if stamp is None or is_new or stamps.changes(step, stamp):
-            changed.add(step.name)
-        elif not stamps.is_whole(step, stamp):
-            (lacking if step.intermediate else lost).add(step.name)
-    to_do = changed | lost
-    for step in reversed(steps):
-        if step.name in lacking and any(
-            set(step.outputs) & set(reader.inputs) for reader in steps if reader.name in to_do
-        ):
-            to_do.add(step.name)
-    return to_do

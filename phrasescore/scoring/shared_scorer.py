@@ -8,10 +8,10 @@ Pairs with long sources form small groups of their own, because a model may pad 
 reads together.
 
 `SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for any model
-by its ``start`` and ``step``. Two networks have faster steps: the gated unit (``scoring/gated``),
-and the feed-forward language model (`HistorySteps`), whose ln p of a word depends on the last few
-words alone, so that prefixes of different sentences share an evaluation although their states do
-not show it.
+by its ``start`` and ``step``. Two networks have faster steps: the gated unit in the formulation
+``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`), whose ln p of a
+word depends on the last few words alone, so that prefixes of different sentences share an
+evaluation although their states do not show it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.softmax import log_softmax
 from phrasescore.model.units import GatedUnit
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
-from phrasescore.scoring.pair_order import (
+from phrasescore.scoring.prefix_trie import (
+    PrefixTrie,
+    build_trie,
     cut_by_area,
     cut_in_groups,
     is_new,
     pair_order,
 )
-from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
-from phrasescore.words.distinct_phrases import first_rows, phrase_digests
+from phrasescore.words.hashing import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 _GROUP = {"cpu": 2048, "cuda": 32768}  # pairs at a time
@@ -206,7 +207,11 @@ def _steps_factory(
 
     Its arguments are the largest number of pairs of a group, and the prefixes to take at a time.
     """
-    if isinstance(model, EncoderDecoder) and isinstance(model.decoder, GatedUnit):
+    if (
+        isinstance(model, EncoderDecoder)
+        and isinstance(model.decoder, GatedUnit)
+        and model.settings.formulation == "code"
+    ):
         weights = pack(model, device, dtype, _PANEL[device.type])
         return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
     placed = copy.deepcopy(model).to(device).eval()

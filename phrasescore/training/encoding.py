@@ -36,7 +36,7 @@ from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, first_of_equals, write_npy
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
-from phrasescore.words.distinct_phrases import pair_digests, phrase_digests
+from phrasescore.words.hashing import pair_digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable

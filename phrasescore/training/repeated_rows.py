@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from phrasescore.runs.final_names import own_file
-from phrasescore.words.distinct_phrases import Digests, first_rows, is_first
+from phrasescore.words.hashing import Digests, first_rows, is_first
 
 # rows of an array on disk that are in memory at a time
 ROWS_AT_ONCE = 1 << 20

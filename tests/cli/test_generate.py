@@ -121,7 +121,7 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     ("arguments", "message"),
     [
         (["-i", "phrases", "--beam", "0"], "0 is not in the range 1<=x<=1000"),
-        (["-i", "phrases", "--table", "t"], "either phrases or a table"),
+        (["-i", "phrases", "--table", "t"], "--input and --table: exactly one of them"),
         (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
         (["-i", "phrases", "--extend"], "--extend goes with --table"),
         (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from phrasescore.cli import COMMANDS
-from phrasescore.compiling.warm_up import write_texts
+from phrasescore.commands.warm_up import write_texts
 from tests.conftest import PROJECT
 
 # what asks a model, and what runs other commands

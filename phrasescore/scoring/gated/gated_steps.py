@@ -32,8 +32,8 @@ from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 
 _NAMES = (
-    *("open_gates", "take_step", "take_step_with_context_inside", "keep_states", "narrow_states"),
-    *("maxout", "add_panel", "pick_logits", "refine", "normalise"),
+    *("open_gates", "take_step", "keep_states", "narrow_states", "maxout"),
+    *("add_panel", "pick_logits", "refine", "normalise"),
 )
 # Products in bfloat16 get a multiple of so many rows: the library compiles code for each number of
 # rows, which takes 10 ms.
@@ -48,14 +48,13 @@ class PackedUnit:
     Args:
         table: (V, 3H) or more: the contributions of each word to candidate, update, reset and,
             with more columns, the readout.
-        gate_weight: (H, 2H): update, reset; with c inside the reset product (H, 3H), the
-            candidate's last.
-        candidate_weight: (H, H); ``None`` where it is part of ``gate_weight``.
+        gate_weight: (H, 2H): update, reset.
+        candidate_weight: (H, H).
     """
 
     table: Tensor
     gate_weight: Tensor
-    candidate_weight: Tensor | None
+    candidate_weight: Tensor
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ class PackedWeights:
 
     Args:
         encoder: Its table has 3H columns.
-        summary_weight: (H, H), V of the appendix, or ``None``.
         context_weight: (H, 3H + 2M + H): candidate, update, reset, readout, first state.
         start_bias: (H,) float32.
         decoder: Its table has 3H + 2M columns, the readout's bias in them, and a last row for the
@@ -77,7 +75,6 @@ class PackedWeights:
     """
 
     encoder: PackedUnit
-    summary_weight: Tensor | None
     context_weight: Tensor
     start_bias: Tensor
     decoder: PackedUnit
@@ -99,13 +96,12 @@ def pack(
     """Pack a model's weights.
 
     Args:
-        model: On any device, float32.
+        model: With gated units, in the formulation ``code``; on any device, float32.
         device: The device to put them on.
         dtype: Of the large products, float32 or bfloat16.
         panel: Words of the output layer to take at a time.
     """
     with torch.inference_mode():
-        inside = model.settings.formulation == "appendix"
         encoder, decoder = model.encoder, model.decoder
         assert isinstance(encoder, GatedUnit)
         assert isinstance(decoder, GatedUnit)
@@ -133,25 +129,15 @@ def pack(
             _project(words, weight, bias, rows)
             return rows
 
-        encoder_unit = PackedUnit(
-            table(source, encoder),
-            placed(encoder.gate_weight),
-            placed(encoder.candidate_weight),
-        )
-        decoder_table = table(target, decoder, model.readout_word, model.readout_bias)
-        gates, candidate = decoder.gate_weight, decoder.candidate_weight
-        if inside:
-            decoder_unit = PackedUnit(
-                decoder_table, placed(torch.cat([gates, candidate], dim=1)), None
-            )
-        else:
-            decoder_unit = PackedUnit(decoder_table, placed(gates), placed(candidate))
+        def packed(words: Tensor, unit: GatedUnit, *further: Tensor) -> PackedUnit:
+            weights = placed(unit.gate_weight), placed(unit.candidate_weight)
+            return PackedUnit(table(words, unit, *further), *weights)
+
         return PackedWeights(
-            encoder=encoder_unit,
-            summary_weight=placed(model.summary_weight) if inside else None,
+            encoder=packed(source, encoder),
             context_weight=placed(torch.cat(contexts, dim=1)),
             start_bias=exact(model.start_bias),
-            decoder=decoder_unit,
+            decoder=packed(target, decoder, model.readout_word, model.readout_bias),
             readout_weight=placed(model.readout_state),
             inner_weight=exact(model.output_inner),
             panels=tuple(placed(rows.t()) for rows in torch.split(model.output_words, panel)),
@@ -219,7 +205,7 @@ class GatedSteps:
         self._contexts = narrow(group + 1, H)
         self._projections = narrow(group, like.shape[1])
         self._no_context = like.new_zeros(1, 3 * H)
-        self._products = narrow(chunk, 3 * H)
+        self._products = narrow(chunk, 2 * H)
         self._update, self._resets, self._candidates = (narrow(chunk, H) for _ in range(3))
         self._states, self._narrow_states = exact(chunk, H), narrow(chunk, H)
         self._readout, self._maxout = narrow(chunk, M2), exact(chunk, M2 // 2)
@@ -254,11 +240,6 @@ class GatedSteps:
                 self._keep(states, ranks[a:b], there)
                 self._passes.narrow_states(states, summaries[a:b], self._contexts)
             here, there = there, here
-        if self._weights.summary_weight is not None:
-            for a, b in _even(0, len(trie.ends), self._chunk):
-                weight = self._weights.summary_weight
-                product = self._multiply(self._contexts[a:], b - a, weight, self._candidates)
-                torch.tanh(product, out=self._contexts[a:b])
 
     # -- target side ---------------------------------------------------------------------------
 
@@ -270,13 +251,10 @@ class GatedSteps:
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
         here, there = self._levels
         self._start(int(trie.levels[1]), here)
-        inside = self._weights.decoder.candidate_weight is None
         for level in range(trie.depth + 1):
             for a, b in self._chunks(trie, level):
-                if level or inside:
-                    parents = [a, b - 1]
-                    if level:
-                        parents = trie.ranks[trie.parents[parents]].tolist()
+                if level:
+                    parents = trie.ranks[trie.parents[[a, b - 1]]].tolist()
                     states = self._step(
                         self._weights.decoder, parents, nodes[a:b], self._projections, here
                     )
@@ -293,7 +271,7 @@ class GatedSteps:
                 words = torch.cat([words_of[children], torch.full_like(own, END)])
                 ln_p = self._predict(states, nodes[a:b], rows, words)
                 edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
-            if level or inside:
+            if level:
                 here, there = there, here
         # the only place that waits for a GPU
         return edges.cpu().numpy(), at_ends.cpu().numpy()
@@ -360,11 +338,8 @@ class GatedSteps:
         products = self._multiply(
             before.narrow[first:], last + 1 - first, unit.gate_weight, self._products
         )
-        inputs = products, first, nodes, unit.table, context, carried
-        if unit.candidate_weight is None:
-            self._passes.take_step_with_context_inside(*inputs, states)
-            return states
         update, resets = self._update[:B], self._resets[:B]
+        inputs = products, first, nodes, unit.table, context, carried
         self._passes.open_gates(*inputs, update, resets)
         candidates = self._multiply(self._resets, B, unit.candidate_weight, self._candidates)
         self._passes.take_step(candidates, nodes, unit.table, context, carried, update, states)

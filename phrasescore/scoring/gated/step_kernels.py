@@ -99,41 +99,6 @@ def take_step(
 
 
 @_compiled
-def take_step_with_context_inside(
-    products: Array,
-    first: int,
-    nodes: Array,
-    table: Array,
-    context: Array,
-    carried: Array,
-    states: Array,
-) -> None:
-    """Do both passes above with c inside the reset product: k = tanh(x + r (U h + C c)).
-
-    All products depend on parents alone, so one product is enough.
-
-    Args:
-        products: ``(P, 3H)``, states of parents times the recurrences: update, reset, candidate.
-        first: The number of the parent of row 0 of ``products``.
-        nodes: ``(B, 3)``: parents, words, sources.
-        table: ``(V, >= 3H)``.
-        context: ``(S, >= 3H)``.
-        carried: ``(parents, H)`` float32.
-        states: ``(B, H)`` float32, h' on return.
-    """
-    B, H = states.shape
-    for b in range(B):
-        parent = nodes[b, 0]
-        g, h = products[parent - first], carried[parent]
-        x, c, new = table[nodes[b, 1]], context[nodes[b, 2]], states[b]
-        for j in range(H):
-            z = sigmoid(load(g, j) + load(x, H + j) + load(c, H + j))
-            r = sigmoid(load(g, H + j) + load(x, 2 * H + j) + load(c, 2 * H + j))
-            k = tanh(load(x, j) + r * (load(g, 2 * H + j) + load(c, j)))
-            new[j] = k + z * (h[j] - k)
-
-
-@_compiled
 def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
     """Copy states ``(B, H)`` to their ``places`` (-1: nowhere), in float32 and narrow."""
     B, H = states.shape

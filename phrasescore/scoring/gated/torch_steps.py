@@ -42,25 +42,6 @@ def take_step(
     torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
-def take_step_with_context_inside(
-    products: Tensor,
-    first: int,
-    nodes: Tensor,
-    table: Tensor,
-    context: Tensor,
-    carried: Tensor,
-    states: Tensor,
-) -> None:
-    """Do both passes above with c inside the reset product."""
-    H = states.shape[1]
-    g = products[nodes[:, 0] - first].float()
-    x, c = table[:, : 3 * H][nodes[:, 1]].float(), context[:, : 3 * H][nodes[:, 2]].float()
-    gates = torch.sigmoid(g[:, : 2 * H] + x[:, H : 3 * H] + c[:, H : 3 * H])
-    update, reset = gates[:, :H], gates[:, H:]
-    k = torch.tanh(x[:, :H] + reset * (g[:, 2 * H :] + c[:, :H]))
-    torch.lerp(k, carried[nodes[:, 0]], update, out=states)
-
-
 def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
     """Copy states to their places, in float32 and in the narrow type."""
     carried[places] = states

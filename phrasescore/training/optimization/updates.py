@@ -25,9 +25,8 @@ from torch import Tensor, nn
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, share, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, score_share
-from phrasescore.training.optimization.crew import Crew, can_fork
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Crew, Processes, can_fork
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import Recipe, bound_gradient
 from phrasescore.training.settings import TrainingSettings
@@ -70,9 +69,7 @@ class Updates:
         if self._members > 1:
             torch.set_num_threads(1)
 
-    def __call__(
-        self, rows: Indices, number: int, rate: float, scale: float, begun: int = 0
-    ) -> float:
+    def __call__(self, rows: Indices, number: int, rate: float, scale: float) -> float:
         """Change the weights by one batch.
 
         Args:
@@ -80,7 +77,6 @@ class Updates:
             number: Number of the update, from 0.
             rate: The learning rate.
             scale: Factor for the gradient of the summed loss.
-            begun: Number of the first update that the moments cover.
 
         Returns:
             The summed loss in nats, before the update.
@@ -92,7 +88,7 @@ class Updates:
             gradient = self._weights.gradient
             self._processes.add_up(gradient)
             squares = float(torch.linalg.vector_norm(gradient)) ** 2
-        self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
+        self._crew.do(self._step, math.sqrt(squares), scale, rate, number + 1)
         return loss
 
     def evaluate(self, rows: Indices, *, exact: bool = False) -> HeldOutFigure | None:

@@ -8,11 +8,8 @@ import pytest
 from phrasescore.analysis.top import (
     ChosenSource,
     Group,
-    Preferences,
-    Preferred,
     TableTarget,
     TopSettings,
-    figures,
     find_preferences,
     json_values,
     markdown,
@@ -103,24 +100,3 @@ def test_json(loaded: LoadedModel) -> None:
     assert value["by_model"][0]["ln_p"] == pytest.approx(found[0].by_model[0].value, abs=1e-6)
     assert [s["times"] for s in value["samples"]] == [s.times for s in found[0].samples]
     assert np.isfinite([s["ln_p"] for s in value["samples"]]).all()
-
-
-def test_figures_of_many_lists() -> None:
-    """By hand: ties apart."""
-    lists = [
-        preferences({b"A B": 0.6, b"C": 0.4}, by_model=b"A B", sample=b"A"),
-        preferences({b"A B": 0.6, b"C": 0.4}, by_model=b"C", sample=b"C"),
-        preferences({b"A": 0.5, b"B C D": 0.5}, by_model=b"B C D", sample=b"B C D"),
-        preferences({b"A": 1.0}, by_model=b"A", sample=b"X Y"),
-    ]
-    expected = {"sources": 4, "same_best": 2 / 3, "table_words": 6 / 4, "model_words": 7 / 4}
-    assert figures(lists) == {**expected, "sample_words": 7 / 4}
-    assert figures([]) == {}
-    assert "same_best" not in figures(lists[2:3])
-
-
-def preferences(targets: dict[bytes, float], by_model: bytes, sample: bytes) -> Preferences:
-    best = sorted(targets.items(), key=lambda item: -item[1])
-    by_table = tuple(Preferred(target, p) for target, p in best)
-    model = (Preferred(by_model, -1.0),) if targets else ()
-    return Preferences(source(b"a", targets), by_table, model, (Preferred(sample, -1.0),))

@@ -152,15 +152,6 @@ def test_files_that_were_cut_short_are_made_again(program: Path, kept: float) ->
     assert call(program) == ["18", "0"]
 
 
-def test_numba_without_events_compiles_without_a_word(program: Path) -> None:
-    code = """
-        import sys, numba.core
-        del numba.core.event
-        sys.modules["numba.core.event"] = None
-    """
-    assert call(program, textwrap.dedent(code) + _RUN) == ["18", "0"]
-
-
 def test_a_folder_that_can_only_be_read(program: Path) -> None:
     """An image is warmed by its builder; its user cannot write there, and compiles nothing."""
     assert call(program)[1] != "0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def searched(
     group: int = 100,
 ) -> list[list[tuple[list[int], float]]]:
     """Return targets and ln p of each source."""
-    found = TargetGenerator(model, BeamSearch(beam, allowed), "cpu", group).targets(
+    found = TargetGenerator(model, partial(BeamSearch, beam, allowed), "cpu", group).targets(
         from_lists(sources)
     )
     return listed(found)
@@ -183,12 +184,11 @@ def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> 
     """So that what an encoder keeps of each word stays small; the targets are the same."""
     sizes: list[int] = []
 
-    class Counting(BeamSearch):
-        def __call__(self, numbers: Rows, lengths: Rows) -> Prefixes:
-            sizes.append(len(numbers))
-            return super().__call__(numbers, lengths)
+    def method(numbers: Rows, lengths: Rows) -> Prefixes:
+        sizes.append(len(numbers))
+        return BeamSearch(BeamSettings(2, 1), TargetSettings(3), numbers, lengths)
 
-    model, method = tiny_sentence_model(), Counting(BeamSettings(2, 1), TargetSettings(3))
+    model = tiny_sentence_model()
     sources = from_lists([[2] * length for length in (3, 40, 50, 1)])
     whole = TargetGenerator(model, method, "cpu").targets(sources)
     monkeypatch.setattr(targets_module, "_AREA", {"cpu": 45})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -48,7 +50,7 @@ def ln_p_by_definition(source: list[int], target: list[int]) -> float:
 def test_a_wide_beam_is_exhaustive() -> None:
     """With a place for every target all come, with the ln of the mean p, in its order."""
     targets = all_targets(2)
-    method = BeamSearch(BeamSettings(len(targets), len(targets)), TargetSettings(2))
+    method = partial(BeamSearch, BeamSettings(len(targets), len(targets)), TargetSettings(2))
     generator = TargetGenerator(Ensemble(members()), method, "cpu", group=2)
     found = generator.targets(from_lists(SOURCES))
     for number, source in enumerate(SOURCES):

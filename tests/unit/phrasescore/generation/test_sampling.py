@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -27,7 +29,7 @@ def drawn(
     first: int = 0,
 ) -> Targets:
     """Return the samples of each source."""
-    method = Sampling(settings, allowed or TargetSettings(40))
+    method = partial(Sampling, settings, allowed or TargetSettings(40))
     return TargetGenerator(model, method, "cpu", group).targets(from_lists(sources), first)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def generated(model: LoadedModel, folder: Path, extend: bool) -> tuple[list[bytes], TableCounts]:
     """Return the lines of a table with three targets a source, and the counts."""
     (folder / "table").write_bytes(TABLE)
-    method = BeamSearch(BeamSettings(4, 3), TargetSettings(2, unknown=False))
+    method = partial(BeamSearch, BeamSettings(4, 3), TargetSettings(2, unknown=False))
     scorer = SharedScorer(model.model, "cpu", "fp32")
     writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, extend)
     report, _ = generate_table(folder / "table", folder / "out", writer, {})
@@ -88,7 +89,7 @@ def test_new_pairs_are_those_of_the_search(model: LoadedModel, tmp_path: Path) -
     """Every target that the search finds is in the extended table, without the empty one."""
     lines, counts = generated(model, tmp_path, extend=True)
     pairs = {tuple(line.split(b" ||| ", 2)[:2]) for line in lines}
-    method = BeamSearch(BeamSettings(4, 3), TargetSettings(2, unknown=False))
+    method = partial(BeamSearch, BeamSettings(4, 3), TargetSettings(2, unknown=False))
     sources = [b"a", b"a b", b"b"]
     ids = from_lists([model.source_vocabulary.encode(source.split()) for source in sources])
     found = TargetGenerator(model.model, method, "cpu").targets(ids)
@@ -114,7 +115,7 @@ def test_tables_that_cannot_be_generated(
 ) -> None:
     """Each is named, and nothing is left."""
     (tmp_path / "table").write_bytes(line)
-    method = BeamSearch(BeamSettings(2, 2), TargetSettings())
+    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
     scorer = SharedScorer(model.model, "cpu", "fp32")
     writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, False)
     with pytest.raises(PhraseTableError, match=sentence):
@@ -125,7 +126,7 @@ def test_tables_that_cannot_be_generated(
 def test_a_bare_bar_is_a_word(model: LoadedModel, tmp_path: Path) -> None:
     """As everywhere, a token | has no factors; columns need no blanks around their bars."""
     (tmp_path / "table").write_bytes(b"a ||| un |||0.5 1\na ||| | ||| 0.5 1\n")
-    method = BeamSearch(BeamSettings(2, 2), TargetSettings())
+    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
     scorer = SharedScorer(model.model, "cpu", "fp32")
     writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, True)
     (block,) = read_blocks(tmp_path / "table")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpa
     assert [line.number for line in translated if not line.translations] == [8, 11]
     full = [line for line in translated if line.source]
     ids = from_lists([models.first.source_vocabulary.encode(line.source) for line in full])
-    found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
+    found = TargetGenerator(models.asked, partial(BeamSearch, BEAM, ALLOWED), "cpu").targets(ids)
     known = models.first.target_vocabulary.words
     for number, line in enumerate(full):
         rows = range(found.offsets[number], found.offsets[number + 1])
@@ -62,7 +64,7 @@ def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpa
 def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes, bytes]) -> None:
     """Check the replaced words of a line against the search and the members' alignments."""
     ids = from_lists([models.first.source_vocabulary.encode(line.source)])
-    found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
+    found = TargetGenerator(models.asked, partial(BeamSearch, BEAM, ALLOWED), "cpu").targets(ids)
     known, expected = models.first.target_vocabulary.words, []
     for row in range(len(found)):
         target = found.words.select(np.array([row]))

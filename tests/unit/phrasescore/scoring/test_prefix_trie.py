@@ -6,8 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, pair_order
-from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
+from phrasescore.scoring.prefix_trie import (
+    PrefixTrie,
+    build_trie,
+    cut_by_area,
+    cut_in_groups,
+    pair_order,
+)
 from phrasescore.words.token_sequences import from_lists
 
 PHRASES = st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=30)

@@ -17,7 +17,7 @@ from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization import flat_weights
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import ShareGradient, Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import RECIPES

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.training.repeated_rows import DiskArray, first_of_equals, write_npy
-from phrasescore.words.distinct_phrases import Digests, phrase_digests
+from phrasescore.words.hashing import Digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 
 

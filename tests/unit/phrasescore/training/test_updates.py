@@ -18,8 +18,7 @@ from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
-from phrasescore.training.optimization.crew import Crew
-from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.processes import Crew, Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import RECIPES
@@ -90,7 +89,7 @@ def test_members_of_a_killed_process_end_in_silence() -> None:
     """They may have an answer for it that it has not read, or an order that nobody waits for."""
     program = (
         "import os, signal, time\n"
-        "from phrasescore.training.optimization.crew import Crew\n"
+        "from phrasescore.training.optimization.processes import Crew\n"
         "def die(member, mortal):\n"
         "    if member == 0 and mortal:\n"
         "        time.sleep(0.3)\n"

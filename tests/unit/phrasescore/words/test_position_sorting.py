@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from phrasescore.words.position_sorting import sorted_by_words
+from phrasescore.words.token_sequences import sorted_by_words
 
 
 @pytest.mark.parametrize("offsets", [range(3), range(0, -3, -1), (0,), range(-2, 3)])

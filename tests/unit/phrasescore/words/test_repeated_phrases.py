@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.words.distinct_phrases import first_rows, pair_digests, phrase_digests
+from phrasescore.words.hashing import first_rows, pair_digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 
 phrases = st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=1, max_size=40)
