@@ -127,7 +127,7 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
     if not any(sizes) or 0 < second < _NEGLIGIBLE * sizes[-1]:
         found.error(
             ini.path,
-            f"no weight but one is above {format_weight(second)}, so an earlier tuning has "
+            f"only one weight is above {format_weight(second)}, so an earlier tuning has "
             "failed: it had BLEU 0, or a constant feature let MERT diverge",
             "start from the weights of training, and leave out constant features",
         )

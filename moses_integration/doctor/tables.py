@@ -250,7 +250,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
         if count := int(scores.infinite[index]):
             found.error(
                 path,
-                f"{name} is infinite for Moses in {count:,} lines",
+                f"Moses reads {name} as infinite in {count:,} lines",
                 "write probabilities, which are at most 1, into the scores",
             )
         if count := int(scores.floored[index]):
@@ -258,7 +258,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 "error" if count == survey.lines else "warning",
                 path,
                 f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}",
-                "a few are normal; many mean that the column does not hold probabilities",
+                "a few are normal; many mean that the column does not contain probabilities",
             )
         if scores.lowest[index] == scores.highest[index] and survey.lines > 1:
             found.warning(

@@ -39,7 +39,7 @@ def place_holder(table: Path) -> int:
                 # the text before the end of the scores; a longer number would end in a digit, too
                 if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
                     raise PhraseTableError(
-                        "the last score is not the 2.718 that the new score replaces",
+                        "the last score is not the phrase count 2.718, which the new one replaces",
                         path=table,
                         line=block.first_line + row,
                         remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
@@ -73,7 +73,7 @@ def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -
         raise InputError(
             "no such file, where EMS should have put the phrase table",
             path=table,
-            remedy="see whether the step TRAINING:build-ttable went well",
+            remedy="check whether the step TRAINING:build-ttable succeeded",
         )
     column = place_holder(table)
     if not Path(model).exists():

@@ -195,7 +195,7 @@ class InputNetwork:
     ) -> None:
         settings, weights = stored.settings, stored.weights
         if not isinstance(settings, FeedForwardLmSettings):
-            raise TypeError(f"no feed-forward language model: {settings.kind}")
+            raise TypeError(f"this is not a feed-forward language model but {settings.kind}")
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised
@@ -270,7 +270,7 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
         SettingsError: The scores of the model cannot omit ln Z.
     """
     if folder == STANDARD_STREAM:
-        raise SettingsError("the model is standard input", remedy="name a model folder")
+        raise SettingsError("a model cannot come from standard input", remedy="name a model folder")
     stored = read_feed_forward_lm(folder)
     if not normalised and not is_self_normalised(stored):
         raise SettingsError(

@@ -164,7 +164,7 @@ class PruningConditions:
         others = self.drop is not None or self.significance is not None
         if compares != (self.ranking is not None) or not (compares or others):
             raise SettingsError(
-                "no condition, or half of one",
+                "no condition was given, or one that is incomplete",
                 remedy="give --top or --threshold together with --column or --weights; or give "
                 "--significance or --drop",
             )

@@ -70,9 +70,9 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
     if content["version"] != VERSION or isinstance(content["version"], bool):
         raise SettingsError(
             f"a result of version {str(content['version'])[:20]}, expected version {VERSION}",
-            remedy="make it again with this version of phrasescore",
+            remedy="run the command again with this version of phrasescore",
         )
-    where = "not what phrasescore writes"
+    where = "not a record of phrasescore"
     return from_mapping(known[kind], content, where=where, only_known=False)
 
 

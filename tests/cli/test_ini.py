@@ -63,7 +63,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "no feature is called TM"),
+        (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "there is no feature TM"),
         (["--table", "new", "-o", "out.ini", "--feature", "Distortion0"], 2, "not a phrase table"),
         (["--table", "none", "-o", "out.ini"], 3, "none: no such file"),
         (["--table", "-", "-o", "out.ini"], 2, "the ini needs a path"),

@@ -90,7 +90,7 @@ def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     process = phrasescore(*common)
     assert process.returncode == 3
     assert process.stderr.startswith(
-        b"phrasescore: list:1: nothing says which phrases this translation is made of. Make the "
+        b"phrasescore: list:1: the list does not say which phrases were used. Make the "
         b"list with -include-segmentation-in-n-best"
     )
     assert not (tmp_path / "out").exists()

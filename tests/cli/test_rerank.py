@@ -51,4 +51,6 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     )
     done = phrasescore(*choose)
     assert done.returncode == 2
-    assert done.stderr.startswith(b"phrasescore: nothing says how to choose. Give --weights FILE")
+    assert done.stderr.startswith(
+        b"phrasescore: the command does not say how to choose. Give --weights FILE"
+    )

@@ -99,4 +99,4 @@ def test_characters(phrasescore: Run) -> None:
     assert done.stdout == text
     done = phrasescore("preprocess", "--characters", "--tokenize", "--language", "en", stdin=text)
     assert done.returncode == 2
-    assert b"tokens are either words or characters" in done.stderr
+    assert b"tokens can be words or characters" in done.stderr

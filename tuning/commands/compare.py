@@ -87,7 +87,7 @@ def compare(options: CompareOptions) -> None:
     for name, files in grouped(options.systems, "system").items():
         if name in named:
             raise SettingsError(
-                f"two systems are called {name}", remedy="give each a name with NAME=FILE"
+                f"two systems have the name {name}", remedy="give each a name with NAME=FILE"
             )
         named[name] = files
     refuse_replaced_inputs((name, file) for name, files in named.items() for file in files)

@@ -57,7 +57,7 @@ class Reranking:
     def __post_init__(self) -> None:
         if self.weights is None and self.risk is None:
             raise SettingsError(
-                "nothing says how to choose",
+                "the command does not say how to choose",
                 remedy="give --weights FILE, --minimum-bayes-risk, or both",
             )
         if self.nbest == self.source == STANDARD_STREAM:

@@ -53,7 +53,7 @@ class WeightPlan:
         layout = FeatureLayout.from_ini(ini)
         if not layout.nbest.features:
             raise SettingsError(
-                "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
+                "no feature may be tuned", path=ini.path, remedy="remove tuneable=false from one"
             )
         weights = layout.read_weights(ini)
         # a hidden unknown-word penalty does no harm: it is nearly always the same for all

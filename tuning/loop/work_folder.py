@@ -134,7 +134,7 @@ def read_json(path: Path, *, numbers: Sequence[str] = ()) -> dict[str, Any]:
         return content
     except (ValueError, LookupError, TypeError):
         raise ResumeError(
-            "not what a tuning run writes",
+            "a tuning run did not write this file",
             path=path,
             remedy="delete the file to do this step again",
         ) from None

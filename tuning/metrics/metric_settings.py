@@ -36,7 +36,7 @@ class TextScoring:
     def __post_init__(self) -> None:
         if self.tokenize not in TOKENIZERS:
             raise SettingsError(
-                f"no tokenisation is called {self.tokenize}",
+                f"there is no tokenisation {self.tokenize}",
                 remedy=f"choose among: {', '.join(TOKENIZERS)}",
             )
 
@@ -98,7 +98,7 @@ class Objective:
             return cls()
         total = sum(shares.values())
         if total == 0:
-            raise SettingsError("all shares of the objective are 0", remedy="give one a share")
+            raise SettingsError("every share of the objective is 0", remedy="raise at least one")
         return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
 
     @property

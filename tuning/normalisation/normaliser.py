@@ -387,7 +387,7 @@ def _read_choice(folder: Path = Path()) -> Choice:
             remedy="make one with phrasescore normalise train, or let that finish",
         ) from None
     except ValueError as error:
-        raise InputError(f"cannot be read as JSON ({error})", path=path) from None
+        raise InputError(f"the file is not valid JSON ({error})", path=path) from None
 
 
 @contextlib.contextmanager

@@ -180,7 +180,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
     rounds = [each.number for each in record.curve]
     if record.why and record.round not in rounds:
         raise InputError(
-            f"not what phrasescore writes: round {record.round} is the best, and not in the curve",
+            f"not a record of phrasescore: its best round, {record.round}, is not in the curve",
             path=found.path,
         )
     if rounds:

@@ -49,7 +49,7 @@ class ResultFiles:
             InputError: The file cannot be read, is not an allowed one, or has a malformed line.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
-        where = "not what phrasescore writes"
+        where = "not a record of phrasescore"
         try:
             objects = [_object(line, path) for line in lines]
             return tuple(
@@ -116,7 +116,7 @@ def _object(text: bytes, path: Path) -> dict[str, Any]:
     try:
         return parse_object(text)
     except JsonError as error:
-        raise InputError(f"not what phrasescore writes: {error}", path=path) from None
+        raise InputError(f"not a record of phrasescore: {error}", path=path) from None
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
         if record is not None:
             yield FoundResult(path, name, record)
         elif is_result:
-            raise SettingsError("not what phrasescore writes: no kind of result that it knows")
+            raise SettingsError("not a record of phrasescore: its kind of result is unknown")
     except (InputError, OSError) as error:
         # JSON under any other name may come from another program
         if is_result:

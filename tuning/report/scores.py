@@ -70,7 +70,7 @@ def score_sets(
     named = all(record.files.get(each.system) and each.runs for each in every)
     if not (record.references and named and metrics and all(map(record.metrics.get, metrics))):
         raise InputError(
-            "not what phrasescore writes: a metric, a reference, a system or its file is missing",
+            "not a record of phrasescore: a metric, a reference, a system or its file is missing",
             path=path,
         )
     return [

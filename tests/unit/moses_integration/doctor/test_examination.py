@@ -161,7 +161,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     ),
     "nan": (row(9, score(b"nan")), E, "score 1 is 'nan'", T + ":9"),
     "zeros": (row(9, score(b"0")), W, "score 1 is floored at -100 by Moses in 1 of 10,613", T),
-    "infinite": (row(9, score(b"1e39")), E, "score 1 is infinite for Moses in 1 lines", T),
+    "infinite": (row(9, score(b"1e39")), E, "Moses reads score 1 as infinite in 1 lines", T),
     "a score too few": (
         row(10613, column(2, b"0.5 0.5 0.5")),
         E,
@@ -220,7 +220,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "5 weights for TranslationModel0, which has 4 components",
         INI + ":22",
     ),
-    "weights all zero": (edit("moses.ini", all_zero), E, "no weight but one is above 0", INI),
+    "weights all zero": (edit("moses.ini", all_zero), E, "only one weight is above 0", INI),
     "weights that ran away": (
         edit(
             "moses.ini",
@@ -231,7 +231,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
             ),
         ),
         E,
-        "no weight but one is above 1e-38",
+        "only one weight is above 1e-38",
         INI,
     ),
     "a feature without effect": (

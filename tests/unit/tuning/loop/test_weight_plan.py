@@ -56,7 +56,7 @@ def test_unknown_words_alone_hide_nothing() -> None:
 def test_there_must_be_something_to_tune() -> None:
     """A system in which nothing may be tuned is refused."""
     ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
-    with pytest.raises(SettingsError, match="no feature is tuneable"):
+    with pytest.raises(SettingsError, match="no feature may be tuned"):
         WeightPlan.from_ini(MosesIni.parse(ini))
 
 

@@ -104,7 +104,9 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
 def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> None:
     """It is named, with what to do, whatever is in it."""
     (tmp_path / "optimized.json").write_bytes(content)
-    with pytest.raises(ResumeError, match=r"optimized\.json: not what a tuning run writes.*Delete"):
+    with pytest.raises(
+        ResumeError, match=r"optimized\.json: a tuning run did not write this file.*Delete"
+    ):
         read_json(tmp_path / "optimized.json", numbers=["score"])
 
 

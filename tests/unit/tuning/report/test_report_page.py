@@ -161,7 +161,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "model" / "curves.jsonl").write_text("[]\n")
     results = read_results(tmp_path)
     assert [*results.tunings] == ["good"]
-    assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
+    assert [note.partition(": not a record of phrasescore")[0] for note in results.notes] == [
         str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "result.json"),
     ]  # fmt: skip
 
