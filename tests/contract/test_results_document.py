@@ -81,3 +81,26 @@ def test_tables_of_the_page(file: str) -> None:
     """Every stored row, and what each part adds, stands in the page."""
     for line in table_lines(file):
         assert line in RESULTS.split("\n")
+
+
+def test_gains_in_readme() -> None:
+    """The gains of the rows over the baseline, and of the phrase score over the language model."""
+    rows = Rows("multi30k.json")
+    for text in ("test2016", "held-out"):
+        assert rows.score("Baseline", text).split(" ")[0] in README
+        for over, name in [
+            *(
+                ("Baseline", name)
+                for name in rows.names
+                if name not in ("Baseline", "search alone")
+            ),
+            ("CSLM", "CSLM + RNN"),
+        ]:
+            moved, low, high, _ = rows.gain(over, name, text)
+            assert f"{moved} ({low} to {high})" in README, (name, text)
+
+
+def test_the_table_of_spelling_is_that_of_its_statistics() -> None:
+    """Every row is the mean over the stored results."""
+    lines = (PROJECT / "docs" / "results" / "spelling.jsonl").read_text().splitlines()
+    assert "\n".join(table([json.loads(line) for line in lines])) in RESULTS
