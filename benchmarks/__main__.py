@@ -57,7 +57,6 @@ def main() -> int:
         model = _model(table, Path(scratch))
         network = _language_model(text[1], Path(scratch))
         plan: list[list[object]] = [
-            ["bench_compiling"],
             ["bench_language_model", text[1], *moses],
             ["bench_build", *text, *moses],
             ["bench_decoder", data, *moses],
@@ -66,7 +65,6 @@ def main() -> int:
             ["bench_training_cores", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
-            ["bench_generation", model, table],
             ["bench_training", *text[:2], "--kind", "search", *joeynmt],
             ["bench_cluster", model, table, "--runs", 1],
             ["bench_size", "--sizes", 10**5, 10**6],

@@ -25,7 +25,7 @@ from benchmarks.costs import in_turn, median, run
 from phrasescore.table.input_files import open_input
 
 _ESTIMATE = (
-    "import sys; from moses_integration.language_model.estimation.kneser_ney import write_arpa; "
+    "import sys; from moses_integration.language_model.kneser_ney import write_arpa; "
     "write_arpa('corpus', int(sys.argv[1]), 'own.arpa')"
 )
 

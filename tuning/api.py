@@ -124,7 +124,9 @@ def compare(
     if not isinstance(systems, Mapping):
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
-        raise SettingsError("two systems are called baseline", remedy="give the other another name")
+        raise SettingsError(
+            "two systems have the name baseline", remedy="give the other another name"
+        )
     named = {"baseline": baseline, **systems}
     if references is None:
         scores = {name: _texts(runs, name, numbers.Real) for name, runs in named.items()}
@@ -230,5 +232,5 @@ def _text(text: object, name: str, kind: type) -> TextFile:
         if not isinstance(line, kind):
             raise TypeError(f"{name}[{number}]: expected {one}, got {type(line).__name__}")
         if isinstance(line, str) and "\n" in line:
-            raise CorpusError(f"{name}[{number}]: a line feed inside a line")
+            raise CorpusError(f"{name}[{number}]: the line contains a line feed")
     return NamedLines(name, [line if isinstance(line, str) else repr(float(line)) for line in text])

@@ -14,12 +14,13 @@ from tuning.metrics.significance import bootstrap
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"
-# a row of an experiment -> its file, and what the reader of README calls it
+# a row of the experiment -> its name for a reader of README
 ROWS = {
-    "RNN": ("multi30k.json", "phrase score"),
-    "CSLM": ("multi30k.json", "language model"),
-    "CSLM + RNN": ("multi30k.json", "language model + phrase score"),
-    "search on lists": ("search.json", "RNNsearch on n-best lists"),
+    "RNN": "phrase score",
+    "CSLM": "language model",
+    "CSLM + RNN": "both",
+    "search on lists": "RNNsearch on n-best lists",
+    "CSLM + RNN + search on lists": "all three",
 }
 
 
@@ -30,10 +31,10 @@ def bleu(statistics: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Compute each gain with its interval as ``compare`` does, and draw it."""
-    with saved_figure(HERE / "gains.svg", 5.0, 2.2) as figure:
+    kept = KeptResults.read(RESULTS / "multi30k.json")
+    with saved_figure(HERE / "gains.svg", 5.0, 2.4) as figure:
         axes = figure.add_subplot()
-        for place, (row, (file, _)) in enumerate(ROWS.items()):
-            kept = KeptResults.read(RESULTS / file)
+        for place, row in enumerate(ROWS):
             baseline, runs = (
                 np.stack([kept.statistics(run, "test2016") for run in kept.rows[name].runs])
                 for name in ("Baseline", row)
@@ -43,7 +44,7 @@ def main() -> None:
             axes.plot([found.low, found.high], [place, place], color=COLOURS[0], linewidth=2)
             axes.plot([gain], [place], "o", color=COLOURS[0])
         axes.axvline(0, color="#767676", linewidth=1)
-        axes.set_yticks(range(len(ROWS)), [name for _, name in ROWS.values()])
+        axes.set_yticks(range(len(ROWS)), list(ROWS.values()))
         axes.set_ylim(len(ROWS) - 0.5, -0.5)
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
         axes.set_axisbelow(True)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from moses_integration.commands.options import INI, require
+from moses_integration.commands.options import INI
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
@@ -17,7 +17,9 @@ class DoctorOptions(Result):
 
     ini: str = INI
     source: str | None = option(INPUT, "The text to tune on, prepared for Moses.")
-    reference: tuple[str, ...] = option(INPUT, "Its translation; may be repeated.", many=True)
+    reference: tuple[str, ...] = option(
+        INPUT, "Its translation; may be repeated.", many=True, needs=("source",)
+    )
     models: tuple[str, ...] = option(
         INPUT_FOLDER, "A phrase model; checks which words it knows.", "--model", many=True
     )
@@ -36,9 +38,8 @@ def doctor(options: DoctorOptions) -> None:
     for a warning), else 0. Relative paths in the ini start at the current directory, as in Moses.
     """
     from moses_integration.doctor.examination import examine
-    from moses_integration.real_moses.decoder import find_moses
+    from moses_integration.real_moses import find_moses
 
-    require(options, "reference", "source")
     binary = find_moses(options.moses) if options.moses is not None else None
     diagnosis = examine(
         options.ini,

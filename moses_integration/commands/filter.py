@@ -84,6 +84,5 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
         for key in path_keys(feature):
             named = feature.options[key]
             if find_binary_file(named, feature.kind) is None:
-                found = find_model_file(named)
-                ini = ini.with_feature_option(feature.name, key, str(found.path))
+                ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
     return with_absolute_paths(ini)

@@ -285,7 +285,7 @@ def absolute_paths(options: NewIniOptions) -> None:
     """
     from moses_integration.ini.model_files import (
         files_read,
-        find_any_file,
+        find_model_file,
         relative_paths,
         with_absolute_paths,
     )
@@ -296,7 +296,7 @@ def absolute_paths(options: NewIniOptions) -> None:
     refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
-        find_any_file(named, line.kind)
+        find_model_file(named, line.kind)
     made = f"{counted(len(relative), 'path')} made absolute"
     options.write(with_absolute_paths(before), made)
 

@@ -92,18 +92,6 @@ class RiskOptions(Options):
         return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
 
 
-def require(options: Options, given: str, needed: str) -> None:
-    """Refuse an option without another one that it refines.
-
-    Raises:
-        SettingsError: The option ``given`` has a value, and the option ``needed`` has none.
-    """
-    values = vars(options)
-    if values[given] not in (None, ()) and not values[needed]:
-        first, second = (f"--{name.replace('_', '-')}" for name in (given, needed))
-        raise SettingsError(f"{first} without {second}", remedy="give both, or neither")
-
-
 def section_value(text: str) -> tuple[str, str]:
     """Return a section of a moses.ini and its value from ``SECTION=VALUE``."""
     name, equals, value = text.partition("=")

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.options import require
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.numbers import COLUMN, ITEMS, BoundedFloat
 from phrasescore.commands.options import Reordering, Result, output_file, resumable
 from phrasescore.commands.paths import INPUT
-from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
@@ -38,6 +36,7 @@ class PruneOptions(Reordering, Result):
         COLUMN,
         "The score that --top and --threshold compare, counted from 1; 3 is p(target|source) in a "
         "table of Moses.",
+        excludes=("weights",),
     )
     weights: str | None = option(
         INPUT,
@@ -46,15 +45,19 @@ class PruneOptions(Reordering, Result):
         "penalty: keep more pairs than that.",
         metavar="MOSES_INI",
     )
-    feature: str | None = option("NAME", "The phrase table of the ini, if it has several.")
+    feature: str | None = option(
+        "NAME", "The phrase table of the ini, if it has several.", needs=("weights",)
+    )
     significance: str | None = option(
         "LEVEL",
         "Keep pairs with -ln p above this number in Fisher's exact test on the table's counts; "
         "a+e drops pairs that were seen once and whose phrases were seen once, a-e keeps them.",
+        needs=("sentences",),
     )
     sentences: int | None = option(
         ITEMS,
         "With --significance: the number of sentence pairs that the table was extracted from.",
+        needs=("significance",),
     )
     drop: str | None = option(
         INPUT, "A file of pairs to drop: source, tab, target; further columns are ignored."
@@ -73,9 +76,6 @@ def prune(options: PruneOptions) -> None:
     Moses sorts it (LC_ALL=C). If the command is interrupted, even by kill -9, the same command
     continues.
     """
-    require(options, "significance", "sentences")
-    require(options, "sentences", "significance")
-    require(options, "feature", "weights")
     from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
     from moses_integration.tables.significance import SignificanceLevel
     from phrasescore.table.input_files import read_lines
@@ -103,15 +103,10 @@ def _ranking(options: PruneOptions) -> Ranking | None:
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
 
-    column, weights = options.column, options.weights
-    if column is not None and weights is not None:
-        raise SettingsError(
-            "--column and --weights are two ways to compare pairs", remedy="give one of them"
-        )
-    if weights is not None:
-        ini = MosesIni.read(weights)
+    if options.weights is not None:
+        ini = MosesIni.read(options.weights)
         ini.refuse_rewriting()
         line = find_phrase_table(ini, options.feature, options.table)
         values = table_weights(ini, line, given=True)
-        return WeightedRanking(values, line.name, weights)
-    return ColumnRanking(column) if column is not None else None
+        return WeightedRanking(values, line.name, options.weights)
+    return ColumnRanking(options.column) if options.column is not None else None

@@ -10,7 +10,7 @@ from phrasescore.commands.declarations import Options, argument, command, flag, 
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 
 if TYPE_CHECKING:
-    from moses_integration.system_building.corpus.text_preparation import TextSettings
+    from moses_integration.system_building.text_preparation import TextSettings
 
 Side = Literal["source", "target"]
 
@@ -53,7 +53,7 @@ class PreprocessOptions(Options):
 
     def text_settings(self) -> TextSettings:
         """Return the settings of the system, or the defaults, with the given ones replaced."""
-        from moses_integration.system_building.corpus.text_preparation import (
+        from moses_integration.system_building.text_preparation import (
             TextSettings,
             read_settings,
         )
@@ -77,7 +77,7 @@ class PostprocessOptions(PreprocessOptions):
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
     """Convert a text line by line."""
-    from moses_integration.system_building.corpus.text_preparation import read_text
+    from moses_integration.system_building.text_preparation import read_text
     from phrasescore.runs.final_names import open_output
     from phrasescore.runs.progress import Progress
 
@@ -94,7 +94,7 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.system_building.corpus.text_preparation import Preprocessor
+    from moses_integration.system_building.text_preparation import Preprocessor
 
     convert = Preprocessor(options.text_settings())
     _convert(options.text, options.output, convert, "preprocess")
@@ -106,7 +106,7 @@ def postprocess(options: PostprocessOptions) -> None:
 
     Lower-cased text stays lower-cased; see --capitalize.
     """
-    from moses_integration.system_building.corpus.text_preparation import Postprocessor
+    from moses_integration.system_building.text_preparation import Postprocessor
 
     convert = Postprocessor(options.text_settings(), capitalize=options.capitalize)
     _convert(options.text, options.output, convert, "postprocess")

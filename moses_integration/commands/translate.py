@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moses_integration.commands.options import require
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BATCH, BEAM, WORDS
 from phrasescore.commands.options import (
@@ -18,7 +17,6 @@ from phrasescore.commands.options import (
     resumable,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
-from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
         "The maximum number of words in a translation.  [default: three times the sentence's, at "
         "least 10; with --length-bounds three times the sentence's and two more]",
     )
-    no_unknown: bool = flag("Never write <unk>.")
+    no_unknown: bool = flag("Never write <unk>.", excludes=("replace_unknown",))
     replace_unknown: bool = flag(
         "Replace each <unk> with the source word that gets the most attention."
     )
@@ -63,12 +61,14 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
         "With --replace-unknown: write the most probable translation of the source word in this "
         "lexical table, if it has one. Give lex.f2e of Moses's model folder or of phrasescore "
         "build, with lines 'target source p' (for models that read the target side: lex.e2f).",
+        needs=("replace_unknown",),
     )
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
     nbest_size: int | None = option(
         BEAM,
         "The number of translations of a sentence in the list, at most the beam.  [default: the "
         "beam]",
+        needs=("nbest",),
     )
     alignments: str | None = option(
         OUTPUT,
@@ -96,13 +96,6 @@ def translate(options: TranslateOptions) -> None:
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
-    require(options, "nbest_size", "nbest")
-    require(options, "lexicon", "replace_unknown")
-    if options.no_unknown and options.replace_unknown:
-        raise SettingsError(
-            "--no-unknown leaves no <unk> for --replace-unknown",
-            remedy="leave out one of the two",
-        )
     from phrasescore.generation.sentence_models import load_sentence_models
     from phrasescore.generation.translator import translate_text
 

@@ -396,7 +396,7 @@ def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
         raise TypeError(f"sentences[{number}]: expected a string, got {type(sentence).__name__}")
     try:
         if "\n" in sentence:
-            raise InputError("a sentence has no line feed")
+            raise InputError("the sentence contains a line feed")
         return parse_sentence(sentence.encode("utf-8", "surrogateescape"))
     except InputError as error:
         problem = f"sentences[{number}]: {error.problem}"

@@ -85,9 +85,10 @@ class System:
             InputError: There is no such file.
         """
         found = find_model_file(feature.path)
-        if found.note:
-            _log.warning("%s:%d: %s", self.ini, feature.line, found.note)
-        return found.path
+        if found != Path(feature.path):
+            told = self.ini, feature.line, feature.path, found
+            _log.warning("%s:%d: %s does not exist, so %s is read", *told)
+        return found
 
 
 def flat_weights(

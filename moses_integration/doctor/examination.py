@@ -18,14 +18,13 @@ from moses_integration.ini.feature_kinds import (
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
 from moses_integration.ini.listing import Severity, problems
-from moses_integration.ini.model_files import find_any_file, named_paths, relative_paths
+from moses_integration.ini.model_files import find_model_file, named_paths, relative_paths
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
-from moses_integration.real_moses.decoder import check_features
+from moses_integration.real_moses import check_features
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import whole_number
 
 # a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
@@ -104,17 +103,6 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
             "no distortion limit, so phrases may move any distance: slow, and usually worse",
             "write a section [distortion-limit] with the value 6",
         )
-    tables = [line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
-    for value in ini.values("mapping"):
-        words = value.split(" ")
-        known = words[-1] in tables or whole_number(words[-1], len(tables) - 1) is not None
-        if "T" in words and not known:
-            found.error(
-                ini.path,
-                f"[mapping] uses the phrase table {words[-1]}, but there are {len(tables)} "
-                "(from 0)",
-                "correct [mapping], or delete it where there is one table",
-            )
     if relative := [path for _, path in relative_paths(ini)]:
         found.warning(
             ini.path,
@@ -139,7 +127,7 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
     if not any(sizes) or 0 < second < _NEGLIGIBLE * sizes[-1]:
         found.error(
             ini.path,
-            f"no weight but one is above {format_weight(second)}, so an earlier tuning has "
+            f"only one weight is above {format_weight(second)}, so an earlier tuning has "
             "failed: it had BLEU 0, or a constant feature let MERT diverge",
             "start from the weights of training, and leave out constant features",
         )
@@ -170,7 +158,7 @@ def _check_files(found: Diagnosis, ini: MosesIni) -> None:
         if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
             continue
         with contextlib.suppress(InputError):  # reported with the ini
-            file = find_any_file(path, line.kind).path
+            file = find_model_file(path, line.kind)
             if is_stream(file) or file.is_dir():
                 what = "a folder" if file.is_dir() else "a pipe or a device"
                 found.error(

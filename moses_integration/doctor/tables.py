@@ -11,6 +11,7 @@ of mosesdecoder 34452895f.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import operator
 from collections.abc import Sequence
@@ -23,22 +24,26 @@ from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
 from moses_integration.ini.listing import Severity
-from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.tables.pruning import SortedPairs
 from moses_integration.tables.score_survey import ScoreSurvey, floored_share
-from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible
 from phrasescore.runs.final_names import is_gzip_name
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, TokenSpans, read_blocks
-from phrasescore.table.byte_scanning import BAR, CLOSE, LINE_FEED, OPEN, Bytes
+from phrasescore.table.block import (
+    LINES_PER_BLOCK,
+    TableBlock,
+    TokenSpans,
+    read_blocks,
+    read_source_runs,
+)
+from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
 from phrasescore.table.input_files import GZIP_MAGIC, read_lines
-from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
-from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 from phrasescore.words.word_table import WordTable
 
-_MAX_SAMPLED_PAIRS = 1 << 22
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
 # kind of odd line -> severity, fault, remedy
 _ODD: dict[str, tuple[Severity, str, str]] = {
@@ -75,8 +80,6 @@ class TableSurvey:
         scores: Counts of odd scores.
         alone: The source phrases of a single word: only these translate it in any context.
         targets: The words of target phrases.
-        digests: The digests of a sample of the pairs: those divisible by 2^shift. A pair is in the
-            samples of all tables or of none, so samples are comparable.
         ends_in_line_feed: Whether the last line is terminated.
         broken: The error that stopped the reading before the end, if any.
     """
@@ -89,9 +92,6 @@ class TableSurvey:
         self.odd: dict[str, tuple[int, int]] = {}
         self.scores = ScoreSurvey(0)
         self.alone, self.targets = WordTable(), WordTable()
-        # gzip makes a tenth of a table; a line has some 50 bytes
-        self.shift = (10 * Path(path).stat().st_size // 50 // _MAX_SAMPLED_PAIRS).bit_length()
-        self.digests = [np.zeros(0, np.uint64)]
         self.ends_in_line_feed = True
         self.broken: InputError | None = None
         self._given_scores = scores
@@ -114,24 +114,9 @@ class TableSurvey:
         return self
 
     def _find_format(self, head: Sequence[bytes], path: str | Path) -> TableFormat:
-        if not head:
-            raise PhraseTableError("the file is empty", path=path)
-        if self._given_scores is not None:
+        if head and self._given_scores is not None:
             return TableFormat(self._given_scores, hierarchical=False)
-        try:
-            return TableFormat.from_lines(head, path)
-        except PhraseTableError as error:
-            if error.line is None:
-                raise  # not a phrase table at all
-        # the first line is bad: take the number of scores from the first line that has any
-        for line in head:
-            if len(columns := line.split(PIPES)) > 2 and (tokens := phrase_tokens(columns[2])):
-                return TableFormat(len(tokens), hierarchical=False)
-        raise PhraseTableError(
-            "no line has scores, so this is not a phrase table",
-            path=path,
-            remedy="correct the path in the moses.ini",
-        )
+        return TableFormat.from_lines(head, path)
 
     def _count_fault(self, error: PhraseTableError) -> None:
         self.fault = self.fault or error
@@ -169,9 +154,6 @@ class TableSurvey:
             self.targets.add_spans(target.data, target.begins, target.ends)
         if not rules:  # in rules, brackets are something else
             self._find_odd_tokens(pairs, (source, target), numbers)
-        digests = np.empty(len(pairs), np.uint64)
-        digest_pairs(pairs.data, pairs.spans, digests)
-        self.digests.append(_sampled(digests, self.shift))
 
     def _find_odd_tokens(
         self, pairs: TableBlock, sides: Sequence[TokenSpans], numbers: NDArray[np.int64]
@@ -197,37 +179,6 @@ class TableSurvey:
             count, first = self.odd.get(kind, (0, int(numbers[0])))
             self.odd[kind] = (count + len(numbers), first)
 
-    def missing_in(self, other: TableSurvey) -> tuple[int, int]:
-        """Return the number of pairs compared, and how many of them the other table lacks."""
-        shift = max(self.shift, other.shift)
-        mine, theirs = (
-            np.unique(_sampled(np.concatenate(each.digests), shift)) for each in (self, other)
-        )
-        return len(mine), int((~np.isin(mine, theirs)).sum())
-
-
-def _sampled(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
-    return digests[digests & np.uint64((1 << shift) - 1) == 0]
-
-
-@compiled
-def digest_pairs(data: Bytes, spans: NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
-    """Digest the phrase pairs of good lines.
-
-    Args:
-        data: uint8, whole lines.
-        spans: (lines, 6) from ``find_columns``.
-        digests: (lines,) filled.
-    """
-    data, spans, digests = borrowed((data, spans, digests))
-    for line in range(len(spans)):
-        row = spans[line]
-        # a line feed ends each phrase, so that different pairs digest different bytes
-        digest = hash_bytes(data, row[SOURCE], row[SOURCE_END], HASH_START)
-        digest = hash_byte(digest, LINE_FEED)
-        digest = hash_bytes(data, row[TARGET], row[TARGET_END], digest)
-        digests[line] = murmur_mix(hash_byte(digest, LINE_FEED))
-
 
 def check_text_tables(
     found: Diagnosis, ini: MosesIni, source: TextWords, references: Sequence[TextWords]
@@ -235,7 +186,7 @@ def check_text_tables(
     """Read every text table of an ini, phrase tables first."""
     surveys: list[TableSurvey] = []
     for line in ini.features:
-        if line.kind in TEXT_TABLE_KINDS and (path := _text_table(line)) is not None:
+        if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
             survey = TableSurvey(path).read()
             _check_lines(found, survey, line)
             _check_phrase_table(found, survey, declared_scores(line))
@@ -245,23 +196,11 @@ def check_text_tables(
                     _check_words(found, survey, source, references)
                 surveys.append(survey)
     for line in ini.features:
-        if line.kind == "LexicalReordering" and (path := _text_table(line)) is not None:
+        if line.kind == "LexicalReordering" and (path := find_text_table(line)) is not None:
             survey = TableSurvey(path, declared_scores(line)).read()
             _check_lines(found, survey, line)
             if "default-scores" not in line.options:
                 _check_reordering(found, survey, surveys)
-
-
-def _text_table(line: FeatureLine) -> str | None:
-    """Find the text table that a feature reads; a missing one is a problem of the ini."""
-    named = line.options.get("path", "")
-    if find_binary_file(named, line.kind) is not None:
-        return None
-    try:
-        path = find_model_file(named).path
-    except InputError:
-        return None
-    return str(path) if path.is_file() else None
 
 
 def declared_scores(line: FeatureLine) -> int | None:
@@ -311,7 +250,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
         if count := int(scores.infinite[index]):
             found.error(
                 path,
-                f"{name} is infinite for Moses in {count:,} lines",
+                f"Moses reads {name} as infinite in {count:,} lines",
                 "write probabilities, which are at most 1, into the scores",
             )
         if count := int(scores.floored[index]):
@@ -319,7 +258,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 "error" if count == survey.lines else "warning",
                 path,
                 f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}",
-                "a few are normal; many mean that the column does not hold probabilities",
+                "a few are normal; many mean that the column does not contain probabilities",
             )
         if scores.lowest[index] == scores.highest[index] and survey.lines > 1:
             found.warning(
@@ -327,12 +266,6 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 f"{name} is {scores.lowest[index]:g} in every line, so its feature only counts "
                 "phrases, and MERT may give it any weight",
                 "leave it out, or freeze it with tuneable-components",
-            )
-        elif count := int(scores.above_one[index]):
-            found.note(
-                path,
-                f"{name} is above 1 in {count:,} of {survey.lines:,} lines: correct for a count "
-                "written as exp(count), wrong for a probability",
             )
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
@@ -359,21 +292,24 @@ def _check_words(
 def _check_reordering(
     found: Diagnosis, survey: TableSurvey, phrase_tables: Sequence[TableSurvey]
 ) -> None:
-    """Check that a reordering table has the pairs of the phrase tables."""
+    """Look up the first pairs of each phrase table in a reordering table."""
     for table in phrase_tables:
-        compared, missing = table.missing_in(survey)
-        if not missing:
-            continue
-        share = missing / compared
-        counted = f"{missing:,} of {compared:,}" + (" sampled" if table.shift else "")
-        found.add(
-            "error" if share > 1 / 2 else "warning",
-            survey.path,
-            f"{counted} phrase pairs of {table.path} ({share:.1%}) are not in the reordering "
-            "table; their reordering scores are 0, better than all others",
-            "use the two tables of one training, or prune both in the same way (Moses's "
-            "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
-        )
+        # faults are reported already, and tables in another order cannot be compared
+        with contextlib.suppress(InputError):
+            first = next(read_source_runs(table.path))
+            blocks = read_source_runs(survey.path, format_of=TableFormat.from_reordering_lines)
+            missing = len(first) - int(np.count_nonzero(SortedPairs(blocks).find(first)))
+            if missing:
+                share = missing / len(first)
+                found.add(
+                    "error" if share > 1 / 2 else "warning",
+                    survey.path,
+                    f"{missing:,} of the first {len(first):,} phrase pairs of {table.path} "
+                    f"({share:.1%}) are not in the reordering table; their reordering scores are "
+                    "0, better than all others",
+                    "use the two tables of one training, or prune both in the same way (Moses's "
+                    "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
+                )
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:

@@ -1,5 +1,100 @@
-"""``python -m moses_integration.ems``: the step for EMS's hook custom-phrase-table-pruning."""
+"""``python -m moses_integration.ems``: the step between scoring the phrase table and the moses.ini.
 
-from moses_integration.ems.rescoring_step import main
+EMS calls the command that the setting ``custom-phrase-table-pruning`` of ``[TRAINING]`` names with
+two stems after it: the table is ``IN.gz``, and ``OUT.gz`` is what all later steps use. EMS writes
+the number of scores into every moses.ini from its settings, not from the table. So one more score
+is ordered there, ``score-settings = "--PhraseCount"``, which is 2.718 in every line, and the step
+writes the model's score in its place.
+"""
 
-main()
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
+from phrasescore.runs.processes import phrasescore_command, run
+from phrasescore.runs.progress import Progress
+from phrasescore.table.block import read_blocks
+from phrasescore.table.scanning import SCORES_END
+
+_ENDING = ".gz"
+# what Moses writes for --PhraseCount
+_PLACE_HOLDER = b"2.718"
+
+
+def place_holder(table: Path) -> int:
+    """Find the last score, counted from 1, and make sure that it says nothing.
+
+    Raises:
+        PhraseTableError: It is not the same in every line, so it is not to be written over.
+    """
+    scores = 0
+    with Progress("checking the table", unit="lines") as progress:
+        for block in read_blocks(table):
+            scores = block.format.scores
+            for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
+                # the text before the end of the scores; a longer number would end in a digit, too
+                if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
+                    raise PhraseTableError(
+                        "the last score is not the phrase count 2.718, which the new one replaces",
+                        path=table,
+                        line=block.first_line + row,
+                        remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
+                    )
+            progress.advance(len(block))
+    return scores
+
+
+def _with_ending(stem: str) -> Path:
+    return Path(stem if stem.endswith(_ENDING) else stem + _ENDING)
+
+
+def _run(*arguments: str) -> None:
+    if status := run(phrasescore_command(arguments)).returncode:
+        raise SettingsError(
+            f"phrasescore {arguments[0]} ended with status {status}",
+            remedy="its messages are above; EMS keeps them in steps/*/…STDERR",
+        )
+
+
+@click.command()
+@click.argument("stem", metavar="IN")
+@click.argument("output", metavar="OUT")
+@click.option("--model", required=True, metavar="FOLDER", help="Trained if it does not exist.")
+@click.option("--train", default="", metavar="OPTIONS", help="For phrasescore train.")
+@click.option("--score", default="", metavar="OPTIONS", help="For phrasescore score.")
+def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -> None:
+    """Write OUT.gz: the phrase table IN.gz, its last score replaced by that of a model."""
+    table = _with_ending(stem)
+    if not table.is_file():
+        raise InputError(
+            "no such file, where EMS should have put the phrase table",
+            path=table,
+            remedy="check whether the step TRAINING:build-ttable succeeded",
+        )
+    column = place_holder(table)
+    if not Path(model).exists():
+        _run("train", str(table), model, *train.split())
+    _run(
+        *("score", str(table), "--model", model, "-o", str(_with_ending(output))),
+        *("--replace-column", str(column), *score.split()),
+    )
+
+
+def main() -> None:
+    """Run the step for EMS, which takes any other status than 0 for a failure."""
+    try:
+        rescoring_step.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except PhrasescoreError as error:
+        click.echo(f"phrasescore: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -177,7 +177,7 @@ def check_table_path(table: str) -> None:
         PhraseTableError: The path is a folder.
     """
     if table == STANDARD_STREAM:
-        raise SettingsError("the table is standard input, but the ini needs a path")
+        raise SettingsError("the table comes from standard input, but an ini needs a path")
     refuse_unreadable("path", table)
     if Path(table).is_dir():
         raise PhraseTableError(
@@ -265,7 +265,7 @@ def refuse_in_moses(ini: MosesIni) -> None:
         raise ini.error(
             f"real Moses has no {line.kind}, the class of {line.name}",
             line=line.line,
-            remedy=f"take it out (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
+            remedy=f"remove it (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
         )
 

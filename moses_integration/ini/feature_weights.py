@@ -300,7 +300,7 @@ def _reads(line: FeatureLine, table: str | Path) -> bool:
         found = find_model_file(line.options.get("path", ""))
     except InputError:
         return False
-    return found.path.resolve() == Path(table).resolve()
+    return found.resolve() == Path(table).resolve()
 
 
 def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> tuple[float, ...]:

@@ -1,37 +1,36 @@
-"""The listing of a moses.ini: features in the order of n-best lists, files, settings, problems."""
+"""The listing of a moses.ini: features in the order of n-best lists, their files, problems."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypedDict
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import (
-    find_any_file,
     find_binary_file,
     find_model_file,
     named_paths,
+    path_keys,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, counted, did_you_mean
 
 Severity = Literal["error", "warning", "note"]
-_LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
-
-# one feature of an ini: "tuned" has a flag for each weight, or is None if the features are faulty;
-# "given" tells whether the ini has its weights, for which Moses otherwise takes 1
+# one feature of an ini, with a flag for each weight; without weights in the ini, weights are 1
 ListedFeature = TypedDict(
     "ListedFeature",
     {
         "name": str,
         "class": str,
         "weights": tuple[float, ...],
-        "tuned": tuple[bool, ...] | None,
-        "given": bool,
+        "tuned": tuple[bool, ...],
+        "files": list[str],
     },
 )
 
@@ -42,16 +41,12 @@ class Listing:
 
     Args:
         path: Its path.
-        features: In the order of n-best lists; if that is unknown, in the order of the file.
-        files: The path, the feature and the state of each file that a feature names.
-        settings: The values of all other sections.
+        features: In the order of n-best lists; empty if the features are faulty.
         problems: Everything that Moses would refuse or ignore.
     """
 
     path: str
     features: list[ListedFeature]
-    files: list[dict[str, str]]
-    settings: dict[str, tuple[str, ...]]
     problems: list[str]
 
     @classmethod
@@ -62,67 +57,50 @@ class Listing:
             IniError: The file is old-style or has no features.
         """
         ini.refuse_old_style()
-        try:
-            tuned = {each.name: each.tuneable for each in FeatureLayout.from_ini(ini).features}
-        except IniError:
-            tuned = {}
-        kinds = {line.name: line.kind for line in ini.features}
-        return cls(
-            ini.path,
-            [
-                {
-                    "name": name,
-                    "class": kinds[name],
-                    "weights": ini.weights.get(name, (1.0,) * len(tuned.get(name, ()))),
-                    "tuned": tuned.get(name),
-                    "given": name in ini.weights,
-                }
-                for name in tuned or kinds
-            ],
-            [
-                {"path": path, "feature": line.name, "state": _state(line, path)}
-                for line, _, path in named_paths(ini)
-            ],
-            {name: ini.values(name) for name in ini.sections if name not in _LISTED_ELSEWHERE},
-            [str(problem) for _, problem in problems(ini)],
-        )
+        features: list[ListedFeature] = []
+        with contextlib.suppress(IniError):  # one of the problems
+            layout = FeatureLayout.from_ini(ini)
+            weights = layout.read_weights(ini)
+            for each in layout.features:
+                line = ini.feature(each.name)
+                files = [line.options[key] for key in path_keys(line)]
+                features.append(
+                    {
+                        "name": each.name,
+                        "class": line.kind,
+                        "weights": weights[each.name],
+                        "tuned": each.tuneable,
+                        "files": files,
+                    }
+                )
+        return cls(ini.path, features, [str(problem) for _, problem in problems(ini)])
 
     def __str__(self) -> str:
-        title = f"{self.path}: {counted(len(self.features), 'feature')}, "
-        if self.features[0]["tuned"] is None:
-            title += "in the order of the file"
-        else:
-            flags = [flag for each in self.features for flag in each["tuned"] or ()]
-            title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-            title += "in the order of n-best lists"
-        rows = [(each["name"], each["class"], _weights_text(each)) for each in self.features]
-        settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
-        parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
-        if self.files:
-            parts.append(_aligned([("file", "of", ""), *(tuple(f.values()) for f in self.files)]))
-        if settings:
-            parts.append(_aligned([("setting", "value"), *settings]))
+        flags = [flag for each in self.features for flag in each["tuned"]]
+        lines = [
+            f"{self.path}: {counted(len(self.features), 'feature')}, "
+            f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; in the order of n-best "
+            "lists",
+            *_aligned(
+                [
+                    ("feature", "class", "file", "weights"),
+                    *(
+                        (each["name"], each["class"], " ".join(each["files"]), _weights_text(each))
+                        for each in self.features
+                    ),
+                ]
+            ),
+        ]
         if self.problems:
-            parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
-        return "\n\n".join("\n".join(lines) for lines in parts)
+            lines += ["", "problems", *(f"  {problem}" for problem in self.problems)]
+        return "\n".join(lines)
 
 
 def _weights_text(feature: ListedFeature) -> str:
     """Format the weights, with brackets around weights that are not tuned."""
-    texts, tuned = list(map(format_weight, feature["weights"])), feature["tuned"]
-    # a wrong number of weights is among the problems
-    if tuned is None or len(tuned) != len(texts):
-        return " ".join(texts)
-    shown = (text if flag else f"({text})" for text, flag in zip(texts, tuned, strict=True))
-    missing = "" if feature["given"] or not texts else "  (not given: Moses takes 1)"
-    return " ".join(shown) + missing
-
-
-def _state(line: FeatureLine, path: str) -> str:
-    try:
-        return find_any_file(path, line.kind).note or "found"
-    except InputError:
-        return "MISSING"
+    texts = map(format_weight, feature["weights"])
+    pairs = zip(texts, feature["tuned"], strict=True)
+    return " ".join(text if tuned else f"({text})" for text, tuned in pairs)
 
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
@@ -169,10 +147,10 @@ def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | Non
         problem, remedy = f"{path}: {error.problem}", error.remedy
     else:
         # Moses looks for .gz itself for reordering tables only
-        if not file.note or line.kind == "LexicalReordering":
+        if file == Path(path) or line.kind == "LexicalReordering":
             return None
-        problem = f"{path} does not exist; {file.path} does, but Moses would not look for it"
-        remedy = f"write path={file.path}, or unzip it"
+        problem = f"{path} does not exist; {file} does, but Moses would not look for it"
+        remedy = f"write path={file}, or unzip it"
     return ini.error(problem, line=line.line, remedy=remedy)
 
 

@@ -1,7 +1,7 @@
 """The files that a moses.ini names: finding them, and making their paths absolute.
 
 Relative paths resolve against the current directory, not against the ini: that is Moses's rule. If
-a file is missing, the same name with ``.gz`` is tried, with a note. (Moses itself does that for
+a file is missing, the same name with ``.gz`` is tried. (Moses itself does that for
 reordering tables only; this project does it for all files.)
 """
 
@@ -10,25 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """A file that exists.
-
-    Args:
-        path: Its path, relative if it was given so.
-        note: A note for the user if the file has another name than given; empty otherwise.
-    """
-
-    path: Path
-    note: str = ""
-
 
 # class -> the endings that Moses adds to the path in the ini to find a binary form
 _BINARY_ENDINGS = {
@@ -38,30 +23,44 @@ _BINARY_ENDINGS = {
 }
 
 
-def find_binary_file(named: str, kind: str) -> ModelFile | None:
+def find_binary_file(named: str, kind: str) -> Path | None:
     """Find the binary form of a model that a feature of class ``kind`` would read, if any."""
-    for ending in _BINARY_ENDINGS.get(kind, ()):
-        if _is_there(path := Path(named + ending)):
-            return ModelFile(path, f"{path} is read")
-    return None
+    paths = (Path(named + ending) for ending in _BINARY_ENDINGS.get(kind, ()))
+    return next(filter(_is_there, paths), None)
 
 
-def find_model_file(named: str) -> ModelFile:
-    """Find the file that an ini names.
+def find_model_file(named: str, kind: str = "") -> Path:
+    """Find the file that an ini names; the path stays relative.
+
+    Args:
+        named: The path in the ini.
+        kind: The class of the feature, whose binary form comes first; without it, the file itself.
 
     Raises:
         InputError: There is no such file, with or without ``.gz``.
     """
+    if (binary := find_binary_file(named, kind)) is not None:
+        return binary
     path = Path(named)
     if named and _is_there(path):
-        return ModelFile(path)
+        return path
     zipped = path.with_name(f"{path.name}.gz") if path.name else path
     if named and _is_there(zipped):
-        return ModelFile(zipped, f"{path} does not exist, so {zipped} is read")
+        return zipped
     remedy = "correct the path in the moses.ini"
     if not path.is_absolute():
         remedy = f"relative paths resolve against the current directory, which is {Path.cwd()}"
     raise InputError("no such file, nor with .gz behind its name", path=named, remedy=remedy)
+
+
+def find_text_table(line: FeatureLine) -> Path | None:
+    """Find the text table that a feature reads, if it reads one that exists."""
+    named = line.options.get("path", "")
+    if find_binary_file(named, line.kind) is None:
+        with contextlib.suppress(InputError):
+            path = find_model_file(named)
+            return path if path.is_file() else None
+    return None
 
 
 def _is_there(path: Path) -> bool:
@@ -85,20 +84,11 @@ def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
             yield line, key, line.options[key]
 
 
-def find_any_file(named: str, kind: str) -> ModelFile:
-    """Find the file that a feature of class ``kind`` reads, its binary form first.
-
-    Raises:
-        InputError: There is no such file.
-    """
-    return find_binary_file(named, kind) or find_model_file(named)
-
-
 def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
     """Yield the name of each feature that reads a file, and the file, unless it is missing."""
     for line, _, path in named_paths(ini):
         with contextlib.suppress(InputError):
-            yield line.name, find_any_file(path, line.kind).path
+            yield line.name, find_model_file(path, line.kind)
 
 
 def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:

@@ -102,7 +102,7 @@ class MosesIni:
         names = Counter(feature.name for feature in self.features)
         for feature in self.features:
             if names[feature.name] > 1:
-                raise self.error(f"two features are called {feature.name}", line=feature.line)
+                raise self.error(f"two features have the name {feature.name}", line=feature.line)
         assert self.weights is not None  # parses them all
 
     @cached_property
@@ -195,7 +195,7 @@ class MosesIni:
                 return feature
         names = [feature.name for feature in self.features]
         raise self.error(
-            f"no feature is called {name}{did_you_mean(name, names)}",
+            f"there is no feature {name}{did_you_mean(name, names)}",
             remedy=f"name one of: {', '.join(names)}" if names else None,
         )
 

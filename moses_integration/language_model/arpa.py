@@ -211,7 +211,7 @@ class ArpaFile:
                 )
         self._expect("\\end\\")
         if (line := self._lines.next_filled()) is not None:
-            raise self._lines.error(f"{shown(line)} stands after \\end\\")
+            raise self._lines.error(f"{shown(line)} follows after \\end\\")
 
     @property
     def unknown_is_context(self) -> bool:
@@ -243,7 +243,7 @@ class ArpaFile:
                 line=self._lines.number - 1,
             )
         if not counts:
-            raise self._lines.error("no line 'ngram 1=COUNT' stands below \\data\\")
+            raise self._lines.error("the section \\data\\ has no line 'ngram 1=COUNT'")
         return tuple(counts)
 
     def _expect(self, header: str) -> None:

@@ -11,6 +11,7 @@ and R hidden units, V words predicted.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_model_file
+from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_with
 from phrasescore.errors import InputError, ModelError, SettingsError
@@ -194,7 +195,7 @@ class InputNetwork:
     ) -> None:
         settings, weights = stored.settings, stored.weights
         if not isinstance(settings, FeedForwardLmSettings):
-            raise TypeError(f"no feed-forward language model: {settings.kind}")
+            raise TypeError(f"this is not a feed-forward language model but {settings.kind}")
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised
@@ -269,7 +270,7 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
         SettingsError: The scores of the model cannot omit ln Z.
     """
     if folder == STANDARD_STREAM:
-        raise SettingsError("the model is standard input", remedy="name a model folder")
+        raise SettingsError("a model cannot come from standard input", remedy="name a model folder")
     stored = read_feed_forward_lm(folder)
     if not normalised and not is_self_normalised(stored):
         raise SettingsError(
@@ -308,12 +309,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
 def table_words(ini: MosesIni, stored: LoadedModel) -> Iterator[KnownWords]:
     """Yield the share of words that a model knows for each existing text table of an ini."""
     for line in ini.features:
-        if line.kind not in TEXT_TABLE_KINDS:
-            continue
-        try:
-            path = find_model_file(line.options.get("path", "")).path
-            if path.is_file():
+        if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
+            with contextlib.suppress(InputError):  # other checks report faults of the table
                 sides, factor = stored.sides, stored.settings.factor
                 yield known_words(path, first_words(path), sides, factor)
-        except InputError:
-            continue  # other checks report faults of the table

@@ -319,7 +319,7 @@ class NBestReader:
             raise NBestError(
                 "the list is empty",
                 path=self._path,
-                remedy="look at what the decoder said; it found no translation at all",
+                remedy="read the decoder's messages; it found no translation at all",
             )
 
     def _block(self, data: bytes) -> Candidates:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu.statistics import References, bleu_of_sums
+from moses_integration.bleu import References, bleu_of_sums
 
 _SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp
 

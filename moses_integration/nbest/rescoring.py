@@ -331,7 +331,7 @@ def _check(
     names = [model.name for model in models] + [each.name for each in scores]
     for name in names:
         if names.count(name) > 1:
-            raise SettingsError(f"two features are called {name}", remedy="give each its --name")
+            raise SettingsError(f"two features have the name {name}", remedy="give each its --name")
     for model in models:
         if source is None and model.reads_source:
             raise SettingsError(

@@ -66,7 +66,7 @@ def phrase_spans(
     """
     kept, places = (list(words), _read_spans(column)) if column is not None else _read_marks(words)
     if not places and (kept or length):
-        raise NBestError("nothing says which phrases this translation is made of", remedy=_REMEDY)
+        raise NBestError("the list does not say which phrases were used", remedy=_REMEDY)
     covered = [False] * length
     begins = [begin for _, _, begin in places]
     spans = []

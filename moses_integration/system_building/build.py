@@ -9,33 +9,33 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from moses_integration.language_model.estimation.kneser_ney import write_arpa
+from moses_integration.language_model.kneser_ney import write_arpa
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
     SystemFolder,
     default_ini,
 )
-from moses_integration.system_building.corpus.preparation import (
+from moses_integration.system_building.corpus_preparation import (
     TextSource,
     prepare_corpus,
 )
-from moses_integration.system_building.corpus.text_preparation import write_settings
-from moses_integration.system_building.phrases.extraction import (
+from moses_integration.system_building.extraction import (
     AlignedText,
     extract_runs,
 )
-from moses_integration.system_building.phrases.phrase_numbers import (
+from moses_integration.system_building.phrase_numbers import (
     NumberedText,
     PhraseNumbers,
     number_phrases,
     read_numbered_text,
 )
-from moses_integration.system_building.phrases.phrase_scoring import (
+from moses_integration.system_building.phrase_scoring import (
     count_linked_words,
     write_lexical_tables,
     write_tables,
 )
+from moses_integration.system_building.text_preparation import write_settings
 from moses_integration.system_building.word_alignment import (
     Links,
     align_words,

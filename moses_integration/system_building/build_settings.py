@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     SETTINGS_FILE,
     SystemText,
     TextSettings,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.phrase_numbers import NumberedText
+from moses_integration.system_building.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.monotone_alignment import align_monotonically
-from moses_integration.system_building.phrases.phrase_numbers import NumberedText
+from moses_integration.system_building.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.runs.progress import Progress

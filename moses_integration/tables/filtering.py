@@ -148,7 +148,7 @@ def filter_system(
     with held(folder), only_regular_files(folder):
         if (folder / INI_NAME).exists():
             return MosesIni.read(folder / INI_NAME), []
-        tables = [find_model_file(ini.feature(name).options["path"]).path for name in names]
+        tables = [find_model_file(ini.feature(name).options["path"]) for name in names]
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
         with scratch_folder(folder, 0o777) as part:

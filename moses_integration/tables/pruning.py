@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
-from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import (
     IniError,
     InputError,
@@ -38,12 +37,10 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_run
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import Bytes
 from phrasescore.table.phrase_table import INSPECTED_LINES, SEPARATOR, TableFormat, words_of
-from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END, compare_phrases
+from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 Positions: TypeAlias = NDArray[np.int64]
-# bytes, (lines, 6) columns, and (runs + 1,) first lines of runs with the same source
-_Runs: TypeAlias = tuple[Bytes, Positions, Positions]
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 
@@ -78,12 +75,8 @@ class DropList:
         return len(self._pairs)
 
     def find(self, block: TableBlock) -> NDArray[np.int32]:
-        """Return (lines,) the number of each line's pair in the list; -1 for other pairs.
-
-        A table must separate words and columns by single spaces, as all tools of Moses do.
-        """
-        ends = np.maximum(block.spans[:, TARGET_END], block.spans[:, SOURCE_END] + len(SEPARATOR))
-        return self._pairs.find_spans(block.data, block.spans[:, SOURCE].copy(), ends)
+        """Return (lines,) the number of each line's pair in the list; -1 for other pairs."""
+        return self._pairs.find_spans(*_pair_spans(block))
 
 
 @dataclass(frozen=True)
@@ -171,7 +164,7 @@ class PruningConditions:
         others = self.drop is not None or self.significance is not None
         if compares != (self.ranking is not None) or not (compares or others):
             raise SettingsError(
-                "no condition, or half of one",
+                "no condition was given, or one that is incomplete",
                 remedy="give --top or --threshold together with --column or --weights; or give "
                 "--significance or --drop",
             )
@@ -237,24 +230,7 @@ class PruningReport:
 
     def to_json(self) -> dict[str, object]:
         """Return the report as JSON values."""
-        counts, made = self.made.counts, self.made
-        result: dict[str, object] = {
-            "pairs": counts.lines,
-            "kept": counts.kept,
-            "sources": counts.sources,
-            "sources_kept": counts.sources_kept,
-            "dropped": {
-                "drop": counts.listed,
-                "significance": counts.insignificant,
-                "threshold": counts.below,
-                "top": counts.beyond,
-            },
-            "listed_missing": self._missing(),
-            "more_counted_than_sentences": counts.cramped,
-            "resumed_pairs": made.resumed,
-            "seconds": round(made.seconds, 3),
-            "table_sha256": made.sha256[0] if made.sha256 else None,
-        }
+        result = {**self.made.to_json(), "listed_missing": self._missing()}
         if self.reordering is not None:
             result["reordering"] = vars(self.reordering)
         return result
@@ -448,7 +424,7 @@ def prune_reordering(
         InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    pairs = _Pairs(read_source_runs(phrase_table))
+    pairs = SortedPairs(read_source_runs(phrase_table))
 
     def work(block: TableBlock, counts: LineCounts) -> tuple[bytes, LineCounts]:
         kept = pairs.find(block)
@@ -476,87 +452,43 @@ def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
     return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
 
 
-class _Pairs:
-    """The pairs of a sorted table, which is read forward as pairs are looked up."""
+class SortedPairs:
+    """The pairs of a sorted table, which is read forward as pairs are looked up.
+
+    Args:
+        blocks: The lines of the table, from `read_source_runs`.
+    """
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._blocks = blocks
-        self._block = next(blocks, None)
-        self._run = 0
+        self._held: list[TableBlock] = []
 
     def find(self, wanted: TableBlock) -> NDArray[np.bool_]:
         """Return (lines,) bool: whether the pair of each line is in the table.
 
         Each call must look up later sources than the previous one.
         """
-        found = np.zeros(len(wanted), np.bool_)
-        run = 0
-        while self._block is not None and run < len(wanted.run_offsets) - 1:
-            here = self._block
-            run, self._run = _match(
-                (wanted.data, wanted.spans, wanted.run_offsets),
-                (here.data, here.spans, here.run_offsets),
-                run,
-                self._run,
-                found,
-            )
-            if self._run == len(here.run_offsets) - 1:
-                self._block, self._run = next(self._blocks, None), 0
-        return found
+        last = _last_source(wanted)
+        while not self._held or _last_source(self._held[-1]) < last:
+            if (block := next(self._blocks, None)) is None:
+                break
+            self._held.append(block)
+        pairs = WordTable()
+        for block in self._held:
+            pairs.add_spans(*_pair_spans(block))
+        self._held = [block for block in self._held if _last_source(block) > last]
+        return pairs.find_spans(*_pair_spans(wanted)) >= 0
 
 
-@compiled
-def _match(
-    wanted: _Runs, table: _Runs, run: int, table_run: int, found: NDArray[np.bool_]
-) -> tuple[int, int]:
-    """Walk over two lists of runs until one ends; return the position in each.
+def _last_source(block: TableBlock) -> bytes:
+    """Return the last source phrase of a block, as tables are sorted by it."""
+    return block.source(len(block) - 1) + SEPARATOR
 
-    Args:
-        wanted: The lines to look up.
-        table: The lines to search.
-        run: The first run to look up.
-        table_run: The first run to search.
-        found: (lines,) set to True where the table has a line's pair.
+
+def _pair_spans(block: TableBlock) -> tuple[Bytes, Positions, Positions]:
+    """Return the bytes of a block, and where the phrase pair of each line begins and ends.
+
+    Words and columns must have single spaces between them, as in the tables of all tools of Moses.
     """
-    wanted, table, found = borrowed((wanted, table, found))
-    data, spans, offsets = wanted
-    other, other_spans, other_offsets = table
-    while run < len(offsets) - 1 and table_run < len(other_offsets) - 1:
-        begin, other_begin = offsets[run], other_offsets[table_run]
-        order = compare_phrases(data, spans[begin], other, other_spans[other_begin], SOURCE)
-        if order == 0:
-            targets = other_spans[other_begin : other_offsets[table_run + 1]]
-            ordered = _are_ordered(other, targets)
-            for line in range(begin, offsets[run + 1]):
-                found[line] = _has_target(data, spans[line], other, targets, ordered)
-        if order <= 0:
-            run += 1
-        if order >= 0:
-            table_run += 1
-    return run, table_run
-
-
-@compiled
-def _are_ordered(data: Bytes, rows: Positions) -> bool:
-    """Return whether the targets of some lines are sorted, as Moses writes them."""
-    for line in range(1, len(rows)):
-        if compare_phrases(data, rows[line], data, rows[line - 1], TARGET) < 0:
-            return False
-    return True
-
-
-@compiled
-def _has_target(data: Bytes, row: Positions, other: Bytes, rows: Positions, ordered: bool) -> bool:
-    """Return whether one of the lines ``rows`` of ``other`` has the target of a line."""
-    low, high = 0, len(rows)
-    # binary search in sorted targets; otherwise `middle` is `low`, a linear scan
-    while low < high:
-        middle = (low + high) // 2 if ordered else low
-        order = compare_phrases(data, row, other, rows[middle], TARGET)
-        if order == 0:
-            return True
-        if order > 0 or not ordered:
-            low = middle + 1
-        else:
-            high = middle
-    return False
+    ends = np.maximum(block.spans[:, TARGET_END], block.spans[:, SOURCE_END] + len(SEPARATOR))
+    return block.data, block.spans[:, SOURCE].copy(), ends

@@ -32,7 +32,6 @@ class ScoreSurvey:
         floored: (scores,) the number of lines in which its logarithm is floored, zeros included.
         infinite: (scores,) the number of lines in which it exceeds the largest float32, so that it
             is infinite for Moses.
-        above_one: (scores,) the number of lines in which it is above 1.
         lowest: (scores,) float64, the lowest value of each score.
         highest: (scores,) float64, the highest value of each score.
     """
@@ -41,9 +40,7 @@ class ScoreSurvey:
     lines: int = 0
 
     def __post_init__(self) -> None:
-        self.zeros, self.floored, self.infinite, self.above_one = (
-            np.zeros(self.scores, np.int64) for _ in range(4)
-        )
+        self.zeros, self.floored, self.infinite = np.zeros((3, self.scores), np.int64)
         self.lowest, self.highest = np.full((2, self.scores), [[np.inf], [-np.inf]])
 
     def add(self, block: TableBlock) -> None:
@@ -54,7 +51,6 @@ class ScoreSurvey:
             self.floored += (np.log(singles) <= _FLOOR_LN).sum(axis=0)
         self.infinite += np.isinf(singles).sum(axis=0)
         self.zeros += (values == 0).sum(axis=0)
-        self.above_one += (values > 1).sum(axis=0)
         self.lowest = np.minimum(self.lowest, values.min(axis=0))
         self.highest = np.maximum(self.highest, values.max(axis=0))
         self.lines += len(block)

@@ -34,7 +34,7 @@ def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
             f"score {column} is {values[row]:g}, which is no probability",
             path=block.path,
             line=block.first_line + row,
-            remedy="name another score",
+            remedy="choose another score",
         )
     return values
 

@@ -235,7 +235,7 @@ def map_command(options: MapOptions) -> None:
     check_map_libraries()
     if not options.output.lower().endswith((".html", ".htm")):
         raise SettingsError(
-            "a map is a page", path=options.output, remedy="end the name of the output in .html"
+            "a map is an HTML page", path=options.output, remedy="end its name in .html"
         )
     if options.table is None:
         from phrasescore.analysis.vectors import word_vectors

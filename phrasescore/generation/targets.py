@@ -320,8 +320,8 @@ class TargetGenerator:
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():
             raise ModelError(
-                "the model gives no numbers for a source",
-                remedy="train it again; its parameters are not finite",
+                "the model's scores of a source are not finite",
+                remedy="train the model again; its parameters are not finite",
             )
         return targets
 

@@ -83,7 +83,7 @@ def read_lexicon(
                 progress.advance(_LINES_AT_ONCE)
     if swapped > right:
         raise CorpusError(
-            "its words stand the other way round, those that the model reads first",
+            "the columns have the wrong order: the words that the model reads come first",
             path=path,
             remedy=f"give the other one of Moses's two lexical tables, {_FILES[direction]}",
         )

@@ -217,7 +217,7 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                     raise _damaged(path, problem)
                 weights[name] = stored.get_tensor(name)
     except (safetensors.SafetensorError, OSError) as error:
-        raise _damaged(path, f"unreadable weights ({_shown(str(error))})") from None
+        raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
             raise ModelError(

@@ -85,7 +85,7 @@ def _finite(path: str | Path) -> os.stat_result:
     """Return the state of a path; refuse devices that never end."""
     found = Path(path).stat()
     if stat.S_ISCHR(found.st_mode) and found.st_rdev in _ENDLESS:
-        raise InputError("a device that never ends", path=path, remedy="name a file")
+        raise InputError("this device never ends", path=path, remedy="name a file")
     return found
 
 

@@ -57,7 +57,7 @@ def refuse_differences(
     found = differences(before, now)
     if found:
         raise ResumeError(
-            f"begun with other settings: {'; '.join(found)}", path=path, remedy=remedy
+            f"the work was begun with other settings: {'; '.join(found)}", path=path, remedy=remedy
         )
 
 

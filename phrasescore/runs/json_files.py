@@ -49,7 +49,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     """
     value = parse_json(text)
     if not isinstance(value, dict):
-        raise JsonError("it is no object of values by name")
+        raise JsonError("it is not a JSON object")
     return value
 
 

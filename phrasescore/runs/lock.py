@@ -9,7 +9,6 @@ system without such locks protects nothing.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -66,13 +65,6 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             with contextlib.suppress(OSError):  # a removed folder
                 if _is_named(stream, file):
                     file.unlink()
-
-
-def is_held(file: Path) -> bool:
-    """Tell whether a process holds a lock file."""
-    with contextlib.suppress(OSError, InputError), open_regular(file) as stream:
-        return try_lock(stream.fileno(), fcntl.LOCK_SH) is False
-    return False
 
 
 def _taken(file: Path) -> BinaryIO | None:

@@ -70,9 +70,9 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
     if content["version"] != VERSION or isinstance(content["version"], bool):
         raise SettingsError(
             f"a result of version {str(content['version'])[:20]}, expected version {VERSION}",
-            remedy="make it again with this version of phrasescore",
+            remedy="run the command again with this version of phrasescore",
         )
-    where = "not what phrasescore writes"
+    where = "not a record of phrasescore"
     return from_mapping(known[kind], content, where=where, only_known=False)
 
 
@@ -85,7 +85,6 @@ class SystemDifference:
         low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation of sentences, for these runs.
-        p_replicas: The p-value of randomisation of replicas (Clark et al. 2011), often too small.
         p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
     """
 
@@ -93,7 +92,6 @@ class SystemDifference:
     low: float
     high: float
     p_randomization: float
-    p_replicas: float
     p_bootstrap: float
 
 
@@ -110,7 +108,6 @@ class ComparedSystem:
         low: The lower end of the interval.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation.
-        p_replicas: The p-value of randomisation of replicas.
         p_bootstrap: The p-value of the bootstrap.
     """
 
@@ -122,7 +119,6 @@ class ComparedSystem:
     low: Number | None = None
     high: Number | None = None
     p_randomization: Probability | None = None
-    p_replicas: Probability | None = None
     p_bootstrap: Probability | None = None
 
     @property
@@ -131,7 +127,7 @@ class ComparedSystem:
         if self.gain is None:
             return None
         # a record from elsewhere may lack p-values; 1 claims nothing
-        p_values = (self.p_randomization, self.p_replicas, self.p_bootstrap)
+        p_values = (self.p_randomization, self.p_bootstrap)
         chances = (1.0 if p_value is None else p_value for p_value in p_values)
         return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
 
@@ -305,7 +301,6 @@ class TuningRecord(Record):
         objective: The score that is maximised.
         curve: The finished rounds; empty for several runs, whose folders have a curve each.
         weights: The best weights by feature, or the latest ones of a run that is not finished.
-        tables: The phrase tables in the moses.ini, by feature.
         bleu: The BLEU of the best round.
         score: The objective of the best round.
         why: The reason for the end of the run; empty for an unfinished run and for several runs.
@@ -322,7 +317,6 @@ class TuningRecord(Record):
     objective: str
     curve: tuple[TunedRound, ...] = ()
     weights: dict[str, tuple[Number, ...]]
-    tables: dict[str, str] = field(default_factory=dict)
     bleu: Number | None = None
     score: Number | None = None
     why: str = ""

@@ -191,8 +191,8 @@ def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return scores that are all finite: sums of finite weights may still overflow."""
     if not np.isfinite(ln_p).all():
         raise ModelError(
-            "the model gives no number for a pair",
-            remedy="train it again; its parameters are not finite",
+            "the model's score of a pair is not finite",
+            remedy="train the model again; its parameters are not finite",
         )
     return ln_p
 

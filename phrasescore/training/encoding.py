@@ -372,13 +372,13 @@ def _write_sides(
 
 def _nothing_left(lines: int, sides: int, max_length: int, path: Path) -> CorpusError:
     if not lines:
-        return CorpusError("it has no lines", path=path, remedy="look whether this is the text")
+        return CorpusError("it has no lines", path=path, remedy="check that this is the right text")
     what, why = ("pair", "a side") if sides > 1 else ("sentence", "each")
     return CorpusError(
         f"no {what} is left of {counted(lines, 'line')}: {why} is empty or has more than "
         f"{max_length} words",
         path=path,
-        remedy="look whether these are the texts; --max-length allows longer sentences",
+        remedy="check that these are the right texts; --max-length allows longer sentences",
     )
 
 

@@ -67,7 +67,7 @@ def refuse_divergence(
     finite = all(bool(torch.isfinite(each).all()) for each in model.parameters())
     if not finite or any(each and not math.isfinite(each.perplexity) for each in figures):
         raise ModelError(
-            "training came to numbers that are not finite, so there is no model",
+            "the training diverged: some numbers are not finite, so no model is written",
             path=folder,
             remedy="train again with a lower --learning-rate, and with --overwrite",
         )

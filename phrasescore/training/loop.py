@@ -78,7 +78,7 @@ class Trainer:
         self.state, weights, moments = load_checkpoint(path)
         with another_refused(path):
             if moments is None:
-                raise ValueError("it has no moments of the optimiser")
+                raise ValueError("it lacks the moments of the optimiser")
             self._updates.restore(weights, moments)
 
     def train(self) -> None:

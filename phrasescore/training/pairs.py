@@ -167,7 +167,7 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
         return EncodedPairs(source, target, manifest.summary, manifest.sha256, manifest.set_aside)
     except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
         raise InputError(
-            f"no whole encoded pairs ({error})",
+            f"the encoded pairs are incomplete ({error})",
             path=folder,
             remedy="delete the folder; it is made again",
         ) from None

@@ -341,7 +341,7 @@ class TrainingSettings:
             )
         if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
             raise SettingsError(
-                "a text is held out, and a part of the texts too",
+                "both a held-out text and a held-out part of the texts are given",
                 remedy="leave out --held-out-text, or --held-out-sources and --held-out-pairs",
             )
         if self.byte_pairs and (self.source_words or self.target_words):

@@ -209,13 +209,13 @@ def refuse_other_model(model: Path, asked: Mapping[str, Any], *, any_precision: 
         before = {}
     if not before.get(INPUT):
         raise SettingsError(
-            "a model is there already, and it cannot be told from which options and input",
+            "this folder holds a model, but not the options and input that it was trained with",
             path=model,
-            remedy="--overwrite replaces it",
+            remedy="give --overwrite to replace it",
         )
     if any_precision:
         before["precision"] = asked["precision"]
-    refuse_differences(before, asked, model, "--overwrite replaces it")
+    refuse_differences(before, asked, model, "give --overwrite to replace it")
 
 
 def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:

@@ -205,7 +205,7 @@ def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
     for line, word in enumerate(words, 1):
         if word in seen:
             shown = visible(word[:_SHOWN])
-            raise ModelError(f"the word {shown} stands here twice", line=line, remedy=remedy)
+            raise ModelError(f"the word {shown} occurs twice", line=line, remedy=remedy)
         seen.add(word)
 
 

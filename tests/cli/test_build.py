@@ -83,7 +83,7 @@ FAILURES = [
     # (what is wrong, files by name, options, exit code, what is said)
     ("a missing file", {"en": None}, (), 3, "en: no such file"),
     ("a missing line", {"fr": b"x\n"}, (), 3, "en:2: line 2 has no counterpart"),
-    ("an empty text", {"en": b"", "fr": b""}, (), 3, "en: there is no sentence in it"),
+    ("an empty text", {"en": b"", "fr": b""}, (), 3, "en: the text contains no sentence"),
     ("empty lines only", {"en": b"\n\n"}, (), 3, "no sentence is left: 2 empty"),
     ("an empty sentence", {"en": b"a\n\n"}, ("--no-cleaning",), 3, "en:2: a sentence of 0 words"),
     ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),

@@ -72,7 +72,10 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
     assert process.stderr == b"phrasescore: moses.ini: no such file.\n"
     process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
     assert process.returncode == 2
-    assert process.stderr == b"phrasescore: --reference without --source. Give both, or neither.\n"
+    assert process.stderr == (
+        b"phrasescore: --reference goes with --source, which is not given. "
+        b"Add --source, or leave out --reference.\n"
+    )
     for arguments in ((), ("--json",)):
         process = phrasescore("doctor", *arguments)
         assert process.returncode == 2

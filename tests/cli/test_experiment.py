@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.text_preparation import unescape
+from moses_integration.system_building.text_preparation import unescape
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import kill_when
@@ -153,7 +153,7 @@ def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> N
     experiment.write_text(experiment.read_text("utf-8").replace("rounds = 1", "rounds = 2"))
     refused = phrasescore(*call, "results", *given)
     assert refused.returncode == 2
-    assert "tuning.rounds was 1, and is 2" in refused.stderr.decode()
+    assert "tuning.rounds was 1 and is now 2" in refused.stderr.decode()
 
 
 def test_only_some_systems(

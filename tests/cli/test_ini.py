@@ -63,7 +63,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
-        (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "no feature is called TM"),
+        (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "there is no feature TM"),
         (["--table", "new", "-o", "out.ini", "--feature", "Distortion0"], 2, "not a phrase table"),
         (["--table", "none", "-o", "out.ini"], 3, "none: no such file"),
         (["--table", "-", "-o", "out.ini"], 2, "the ini needs a path"),
@@ -110,7 +110,10 @@ def test_show_lists_an_ini(phrasescore: Run, bundled_golden: Path) -> None:
     assert done.returncode == 0
     text = done.stdout.decode()
     assert "7 features, 15 weights, 14 of them tuned" in text
-    assert "TranslationModel0    PhraseDictionaryMemory  0.0964898082720017 0.1146430133" in text
+    assert (
+        "PhraseDictionaryMemory  system/phrase-table.gz      0.0964898082720017 0.1146430133"
+        in text
+    )
     assert "resolve against the current directory" in text
 
 
@@ -130,18 +133,16 @@ def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
                 "class": "Distortion",
                 "weights": [0.1],
                 "tuned": [True],
-                "given": True,
+                "files": [],
             },
             {
                 "name": "TranslationModel0",
                 "class": "PhraseDictionaryMemory",
                 "weights": [0.3],
                 "tuned": [True],
-                "given": True,
+                "files": ["old"],
             },
         ],
-        "files": [{"path": "old", "feature": "TranslationModel0", "state": "found"}],
-        "settings": {},
         "problems": [],
     }
     text = phrasescore("ini", "show", "moses.ini", "--json-file", "found.json")

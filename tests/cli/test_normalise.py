@@ -97,7 +97,7 @@ BAD = [
     ("three columns", b"a\tb\tc\n", "3 columns; expected a word and its normal form"),
     ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: its normal form is empty"),
     ("an empty word", b"\tvery\n", "bad.tsv:1: a word is empty"),
-    ("nothing", b"\n\n", "there is no word in it"),
+    ("nothing", b"\n\n", "the file contains no words"),
     ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),
     ("sentences", b"he is a very old man\the is an old man\n" * 3, "so they are sentences"),
 ]

@@ -40,8 +40,8 @@ COMMANDS = {
     ),
     "optimize: list": ("list", "optimize --nbest list --reference dev.trg -o weights.json"),
     "optimize: reference": ("dev.trg", "optimize --nbest list --reference dev.trg -o weights.json"),
-    "rerank: list": ("list", "rerank list --mbr --ties first -o out"),
-    "rerank: source": ("dev.src", "rerank list --mbr --ties first --source dev.src -o out"),
+    "rerank: list": ("list", "rerank list --mbr -o out"),
+    "rerank: source": ("dev.src", "rerank list --mbr --source dev.src -o out"),
     "force-score: list": ("segments", "force-score moses.ini -i dev.src --nbest segments -o out"),
     "force-score: table": (
         "phrase-table",

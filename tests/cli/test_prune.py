@@ -83,7 +83,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
     assert "1 listed pair not in the table" in said
     assert "reordering table: 1 of 4 lines kept" in said
     result = json.loads(done.stdout)
-    assert result["dropped"] == {"drop": 1, "significance": 3, "threshold": 0, "top": 0}
+    assert [result[name] for name in ("listed", "insignificant", "below", "beyond")] == [1, 3, 0, 0]
     assert result["reordering"] == {"lines": 4, "kept": 1}
     assert result["provenance"]["settings"]["significance"]["sentences"] == 10
 
@@ -109,9 +109,9 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (["--top", "1"], 2, "no condition, or half"),
         (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
         (["--column", "1"], 2, "no condition, or half"),
-        (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "two ways to compare"),
-        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature without --weights"),
-        (["--significance", "a+e"], 2, "--significance without --sentences"),
+        (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "exclude each other"),
+        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature goes with --weights"),
+        (["--significance", "a+e"], 2, "--significance goes with --sentences"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
         (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
         (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),

@@ -18,7 +18,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import ReportSettings, read_results, write_report
+from tuning.report.report_page import read_results, write_report
 
 
 def write_results(folder: Path) -> Path:
@@ -94,8 +94,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of all of it, beside the results."""
     folder = tmp_path_factory.mktemp("page")
     results = write_results(folder / "results")
-    settings = ReportSettings(results, (results / "test.src",))
-    write_report(folder / "page.html", read_results(settings))
+    write_report(folder / "page.html", read_results(results, (results / "test.src",)))
     return folder / "page.html"
 
 

@@ -200,7 +200,8 @@ def test_an_interrupted_run_is_not_continued_as_another(
     base = ["model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
     other = phrasescore("train", table, *base, "--seed", "2")
     assert other.returncode == 6
-    assert b"model.training: begun with other settings: seed was 1 and is now 2" in other.stderr
+    begun = b"model.training: the work was begun with other settings: seed was 1 and is now 2"
+    assert begun in other.stderr
     longer = tmp_path / "longer"
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
     other = phrasescore("train", longer, *base)
@@ -230,7 +231,7 @@ def test_two_processes_do_not_train_one_model(
 def test_a_finished_model_is_not_trained_again(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """The same command says so; another one names what differs, --overwrite replaces it."""
+    """The same command says so; another one names what differs, give --overwrite to replace it."""
     command = ["train", table, "model", *QUICK]
     assert phrasescore(*command).returncode == 0
     weights = tmp_path / "model" / "model.safetensors"
@@ -240,9 +241,9 @@ def test_a_finished_model_is_not_trained_again(
     assert again.stderr == b"model/ is trained already, with the same options and input\n"
     other = phrasescore(*command, "--hidden", "12")
     assert other.returncode == 6
-    said = b"model: begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
+    said = b"begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
     assert said in other.stderr
-    assert b"--overwrite replaces it" in other.stderr
+    assert b"give --overwrite to replace it" in other.stderr
     assert weights.stat().st_mtime_ns == before
     assert not (tmp_path / "model.training").exists()
     assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0

@@ -118,7 +118,7 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 
 
 @pytest.mark.parametrize("seeds", ["1", "2"])
-@pytest.mark.parametrize("name", ["weights.json", "nbest.gz", "decoder.log"])
+@pytest.mark.parametrize("name", ["weights.json", "nbest.gz"])
 def test_killed_between_two_files_of_a_round(
     warm_processes: WarmProcesses, toy: ToySystem, tmp_path: Path, name: str, seeds: str
 ) -> None:

@@ -21,10 +21,11 @@ TRACE = """
 import json, runpy, sys, threading
 
 root, calls = sys.argv[1], []
+packages = tuple(f"{root}/{name}/" for name in ("phrasescore", "moses_integration", "tuning"))
 
 def note(frame, event, _):
     code = frame.f_code
-    if event == "call" and code.co_filename.startswith(root):
+    if event == "call" and code.co_filename.startswith(packages):
         name = frame.f_locals.get("self")
         calls.append([code.co_filename[len(root) + 1:], code.co_name, type(name).__name__])
 
@@ -53,7 +54,10 @@ def steps_of(title: str) -> list[tuple[str, str]]:
 
 def calls_of(folder: Path, *arguments: str | Path) -> list[tuple[str, str]]:
     """Run a command and return the files and functions of the project, as they were called."""
-    command = [sys.executable, "-c", TRACE, str(PROJECT), *map(str, arguments)]
+    words = [str(word) for word in arguments]
+    # first without the trace, as numba would take minutes to compile under it
+    subprocess.run([sys.executable, "-m", "phrasescore", *words], cwd=folder, check=True)
+    command = [sys.executable, "-c", TRACE, str(PROJECT), *words]
     done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, timeout=300)
     calls = json.loads(done.stdout.splitlines()[-1])
     return [(path, f"{kind}.{name}" if kind != "NoneType" else name) for path, name, kind in calls]

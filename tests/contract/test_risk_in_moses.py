@@ -37,7 +37,7 @@ def test_risk_is_that_of_moses(
     first = moses("-n-best-list", "list", str(SIZE), "distinct")
     risk = RiskSettings(SIZE, scale)
     nbest, output = str(tmp_path / "list"), str(tmp_path / "out")
-    rerank(Reranking(nbest=nbest, output=output, risk=risk, source=text, ties="first"))
+    rerank(Reranking(nbest=nbest, output=output, risk=risk, source=text))
     found = (tmp_path / "out").read_bytes().split(b"\n")
     assert found == [line.rstrip(b" ") for line in wanted.split(b"\n")]
     assert found != [line.rstrip(b" ") for line in first.split(b"\n")]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import References
+from moses_integration.bleu import References
 from moses_integration.nbest.arrays import NBestReader
 
 Row = tuple[float, ...]

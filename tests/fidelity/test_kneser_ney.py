@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from moses_integration.language_model.estimation.kneser_ney import FALLBACK, write_arpa
+from moses_integration.language_model.kneser_ney import FALLBACK, write_arpa
 
 
 def test_golden_trigram_model_to_the_byte(golden: Path, tmp_path: Path) -> None:

@@ -20,13 +20,12 @@ from moses_integration.decoder.loading.table_loading import (
 )
 from moses_integration.doctor.tables import TableSurvey
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model import arpa
-from moses_integration.language_model.automaton import score_words
+from moses_integration.language_model import arpa, kneser_ney
+from moses_integration.language_model.automaton import score
 from moses_integration.language_model.back_off import read_language_model
-from moses_integration.language_model.estimation import ngram_counting
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
-from moses_integration.system_building.phrases import phrase_numbers
+from moses_integration.system_building import phrase_numbers
 from moses_integration.system_building.word_alignment import check_links, read_links
 from moses_integration.tables.score_survey import survey_scores
 from moses_integration.tables.significance import pair_counts
@@ -180,7 +179,6 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
                 found.scores.zeros,
                 found.scores.floored,
                 found.scores.infinite,
-                found.scores.above_one,
                 found.scores.lowest,
                 found.scores.highest,
             )
@@ -204,12 +202,13 @@ def _scores(path: Path, large: bool) -> Result:
 def _language_model(path: Path, large: bool) -> Result:
     with _block_size(arpa, large):
         model = read_language_model(path)
-    words = np.arange(min(len(model.words), 50), dtype=np.int32)
-    log10 = np.zeros(words.size)
-    state = score_words(model.tables, model.begin_state, words, log10)
+    log10, state = [], model.begin_state
+    for word in range(min(len(model.words), 50)):
+        value, state = score(model.tables, state, word)
+        log10.append(value)
     # words are numbered alike; states are not compared, they depend on the rows of a block
     assert 0 <= state < model.tables.nodes.size
-    return (model.order, model.words.words(), log10.tolist())
+    return (model.order, model.words.words(), log10)
 
 
 def _nbest(path: Path, large: bool) -> Result:
@@ -267,10 +266,10 @@ def _numbered(path: Path, large: bool) -> Result:
 
 
 def _corpus(path: Path, large: bool) -> Result:
-    with _block_size(ngram_counting, large):
-        corpus = ngram_counting.read_corpus(path, 3)
-    by_words = ngram_counting.sort_positions(corpus, 3)
-    types = ngram_counting.count_types(corpus, by_words, 3)
+    with _block_size(kneser_ney, large):
+        corpus = kneser_ney.read_corpus(path, 3)
+    by_words = kneser_ney.sort_positions(corpus, 3)
+    types = kneser_ney.count_types(corpus, by_words, 3)
     return (corpus.words, corpus.ids.tolist(), types)
 
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from moses_integration.bleu.statistics import References
+from moses_integration.bleu import References
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, NBestSettings
 from moses_integration.ini.moses_ini import MosesIni

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import COLUMNS
+from moses_integration.bleu import COLUMNS
 from tuning.metrics.metric_scores import ALL_COLUMNS, objective_score
 from tuning.metrics.metric_settings import METRICS, Objective
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
@@ -64,9 +64,9 @@ def random_pool(
 def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = BLEU) -> Problem:
     """A problem in which every weight may be anything."""
     weights = np.array(start, np.float64)
-    free, infinity = np.ones(len(start), bool), np.full(len(start), np.inf)
+    free = np.ones(len(start), bool)
     names = tuple(f"F{i}" for i in range(len(start)))
-    return Problem(pool, objective, weights, free, -infinity, infinity, names)
+    return Problem(pool, objective, weights, free, names)
 
 
 def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:

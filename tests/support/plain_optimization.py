@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from tuning.metrics.metric_scores import CHRF_ORDERS, TER_AT
 from tuning.optimizers.annealing import LEAST_LN
 from tuning.optimizers.candidate_pool import PoolArrays

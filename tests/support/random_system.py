@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moses_integration.language_model.estimation.kneser_ney import write_arpa
+from moses_integration.language_model.kneser_ney import write_arpa
 
 _INI = """\
 [input-factors]

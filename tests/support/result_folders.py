@@ -81,7 +81,6 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
         "kind": "tune", "version": 1, "objective": "bleu", "curve": lines,
         "weights": {"LM0": [0.5 / (rounds + 1)], "TM0": [0.1 * (rounds + 1), -0.2]},
         # the second score is that of the model whose scores write_scoring writes
-        "tables": {"TM0": "/old/table.rnn"},
     }  # fmt: skip
     if finished:
         record["weights"] = {"LM0": [0.25], "TM0": [0.3, -0.4]}

@@ -9,7 +9,7 @@ import click
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import SEED, BoundedInt
 from phrasescore.commands.options import Result
-from phrasescore.commands.paths import refuse_replaced_inputs
+from phrasescore.commands.paths import INPUT, refuse_replaced_inputs
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions, references, show_notes
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
@@ -37,6 +37,16 @@ class CompareOptions(ScoringOptions, Result):
         many=True,
         required=True,
     )
+    source: str | None = option(
+        INPUT,
+        "The text that was translated, for --by-length and --known-words.",
+        needs=("by_length", "known_words"),
+    )
+    by_length: bool = flag(
+        "Also compare groups of sentences by the number of source words, in steps of 5 up to 30, "
+        "or in steps of 10 up to 60 if more than one sentence in twenty has over 30.",
+        needs=("source",),
+    )
     segment_scores: bool = flag(
         "The files have scores of another metric: one number for each segment, larger is better.",
         excludes=(
@@ -55,8 +65,8 @@ def compare(options: CompareOptions) -> None:
 
     Tuning is random, so give several runs of each system (Clark et al. 2011). The table shows each
     system's mean and deviation over its runs. For the gain over the baseline it shows a 95 %
-    interval and a p-value, which cover other sentences and other runs, and the p-values of two
-    randomisation tests. Scores are printed times 100; in JSON they are 0 to 1.
+    interval and a p-value, which cover other sentences and other runs, and the p-value of
+    approximate randomisation of sentences. Scores are printed times 100; in JSON they are 0 to 1.
 
     With --segment-scores the files have, instead of translations, one score for each segment, for
     example by COMET. Systems are compared by the mean of their scores, which are printed unchanged.
@@ -77,7 +87,7 @@ def compare(options: CompareOptions) -> None:
     for name, files in grouped(options.systems, "system").items():
         if name in named:
             raise SettingsError(
-                f"two systems are called {name}", remedy="give each a name with NAME=FILE"
+                f"two systems have the name {name}", remedy="give each a name with NAME=FILE"
             )
         named[name] = files
     refuse_replaced_inputs((name, file) for name, files in named.items() for file in files)

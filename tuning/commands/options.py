@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,18 +30,8 @@ def references(text: str, *, required: bool = True) -> Any:
     return option(INPUT, text, "--reference", many=True, required=required)
 
 
-def _length_bins(text: str) -> tuple[int, ...]:
-    bounds = text.split(",")
-    if not all(re.fullmatch("-?[0-9]{1,9}", bound.strip()) for bound in bounds):
-        raise SettingsError(
-            f"the bounds {text[:30]!r} are not whole numbers with a comma between",
-            remedy="write for example --length-bins 5,10,15,20",
-        )
-    return tuple(map(int, bounds))
-
-
 class ScoringOptions(Options):
-    """Options for the metrics, the choice of sentences, and groups of sentences."""
+    """Options for the metrics and the choice of sentences."""
 
     references: tuple[str, ...] = references(
         "A reference translation, plain or gzip; may be repeated."
@@ -61,17 +50,6 @@ class ScoringOptions(Options):
         default=TextScoring.tokenize,
     )
     lowercase: bool = flag("Ignore case.")
-    by_length: bool = flag(
-        "Also score groups of sentences by the number of source words.", needs=("source",)
-    )
-    length_bins: tuple[int, ...] | None = option(
-        _length_bins,
-        "The maximum number of source words of each group, e.g. 5,10,20; a last group has all "
-        "longer sentences.  [default: steps of 5 up to 30, or steps of 10 up to 60 if more than "
-        "one sentence in twenty has over 30]",
-        metavar="N,N",
-        needs=("by_length",),
-    )
     known_words: str | None = option(
         INPUT_FOLDER,
         "Score only sentences of which this model knows every word, in the source and in all "
@@ -80,8 +58,8 @@ class ScoringOptions(Options):
     )
     source: str | None = option(
         INPUT,
-        "The text that was translated, for --by-length and --known-words.",
-        needs=("by_length", "known_words"),
+        "The text that was translated, for --known-words.",
+        needs=("known_words",),
     )
 
     @property
@@ -97,7 +75,7 @@ class ScoringOptions(Options):
         Raises:
             SettingsError: The options contradict each other.
         """
-        return self.settings(SentenceSelection, length_bins=self.length_bins or ())
+        return self.settings(SentenceSelection)
 
 
 class OptimizationOptions(Options):
@@ -129,12 +107,6 @@ class OptimizationOptions(Options):
         "NAME",
         "Keep the weights of a feature, or of one component such as TranslationModel0_4; may be "
         "repeated.",
-        many=True,
-    )
-    bounds: tuple[str, ...] = option(
-        "NAME=LOW..HIGH",
-        "Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
-        "--bound",
         many=True,
     )
     seed: int = option(SEED, "The seed of everything random.", default=OptimizationSettings.seed)

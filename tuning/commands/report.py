@@ -59,10 +59,10 @@ def report(options: ReportOptions) -> None:
             path=output,
             remedy="end the name in .html",
         )
-    from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
+    from tuning.report.report_page import check_page, read_results, write_report
 
     check_page()
-    results = read_results(ReportSettings(folder, options.sources, options.data))
+    results = read_results(folder, options.sources, options.data)
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
     click.echo(f"{output}: {results.holds}", err=to_stream)

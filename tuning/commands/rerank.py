@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import click
 
 from moses_integration.commands.options import RiskOptions
@@ -25,18 +23,14 @@ class RerankOptions(RiskOptions):
         INPUT,
         "The text that the list translates; only empty lines of it may have no candidates.",
     )
-    ties: Literal["error", "first"] = option(
-        ["error", "first"],
-        "If different translations are equally good: stop, or take the first in the list.",
-        default="error",
-    )
 
 
 @command("rerank", RerankOptions)
 def rerank(options: RerankOptions) -> None:
     """Write the best candidate of every sentence of NBEST, one per line.
 
-    The best candidate has the highest sum of features times weights; every feature needs a weight.
+    The best candidate has the highest sum of features times weights, of equals the first in the
+    list; every feature needs a weight.
     The list may come from any decoder that writes Moses's format, with features added by
     phrasescore nbest. With --minimum-bayes-risk the best candidate has the smallest expected loss
     (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums

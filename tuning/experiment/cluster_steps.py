@@ -20,8 +20,6 @@ from phrasescore.cluster.cluster import (
     own_name,
 )
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
-from phrasescore.runs.final_names import hidden
-from phrasescore.runs.lock import LOCK, is_held
 from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import run_command
 
@@ -61,19 +59,16 @@ class ClusterSteps:
             ClusterError: A worker does not see the folders.
             PhrasescoreError: The command could not be started.
         """
-        refused_until = 0.0
+        locked_until = 0.0
         while True:
             try:
                 status = self._run_somewhere(step.name, step.work, folder, log)
             except LostWorkerError as error:
                 self._say(f"{step.name}: {error.problem}; another one takes it")
+                locked_until = time.monotonic() + _LOCKED
                 continue
-            if status != ResumeError.exit_code:
+            if status != ResumeError.exit_code or time.monotonic() > locked_until:
                 break
-            # retry once in any case: the earlier try may have ended since it refused this one
-            if refused_until and (time.monotonic() > refused_until or not _is_locked(step)):
-                break
-            refused_until = refused_until or time.monotonic() + _LOCKED
             self._say(f"{step.name}: waiting for an earlier try to end")
             self._wait(lambda: False, _BETWEEN)
         if status == 0:
@@ -125,16 +120,6 @@ class ClusterSteps:
             self._stopped = True
             for task in self._running:
                 task.cancel()
-
-
-def _is_locked(step: CommandStep) -> bool:
-    """Return whether a process holds the lock of an output or a work folder of a command."""
-    states = (step.state,) if step.state else ()
-    return any(
-        is_held(lock)
-        for path in (*step.outputs, *states)
-        for lock in (path / LOCK, hidden(path, LOCK[1:]))
-    )
 
 
 def run_on_worker(step: str, command: Command, folder: Path, log: Path) -> int:

@@ -116,7 +116,7 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
 def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
     if not settings.systems:
         yield "at least one system is needed"
-    yield from _twice([system.name for system in settings.systems], "two systems are called")
+    yield from _twice([system.name for system in settings.systems], "two systems have the name")
     yield from _twice(
         [slug(system.name) for system in settings.systems], "two systems share the folder"
     )

@@ -491,7 +491,6 @@ class Run:
         rescored, source = self._rescored(text), self.plan.data(text.source)
         output = self.translation(text.name)
         words: Words = [PROGRAM, "rerank", rescored, "--weights", self.weights]
-        # ties are rare, and the first candidate of a tie is the one that the decoder prefers
-        words += ["--source", source, "--ties", "first", "-o", output]
+        words += ["--source", source, "-o", output]
         inputs = [rescored, self.weights, source]
         return command_step(f"{self.name}.{text.name}", words, inputs, [output])

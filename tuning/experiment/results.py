@@ -7,15 +7,14 @@ n-grams of one to four words. All translations of a text share its ``reference_l
 
 A row of an earlier call is still valid if its description in the experiment file and the content of
 the system, the texts and its other inputs are unchanged. So a table can grow row by row, move to
-another folder, or take rows from the files of other folders: see ``with_given``. Any two kept rows
-can be compared: see ``compare_runs``.
+another folder, or take rows from the files of other folders.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import (
+from moses_integration.bleu import (
     COLUMNS,
     ORDERS,
     References,
@@ -32,7 +31,7 @@ from moses_integration.bleu.statistics import (
     statistics_rows,
 )
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
-from phrasescore.runs.identity import machine, provenance
+from phrasescore.runs.identity import differences, machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.results import (
     ComparedSystem,
@@ -47,7 +46,6 @@ from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import (
     DEV,
-    ExperimentSettings,
     ExperimentSystem,
     ExperimentText,
 )
@@ -160,10 +158,7 @@ class KeptRow:
                 inputs of that seed's models are not compared, because the older row has none.
         """
         endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
-        before, now = (dict(_flat(row.described)) for row in (old, self))
-        for name in sorted(before.keys() | now.keys()):
-            if before.get(name) != now.get(name):
-                yield f"{name} was {before.get(name)}, and is {now.get(name)}"
+        yield from differences(*(dict(_flat(row.described)) for row in (old, self)))
         for name, digest in self.inputs.items():
             if old.inputs.get(name) != digest and not name.endswith(endings):
                 yield f"{name} had another content"
@@ -277,18 +272,22 @@ class ResultsKeeper:
         del made["inputs"], made["settings"]
         self._provenance = {**made, **machine()}
 
-    def collect(self, done: Collection[str]) -> KeptResults:
-        """Return the runs of this call, and the runs of earlier calls that are still valid.
-
-        Rows of earlier calls that the experiment file no longer has are kept, too.
+    def collect(
+        self, done: Collection[str]
+    ) -> tuple[KeptResults, dict[str, tuple[SystemRun, ...]]]:
+        """Collect the runs of this call, and the runs of earlier calls that are still valid.
 
         Args:
             done: The names of the steps that are done.
 
+        Returns:
+            The results to keep, which include rows of earlier calls that the experiment file no
+            longer has; and the runs of each system as the file describes it now.
+
         Raises:
             CorpusError: A translation has another number of lines than its references.
         """
-        rows = dict(self._old.rows)
+        rows, current = dict(self._old.rows), {}
         for system in self._systems:
             row, runs = self._rows[system.name], self._plan.runs(system)
             old = self._old.rows.get(system.name)
@@ -300,15 +299,8 @@ class ResultsKeeper:
             if found:
                 kept = tuple(found[run.seed] for run in runs if run.seed in found)
                 rows[system.name] = dataclasses.replace(row, runs=kept)
-        return KeptResults(self._plan.settings.name, self._old.texts, rows)
-
-    def current_runs(self, kept: KeptResults) -> dict[str, tuple[SystemRun, ...]]:
-        """Return the runs of each system as the experiment file describes it now."""
-        return {
-            name: kept.rows[name].runs
-            for name, row in self._rows.items()
-            if name in kept.rows and dataclasses.replace(kept.rows[name], runs=()) == row
-        }
+                current[system.name] = kept
+        return KeptResults(self._plan.settings.name, self._old.texts, rows), current
 
     def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
         """Return the old results with the rows of the experiment that another file has.
@@ -422,7 +414,7 @@ def _of_seed(seed: int | None) -> str:
 
 
 def experiment_record(
-    plan: Plan, runs: dict[str, tuple[SystemRun, ...]], texts: dict[str, KeptText]
+    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
 ) -> ExperimentRecord:
     """Compute all numbers of the table: each system is compared with the first one on each text.
 
@@ -432,36 +424,14 @@ def experiment_record(
         texts: The texts by name.
     """
     settings = plan.settings
-    first = settings.systems[0]
-    comparisons = {}
-    for text in plan.texts:
-        done: dict[str, list[SystemRun]] = {}
-        files: dict[str, tuple[str, ...]] = {}
-        for system in settings.systems:
-            found = [run for run in runs.get(system.name, ()) if text.name in run.texts]
-            seeds = {run.seed for run in found}
-            if found:
-                done[system.name] = found
-                paths = (
-                    run.translation(text.name) for run in plan.runs(system) if run.seed in seeds
-                )
-                files[system.name] = tuple(map(str, paths))
-        lengths = texts[text.name].reference_lengths if done else ""
-        compared = []
-        for name, own in done.items():
-            baseline = [] if name == first.name else done.get(first.name, [])
-            compared.append(compare_runs(name, baseline, own, text.name, lengths))
-        comparisons[text.name] = ComparisonRecord(
-            source=str(plan.data(text.source)),
-            references=(str(plan.data(text.reference)),),
-            sentences=len(lengths.split()),
-            signatures={},
-            trials=TRIALS,
-            seed=TEST_SEED,
-            files=files,
-            metrics={"bleu": tuple(compared)},
-            notes=(),
-        )
+
+    def found(name: str, text: str) -> tuple[TextStatistics, ...]:
+        return tuple(run.texts[text] for run in runs.get(name, ()) if text in run.texts)
+
+    def compared(name: str, other: str, text: str) -> ComparedSystem:
+        first = found(other, text) if other != name else ()
+        return _compared(name, found(name, text), first, texts[text].reference_lengths)
+
     return ExperimentRecord(
         name=settings.name,
         settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
@@ -474,60 +444,62 @@ def experiment_record(
             )
             for system in settings.systems
         ),
-        texts=comparisons,
+        texts={text.name: _comparison(plan, text, runs, texts, compared) for text in plan.texts},
         provenance=provenance(inputs=[settings.file]),
-        parts=_parts(settings, runs, texts),
+        parts=tuple(
+            ExperimentPart(
+                part,
+                system.name,
+                without,
+                {
+                    text.name: compared(system.name, without, text.name)
+                    for text in plan.texts
+                    if found(system.name, text.name) and found(without, text.name)
+                },
+            )
+            for system in settings.systems
+            for part, without in system.parts.items()
+        ),
     )
 
 
-def _parts(
-    settings: ExperimentSettings,
+def _comparison(
+    plan: Plan,
+    text: ExperimentText,
     runs: Mapping[str, Sequence[SystemRun]],
     texts: Mapping[str, KeptText],
-) -> tuple[ExperimentPart, ...]:
-    """Compare each system that names its parts with the rows that lack one of them."""
-    parts = []
-    for system in settings.systems:
-        for part, without in system.parts.items():
-            compared = {}
-            for text in settings.data.texts:
-                first, own = (
-                    [run for run in runs.get(name, ()) if text.name in run.texts]
-                    for name in (without, system.name)
-                )
-                if first and own:
-                    lengths = texts[text.name].reference_lengths
-                    compared[text.name] = compare_runs(system.name, first, own, text.name, lengths)
-            parts.append(ExperimentPart(part, system.name, without, compared))
-    return tuple(parts)
-
-
-def compare_runs(
-    name: str, first: Iterable[SystemRun], runs: Iterable[SystemRun], text: str, lengths: str
-) -> ComparedSystem:
-    """Return the BLEU of a system's runs on a text, and the gain over another system's runs.
-
-    Args:
-        name: The name of the system.
-        first: The runs of the other system; empty for no comparison.
-        runs: The runs of the system.
-        text: The name of the text.
-        lengths: The ``reference_lengths`` of the text.
-    """
-    found = _compared(
-        tuple(run.texts[text] for run in first), tuple(run.texts[text] for run in runs), lengths
+    compared: Callable[[str, str, str], ComparedSystem],
+) -> ComparisonRecord:
+    """Compare all systems that translated a text with the first system."""
+    files: dict[str, tuple[str, ...]] = {}
+    for system in plan.settings.systems:
+        own = [run for run in runs.get(system.name, ()) if text.name in run.texts]
+        if own:
+            paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
+            files[system.name] = tuple(map(str, paths))
+    first = plan.settings.systems[0].name
+    return ComparisonRecord(
+        source=str(plan.data(text.source)),
+        references=(str(plan.data(text.reference)),),
+        sentences=len(texts[text.name].reference_lengths.split()) if files else 0,
+        signatures={},
+        trials=TRIALS,
+        seed=TEST_SEED,
+        files=files,
+        metrics={"bleu": tuple(compared(name, first, text.name) for name in files)},
+        notes=(),
     )
-    return dataclasses.replace(found, system=name)
 
 
 # cached, because the table is made anew after each run, and most of it is unchanged
 @cache
 def _compared(
-    first: tuple[TextStatistics, ...], runs: tuple[TextStatistics, ...], lengths: str
+    name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
+    """Return the BLEU of a system's runs, and the gain over the first system's, if it has any."""
     systems = {
-        name: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
-        for name, each in (("first", first), ("system", runs))
+        key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
+        for key, each in (("", first), (name, runs))
         if each
     }
     return compare_statistics("bleu", systems)[-1]

@@ -17,7 +17,7 @@ import click
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import find_moses
+from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
@@ -154,9 +154,9 @@ def run_experiment(
         write_atomically(folder / "commands.sh", _script(plan, steps).encode())
 
         def write() -> tuple[str, ExperimentRecord]:
-            kept = keeper.collect(runner.done)
+            kept, runs = keeper.collect(runner.done)
             kept.write(folder / KEPT)
-            record = experiment_record(plan, keeper.current_runs(kept), kept.texts)
+            record = experiment_record(plan, runs, kept.texts)
             text = markdown(plan.settings, record, commands)
             write_atomically(folder / "table.md", text.encode())
             record.write(folder / RESULT)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from phrasescore.runs.results import ComparedSystem, ExperimentRecord, ExperimentRow
 from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
-from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.score_tables import ScoreTable, points, shown_p
 
 _NOTHING = "–"
 # settings of a row that the notes list if they are not empty
@@ -72,8 +72,7 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
     if (found := score.difference) is None:
         return mean, _NOTHING, _NOTHING, _NOTHING
     interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
-    p_value = "<0.001" if found.p_bootstrap < 0.001 else f"{found.p_bootstrap:.3f}"
-    return mean, points(found.gain, sign=True), interval, p_value
+    return mean, points(found.gain, sign=True), interval, shown_p(found.p_bootstrap)
 
 
 def _paper(system: ExperimentSystem) -> str:

@@ -8,7 +8,6 @@ another language, or tokenised differently, would waste the whole run.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +18,9 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_model_file, with_absolute_paths
+from moses_integration.ini.model_files import find_model_file, find_text_table, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import (
+from moses_integration.real_moses import (
     DecoderError,
     ExternalMoses,
     check_features,
@@ -30,8 +29,8 @@ from moses_integration.real_moses.decoder import (
     find_moses,
 )
 from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
-from phrasescore.errors import CorpusError, InputError
-from phrasescore.runs.final_names import open_output, write_atomically
+from phrasescore.errors import CorpusError
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import FilteredTable
@@ -54,7 +53,10 @@ class NBestDecoder(Protocol):
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Write the n-best list atomically, and a log; return the number of lines in the list."""
+        """Write the n-best list atomically; return the number of its lines.
+
+        Real Moses writes its messages to ``log``.
+        """
         ...
 
 
@@ -92,7 +94,12 @@ def prepare(
         refuse_in_moses(ini)
         binary = find_moses(settings.moses)
     check_input(lines, settings.source)
-    sentences = [] if binary else _sentences(settings.source)
+    sentences: list[tuple[bytes, ...]] = []
+    if binary is None:
+        # imported here because runs with real Moses do not need the embedded decoder
+        from moses_integration.decoder.loading.source_phrases import read_sentences
+
+        sentences = read_sentences(settings.source)
     for section, value in settings.sections.items():
         ini = with_section(ini, section, value)
     filtered_folder = folder / "filtered"
@@ -108,13 +115,6 @@ def prepare(
         check_features(binary, filtered, filtered_folder / INI_NAME)
         copy_text(lines, text)
     return ExternalMoses(binary, filtered_folder / INI_NAME, text, threads), tables
-
-
-def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
-    # imported here because runs with real Moses do not need the embedded decoder
-    from moses_integration.decoder.loading.source_phrases import read_sentences
-
-    return read_sentences(source)
 
 
 @dataclass(frozen=True)
@@ -149,33 +149,24 @@ class EmbeddedDecoder:
         from moses_integration.decoder.output import nbest_lines
         from moses_integration.decoder.settings import NBestSettings, OutputSettings
 
-        begin = time.perf_counter()
         decoder, loaded = self._loaded
         complete = {**decoder.layout.read_weights(self.ini), **weights}
         decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
-        plain = OutputSettings()
-        lines, without = 0, 0
+        lines = 0
         with (
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
             for sentence in decoded:
-                without += not len(sentence)
-                stream.write(nbest_lines(sentence, plain, size))
+                stream.write(nbest_lines(sentence, OutputSettings(), size))
                 lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
                 raise DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
-            summary = (
-                f"{len(self.sentences)} sentences, {without} without a translation, "
-                f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
-            )
-            # a round counts as decoded when its list exists, so the log is written first
-            write_atomically(log, summary.encode())
         return lines
 
 
@@ -194,21 +185,26 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    tables, whole_tables = _text_tables(filtered), _text_tables(ini)
-    if not (tables and whole_tables):
+    whole_tables = _text_tables(ini)
+    if not whole_tables:
         return
-    sources, targets = _words_of(tables)
+    sources: set[bytes] = set()  # words that are a phrase by themselves
+    targets: set[bytes] = set()
+    for path in _text_tables(filtered):
+        with open_input(path) as stream:
+            for line in stream:
+                phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
+                sources.update(phrase if len(phrase) == 1 else ())
+                targets.update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
-    spellings = {side: _surfaces(words) for side, words in first_words(whole_tables[0]).items()}
-    for number, path in enumerate((source, *references)):
-        words = TextWords(Text.read(path).tokens(), str(path))
-        found = Diagnosis()
+    spellings = first_words(whole_tables[0])
+    for number, text in enumerate((source, *references)):
+        known, other = _surfaces(targets), _surfaces(spellings["target"])
+        owner, effect = "the target side of the phrase table", "no translation has them"
         if number == 0:
-            known, other = sources, spellings["source"]
+            known, other = _surfaces(sources), _surfaces(spellings["source"])
             owner, effect = "the phrase table", "they are copied as they are"
-        else:
-            known, other = targets, spellings["target"]
-            owner, effect = "the target side of the phrase table", "no translation has them"
+        words, found = TextWords(Text.read(text).tokens(), str(text)), Diagnosis()
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
         if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
@@ -218,30 +214,9 @@ def check_dev_set(
 
 
 def _text_tables(ini: MosesIni) -> list[Path]:
-    found = []
-    for line in ini.features:
-        if line.kind in TEXT_TABLE_KINDS:
-            try:
-                path = find_model_file(line.options.get("path", "")).path
-            except InputError:
-                continue  # decoding reports it
-            if path.is_file():  # a pipe cannot be read again
-                found.append(path)
-    return found
-
-
-def _words_of(tables: Iterable[Path]) -> tuple[set[bytes], set[bytes]]:
-    """Return the source words that are a phrase by themselves, and all words of targets."""
-    sources: set[bytes] = set()
-    targets: set[bytes] = set()
-    for path in tables:
-        with open_input(path) as stream:
-            for line in stream:
-                source, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
-                if len(source) == 1:
-                    sources.update(source)
-                targets.update(target)
-    return _surfaces(sources), _surfaces(targets)
+    """Return the phrase tables in text form; a pipe is left out, as it cannot be read again."""
+    lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
+    return [path for line in lines if (path := find_text_table(line)) is not None]
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:

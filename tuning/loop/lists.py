@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
+from moses_integration.bleu import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.arrays import Candidates, NBestReader
@@ -24,10 +24,6 @@ from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 from tuning.optimizers.optimizer_settings import OptimizationSettings
-
-# report misaligned references if shifting them by a line gives a BLEU above _SHIFT_FACTOR times
-# their BLEU as given, plus _SHIFT_MARGIN; the margin keeps noise near BLEU 0 from counting
-_SHIFT_FACTOR, _SHIFT_MARGIN = 2.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,6 @@ def read_scored(
         )
     rows = statistics.score(found.sentences, found.tokens, found.offsets, found.words)
     chosen = np.unique(found.sentences, return_index=True)[1]
-    _check_step(found, chosen, _corpus_bleu(rows[chosen]), statistics, path)
     missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
@@ -136,35 +131,6 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
             remedy="decode with this moses.ini; lists omit what tuneable=false and "
             "tuneable-components exclude",
         )
-
-
-def _check_step(
-    found: Candidates,
-    chosen: NDArray[np.int64],
-    here: float,
-    statistics: CandidateStatistics,
-    path: str | Path,
-) -> None:
-    """Raise if the decoder's choices fit the references much better one line off."""
-    lengths = np.diff(found.offsets)[chosen]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    places = np.arange(offsets[-1]) + np.repeat(found.offsets[chosen] - offsets[:-1], lengths)
-    for shift in (-1, 1):
-        sentences = np.clip(found.sentences[chosen] + shift, 0, len(statistics) - 1)
-        there = _corpus_bleu(
-            statistics.references.score_tokens(sentences, found.tokens[places], offsets)
-        )
-        if there > _SHIFT_FACTOR * here + _SHIFT_MARGIN:
-            raise NBestError(
-                f"translations and references are out of step: BLEU is {here:.3f}, but "
-                f"{there:.3f} with references one line {'later' if shift > 0 else 'before'}",
-                path=path,
-                remedy="look for a line that is missing or too many in one of the two",
-            )
-
-
-def _corpus_bleu(rows: NDArray[np.int32]) -> float:
-    return float(bleu_of_sums(rows[:, :COLUMNS].sum(0, dtype=np.int64)))
 
 
 def _notes(
@@ -303,9 +269,9 @@ def _read(
                 layout.flatten({**zeros, **given})
             except IniError as error:
                 raise error.at(task.start or path) from None
-            plan = WeightPlan.from_weights(layout, {**zeros, **given})
+            plan = WeightPlan(layout, {**zeros, **given})
         lists.append(scored)
     assert plan is not None, "there is at least one list"
     notes += [note for scored in lists for note in scored.notes]
     notes += plan.notes
-    return plan.restricted(task.freeze, task.bounds), lists, notes
+    return plan.with_frozen(task.freeze), lists, notes

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, InputError, counted
@@ -50,7 +49,7 @@ class TuningTask:
     Args:
         settings: The settings of tuning.
         ini: The system to tune.
-        plan: The weights to tune, and their bounds.
+        plan: The weights to tune.
         statistics: The references and the objective.
         decoder: The decoder that writes n-best lists.
         provenance: The inputs and settings behind the result.
@@ -70,7 +69,6 @@ class TuningTask:
         return TuningRecord(
             objective=str(self.settings.objective),
             weights=dict(weights),
-            tables=phrase_tables(self.ini),
             provenance=dict(self.provenance),
             **more,
         )
@@ -142,7 +140,7 @@ class Tuning:
         if folder.weights.exists():
             weights = self._plan.tuned({**self._plan.start, **read_weights_file(folder.weights)})
         complete = self._plan.complete(weights)
-        if not (folder.nbest.exists() and folder.log.exists()):
+        if not folder.nbest.exists():
             write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
             write_json(folder.weights, {"weights": complete})
             sentences = len(self._task.statistics)
@@ -252,15 +250,6 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     return max(rounds, key=lambda decoded: decoded.score)
 
 
-def phrase_tables(ini: MosesIni) -> dict[str, str]:
-    """Return the path of each text phrase table in a moses.ini, by feature name."""
-    return {
-        line.name: line.options["path"]
-        for line in ini.features
-        if line.kind in TEXT_TABLE_KINDS and "path" in line.options
-    }
-
-
 @dataclass(frozen=True)
 class TuningReport:
     """The results of all runs.
@@ -301,7 +290,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             "an [alternate-weight-setting] section, which would overrule the tuned weights",
             remedy="write what it says into [feature] and [weight]",
         )
-    plan = WeightPlan.from_ini(ini).restricted(settings.freeze, settings.bounds)
+    plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
     )

@@ -2,15 +2,14 @@
 
 A candidate's score is the weighted sum, in double precision, of its dense features and of the
 sparse features that have a weight. ``optimize`` maximises BLEU over the same scores. Lists are read
-one sentence at a time. A tie is an error unless the user allows it, because the choice between two
-equally good candidates must not depend on the order in which a decoder happened to print them.
+one sentence at a time. Of equally good candidates the first in the list is chosen, which a decoder
+prefers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,7 @@ from phrasescore.words.word_table import WordTable
 from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
-Ties = Literal["error", "first"]
-# a difference below this fraction of the summed magnitudes is only rounding
+# a smaller difference of risks is only rounding
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
 
@@ -45,8 +43,6 @@ class Reranking:
         weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
         risk: Settings of minimum-Bayes-risk decoding; ``None`` for the highest score.
         source: The source text of the list, to check that no sentence is missing.
-        ties: ``error`` to stop where different translations are equally good, ``first`` to take
-            the list's first.
 
     Raises:
         SettingsError: Neither weights nor risk are given.
@@ -57,12 +53,11 @@ class Reranking:
     weights: str | None = None
     risk: RiskSettings | None = None
     source: str | None = None
-    ties: Ties = "error"
 
     def __post_init__(self) -> None:
         if self.weights is None and self.risk is None:
             raise SettingsError(
-                "nothing says how to choose",
+                "the command does not say how to choose",
                 remedy="give --weights FILE, --minimum-bayes-risk, or both",
             )
         if self.nbest == self.source == STANDARD_STREAM:
@@ -80,28 +75,25 @@ class RerankingReport:
         sentences: The number of lines written.
         candidates: The number of candidates in the list.
         moved: The number of sentences whose translation is not the list's first.
-        ties: The number of sentences decided by taking the first of equally good candidates.
         notes: Warnings for the user.
     """
 
     sentences: int = 0
     candidates: int = 0
     moved: int = 0
-    ties: int = 0
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         text = f"{counted(self.sentences, 'sentence')}, {counted(self.candidates, 'candidate')}; "
-        text += f"{counted(self.moved, 'translation')} other than the list's first"
-        return text + (f"; {counted(self.ties, 'tie')}, the first taken" if self.ties else "")
+        return text + f"{counted(self.moved, 'translation')} other than the list's first"
 
 
 def rerank(task: Reranking) -> RerankingReport:
     """Write the best candidate of every sentence, one a line.
 
     Raises:
-        NBestError: The list is malformed, does not match the source, lacks candidates for a
-            sentence, or has equally good ones.
+        NBestError: The list is malformed, does not match the source, or lacks candidates for a
+            sentence.
         IniError: The weights do not fit the features of the list.
         SettingsError: The output is an input.
     """
@@ -142,11 +134,11 @@ def _aligned_candidates(
     if task.source is not None:
         empty = [not line.strip(b" \t\r") for line in read_lines(task.source)]
 
-    def gap(begin: int, end: int, what: str, line: int) -> Iterator[None]:
+    def gap(begin: int, end: int, line: int) -> Iterator[None]:
         for missing in range(begin, end):
             if not (empty and empty[missing]):
                 raise NBestError(
-                    f"{what}, but sentence {missing} has no candidate",
+                    f"sentence {missing} has no candidate",
                     path=task.nbest,
                     line=line,
                     remedy=f"decode line {missing + 1} of the text again; if it is empty, name the "
@@ -164,10 +156,10 @@ def _aligned_candidates(
                 line=line,
                 remedy="name the text that the list was made from as --source",
             )
-        yield from gap(expected, sentence, f"sentence {sentence} stands here", line)
+        yield from gap(expected, sentence, line)
         yield candidates
         expected, line = sentence + 1, int(candidates.lines[-1])
-    yield from gap(expected, len(empty or ()), "the list ends here", line)
+    yield from gap(expected, len(empty or ()), line)
 
 
 def _weights_in_order(
@@ -195,12 +187,9 @@ def _choose(
 ) -> bytes:
     """Return the words of one sentence's best candidate, and update the counts of the report."""
     words = [without_marks(text) for text in candidates.words]
-    scores, rounding = candidates.totals, 0.0
+    scores = candidates.totals
     if weights is not None:
-        terms = candidates.features * weights
-        scores = terms.sum(1) + candidates.sparse
-        # the largest difference that rounding can make between equal sums
-        rounding = _ROUNDING * float((np.abs(terms).sum(1) + np.abs(candidates.sparse)).max())
+        scores = (candidates.features * weights).sum(1) + candidates.sparse
         if not np.isfinite(scores).all():
             raise NBestError(
                 "the weighted sum of the features is not finite",
@@ -208,25 +197,13 @@ def _choose(
                 line=int(candidates.lines[np.argmin(np.isfinite(scores))]),
                 remedy="find the feature with scores that are not finite, and correct its model",
             )
-    places, losses = np.arange(len(words)), -scores
+    best = int(scores.argmax())
     if task.risk is not None:
         places, losses = _risks(words, scores, task.risk)
-        rounding = _ROUNDING
-    best = places[losses <= losses.min() + rounding].tolist()
-    rivals = [place for place in best if words[place] != words[best[0]]]
-    if rivals and task.ties == "error":
-        raise NBestError(
-            f"this candidate and that of line {candidates.lines[rivals[0]]} are other translations "
-            f"of sentence {candidates.sentences[0]}, and both have "
-            f"{'the highest score' if task.risk is None else 'the least risk'}",
-            path=task.nbest,
-            line=int(candidates.lines[best[0]]),
-            remedy="take the one that stands first in the list with --ties first",
-        )
+        best = int(places[losses <= losses.min() + _ROUNDING][0])
     report.candidates += len(words)
-    report.moved += words[best[0]] != words[0]
-    report.ties += bool(rivals)
-    return words[best[0]]
+    report.moved += words[best] != words[0]
+    return words[best]
 
 
 def _risks(

@@ -71,7 +71,6 @@ class TuningSettings(OptimizationSettings):
             "objective": str(self.objective),
             "reference length": self.reference_length,
             "frozen weights": list(self.freeze),
-            "bounds": list(self.bounds),
         }
 
     def provenance(self) -> dict[str, Any]:

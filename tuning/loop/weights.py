@@ -1,17 +1,15 @@
-"""The plan of which weights are tuned within which bounds, and the reading of weights files."""
+"""The plan of which weights are tuned, and the reading of weights files."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
@@ -24,7 +22,6 @@ from tuning.optimizers.optimizer import Problem, Weights
 
 # the part of model scores that n-best lists do not show becomes an extra feature of weight 1
 _FIXED_NAME = "what is not tuned"
-_BOUND = re.compile(r"(?P<name>[^=]+)=(?P<low>[^=]*?)\.\.(?P<high>[^=]*)")
 
 
 @dataclass(frozen=True)
@@ -35,33 +32,15 @@ class WeightPlan:
         layout: All features of the system, including components that are not tuned.
         start: The start weights of each feature.
         sparse_weights: Weights of single sparse features; tuning never changes these.
-        frozen: (T,) true for each of the T components in n-best lists whose weight must stay.
-        lower: (T,) the minimum of each component's weight.
-        upper: (T,) the maximum of each component's weight.
         hidden: The features with a weight other than 0 that n-best lists show partly or not at all.
+        frozen: The indices of the components in n-best lists whose weight must stay.
     """
 
     layout: FeatureLayout
     start: Mapping[str, tuple[float, ...]]
-    sparse_weights: Mapping[str, float]
-    frozen: NDArray[np.bool_]
-    lower: Weights
-    upper: Weights
+    sparse_weights: Mapping[str, float] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
-
-    @classmethod
-    def from_weights(
-        cls,
-        layout: FeatureLayout,
-        start: Mapping[str, tuple[float, ...]],
-        sparse_weights: Mapping[str, float] | None = None,
-        hidden: tuple[str, ...] = (),
-    ) -> WeightPlan:
-        """Plan to tune everything that n-best lists show, without bounds."""
-        count = layout.nbest.size
-        infinity = np.full(count, np.inf)
-        frozen = np.zeros(count, bool)
-        return cls(layout, start, sparse_weights or {}, frozen, -infinity, infinity, hidden)
+    frozen: frozenset[int] = frozenset()
 
     @classmethod
     def from_ini(cls, ini: MosesIni) -> WeightPlan:
@@ -74,7 +53,7 @@ class WeightPlan:
         layout = FeatureLayout.from_ini(ini)
         if not layout.nbest.features:
             raise SettingsError(
-                "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
+                "no feature may be tuned", path=ini.path, remedy="remove tuneable=false from one"
             )
         weights = layout.read_weights(ini)
         # a hidden unknown-word penalty does no harm: it is nearly always the same for all
@@ -89,7 +68,7 @@ class WeightPlan:
                 for weight, tuneable in zip(weights[feature.name], feature.tuneable, strict=True)
             )
         )
-        return cls.from_weights(layout, weights, layout.sparse_weights(ini), hidden)
+        return cls(layout, weights, layout.sparse_weights(ini), hidden)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -111,21 +90,16 @@ class WeightPlan:
         """(T,) a name for every component in n-best lists, with its number in the moses.ini."""
         return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
 
-    def restricted(self, freeze: Iterable[str], bounds: Iterable[str]) -> WeightPlan:
-        """Return this plan with more frozen weights and with bounds of the form ``NAME=LOW..HIGH``.
+    def with_frozen(self, names: Iterable[str]) -> WeightPlan:
+        """Return this plan with more frozen weights.
 
         A name stands for a feature, or for one component such as ``TranslationModel0_4``.
 
         Raises:
-            SettingsError: A name is unknown or a bound makes no sense.
+            SettingsError: A name is unknown.
         """
-        frozen, lower, upper = self.frozen.copy(), self.lower.copy(), self.upper.copy()
-        for name in freeze:
-            frozen[self._components(name)] = True
-        for text in bounds:
-            name, low, high = _parse_bound(text)
-            lower[self._components(name)], upper[self._components(name)] = low, high
-        return dataclasses.replace(self, frozen=frozen, lower=lower, upper=upper)
+        more = {number for name in names for number in self._components(name)}
+        return dataclasses.replace(self, frozen=self.frozen | more)
 
     def _components(self, name: str) -> list[int]:
         """Return the indices of the components that a name stands for."""
@@ -164,33 +138,13 @@ class WeightPlan:
         """
         start = self.tuned(self.start) if weights is None else weights
         extra = len(pool.features) - len(start)
-        infinity = np.full(extra, np.inf)
         return Problem(
             pool,
             objective,
             np.concatenate([start, np.ones(extra)]),
-            np.concatenate([~self.frozen, np.zeros(extra, bool)]),
-            np.concatenate([self.lower, -infinity]),
-            np.concatenate([self.upper, infinity]),
+            np.array([n < len(start) and n not in self.frozen for n in range(len(pool.features))]),
             self.names + (_FIXED_NAME,) * extra,
         )
-
-
-def _parse_bound(text: str) -> tuple[str, float, float]:
-    match = _BOUND.fullmatch(text)
-    try:
-        if not match:
-            raise ValueError
-        low = float(match["low"]) if match["low"] else -np.inf
-        high = float(match["high"]) if match["high"] else np.inf
-    except ValueError:
-        raise SettingsError(
-            f"the bound {text!r} is not NAME=LOW..HIGH",
-            remedy="write for example LM0=0..1, or LM0=0.. for no upper bound",
-        ) from None
-    if not low <= high:
-        raise SettingsError(f"the bound {text!r} leaves no room", remedy="give the lower one first")
-    return match["name"], low, high
 
 
 def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:

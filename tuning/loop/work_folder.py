@@ -6,7 +6,7 @@ run. Its files:
 
 * ``run.json``: the settings and input digests of the run that owns the folder;
 * ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
-* ``round01/nbest.gz``, ``decoder.log``: the n-best list of the decoder, and its log;
+* ``round01/nbest.gz``: the n-best list of the decoder; ``decoder.log``: what real Moses says;
 * ``round01/optimized.json``: the weights found for the candidates of all rounds so far;
 * ``result.json``: scores and weights of the rounds so far, and the result at the end;
 * ``weights.json``, ``moses.ini``: the result.
@@ -39,7 +39,7 @@ class RoundFolder:
         weights: The weights that the round decodes with.
         ini: The system with these weights.
         nbest: The n-best list of the decoder.
-        log: The log of the decoder.
+        log: The log of real Moses.
         optimized: The weights for the next round.
     """
 
@@ -55,12 +55,9 @@ class RoundFolder:
         """Copy the files of a round that another run decoded with the same weights, if missing."""
         if self.nbest.exists():
             return
-        for mine, theirs in (
-            (self.weights, other.weights),
-            (self.ini, other.ini),
-            (self.log, other.log),
-            (self.nbest, other.nbest),
-        ):
+        # the list comes last: with it the round counts as decoded
+        for name in ("weights", "ini", "nbest"):
+            mine, theirs = getattr(self, name), getattr(other, name)
             with theirs.open("rb") as original, open_output(mine, packed=True) as copy:
                 shutil.copyfileobj(original, copy)
 
@@ -137,7 +134,7 @@ def read_json(path: Path, *, numbers: Sequence[str] = ()) -> dict[str, Any]:
         return content
     except (ValueError, LookupError, TypeError):
         raise ResumeError(
-            "not what a tuning run writes",
+            "a tuning run did not write this file",
             path=path,
             remedy="delete the file to do this step again",
         ) from None

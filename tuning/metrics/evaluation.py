@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu.statistics import COLUMNS, log_brevity_penalty
+from moses_integration.bleu import COLUMNS, log_brevity_penalty
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
@@ -70,11 +70,6 @@ class TextScores:
             notes=text.notes,
         )
 
-    def cells(self, metrics: Iterable[str]) -> list[str]:
-        """Return the scores times 100 and the length ratio, for a table."""
-        ratio = "–" if self.length_ratio is None else f"{self.length_ratio:.3f}"
-        return [*(points(self.scores[metric]) for metric in metrics), ratio]
-
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as JSON values; scores are fractions."""
         return {
@@ -97,60 +92,39 @@ class Evaluation:
         sentences: The scored sentences.
         signatures: By metric, its settings as a signature of sacrebleu.
         texts: The scores of each translation.
-        by_length: For each length group, the scores of each translation.
     """
 
     references: tuple[Path, ...]
     sentences: SelectedSentences
     signatures: Mapping[str, str]
     texts: tuple[TextScores, ...]
-    by_length: tuple[tuple[TextScores, ...], ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the user."""
         return tuple(note for text in self.texts for note in text.notes)
 
-    def table(self) -> ScoreTable:
-        """Return the table of scores times 100 and length ratios."""
-        header = ["", *(LABELS[metric] for metric in self.signatures), "length ratio"]
-        rows = [[str(text.path), *text.cells(self.signatures)] for text in self.texts]
-        return ScoreTable(header, rows)
-
-    def length_tables(self) -> Iterator[ScoreTable]:
-        """Yield a table of scores by source length for each translation, if there are groups."""
-        if not self.by_length:
-            return
-        labels = [LABELS[metric] for metric in self.signatures]
-        for place, text in enumerate(self.texts):
-            rows = [
-                [str(group), f"{len(group.rows):,}", *scores[place].cells(self.signatures)]
-                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
-            ]
-            yield ScoreTable([str(text.path), "sentences", *labels, "length ratio"], rows)
-
     def to_text(self) -> str:
-        """Return the tables and the signatures as text for a terminal."""
-        tables = [self.table(), *self.length_tables()]
+        """Return the scores times 100, the length ratios and the signatures for a terminal."""
+        header = ["", *(LABELS[metric] for metric in self.signatures), "length ratio"]
+        rows = []
+        for text in self.texts:
+            scores = [points(text.scores[metric]) for metric in self.signatures]
+            ratio = "–" if text.length_ratio is None else f"{text.length_ratio:.3f}"
+            rows.append([str(text.path), *scores, ratio])
         lines = [f"{self.sentences}"] if self.sentences.known_words is not None else []
         lines += [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
-        return "\n".join(table.to_text() for table in tables) + "\n" + "\n".join(lines) + "\n"
+        return ScoreTable(header, rows).to_text() + "\n" + "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values; scores are fractions."""
-        content: dict[str, Any] = {
+        return {
             "references": [str(path) for path in self.references],
             "sentences": len(self.sentences.rows),
             **self.sentences.to_json(),
             "signatures": dict(self.signatures),
             "results": [text.to_json() for text in self.texts],
         }
-        if self.by_length:
-            content["by_length"] = [
-                {**group.to_json(), "results": [text.to_json() for text in scores]}
-                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
-            ]
-        return content
 
 
 def evaluate(
@@ -166,7 +140,7 @@ def evaluate(
         references: Files or lists of lines, one for each reference; all texts have the same number
             of lines.
         scoring: The metrics, and the preparation of texts for them.
-        selection: The sentences to score, and their groups; by default all sentences.
+        selection: The sentences to score; by default all sentences.
 
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
@@ -182,8 +156,4 @@ def evaluate(
         sentences=chosen,
         signatures=signatures(texts.scoring, len(references)),
         texts=tuple(TextScores.from_text(text, metrics, chosen.rows) for text in scored),
-        by_length=tuple(
-            tuple(TextScores.from_text(text, metrics, group.rows) for text in scored)
-            for group in chosen.groups
-        ),
     )

@@ -1,7 +1,7 @@
 """Corpus metrics and mixtures of them: statistics of candidates, and scores of summed statistics.
 
 The statistics add up over sentences, so an optimiser needs arrays only. A matrix of statistics has
-these columns: 9 of BLEU (``bleu.statistics``) and, unless BLEU is the only metric, 3 for each of
+these columns: 9 of BLEU (``bleu.py``) and, unless BLEU is the only metric, 3 for each of
 chrF's 6 orders (n-grams of the candidate, of the reference, and matches) and 2 for each other
 metric, whose quotient is the score: TER (edits, reference words, both times the number of
 references so that they are whole numbers), accuracy (correct lines, lines), and the error rates of
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import ReferenceLength, References, bleu, bleu_of_sums
+from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu import ReferenceLength, References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from phrasescore.table.input_files import read_lines
 from tuning.metrics.metric_settings import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -37,7 +36,7 @@ class TextScoring:
     def __post_init__(self) -> None:
         if self.tokenize not in TOKENIZERS:
             raise SettingsError(
-                f"no tokenisation is called {self.tokenize}",
+                f"there is no tokenisation {self.tokenize}",
                 remedy=f"choose among: {', '.join(TOKENIZERS)}",
             )
 
@@ -49,23 +48,12 @@ class SentenceSelection:
     Args:
         source: The file of the source text.
         by_length: Whether to also score groups of sentences by the number of source words.
-        length_bins: The maximum number of source words of each group; empty to choose groups five
-            or ten words wide, depending on the text.
         known_words: A model folder; only sentences whose words are all in its vocabularies count.
     """
 
     source: str | None = None
     by_length: bool = False
-    length_bins: tuple[int, ...] = ()
     known_words: str | None = None
-
-    def __post_init__(self) -> None:
-        bounds = (0, *self.length_bins)
-        if any(low >= high for low, high in itertools.pairwise(bounds)):
-            raise SettingsError(
-                f"the bounds {','.join(map(str, self.length_bins))} do not rise from 1 on",
-                remedy="write for example --length-bins 5,10,15,20",
-            )
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class Objective:
             return cls()
         total = sum(shares.values())
         if total == 0:
-            raise SettingsError("all shares of the objective are 0", remedy="give one a share")
+            raise SettingsError("every share of the objective is 0", remedy="raise at least one")
         return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
 
     @property

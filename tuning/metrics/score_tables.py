@@ -45,3 +45,12 @@ def points(score: float, *, sign: bool = False) -> str:
     ('59.35', '+0.21')
     """
     return f"{100 * score:+.2f}" if sign else f"{100 * score:.2f}"
+
+
+def shown_p(p_value: float) -> str:
+    """Format a p-value with three decimals; below a thousandth show the bound.
+
+    >>> shown_p(0.5298), shown_p(1 / 10_001)
+    ('0.530', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

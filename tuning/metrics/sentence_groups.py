@@ -101,29 +101,17 @@ def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -
     """
     total = len(references)
     rows = np.arange(total)
-    source = None if selection.source is None else _source_lines(selection.source, references)
+    source = None
+    if selection.source is not None:
+        source = [line.removesuffix(b"\r") for line in read_lines(selection.source)]
+        references.check_length(selection.source, source)
     if selection.known_words is not None:
         rows = _without_unknown_words(selection, source, references)
     groups: tuple[LengthGroup, ...] = ()
     if selection.by_length and source is not None:
         lengths = np.array([len(words_of(source[row])) for row in rows.tolist()])
-        groups = tuple(length_groups(rows, lengths, selection.length_bins))
+        groups = tuple(length_groups(rows, lengths))
     return SelectedSentences(rows, total, selection.known_words, groups)
-
-
-def _source_lines(path: str, references: ReferenceTexts) -> list[bytes]:
-    lines = [line.removesuffix(b"\r") for line in read_lines(path)]
-    if len(lines) != len(references):
-        other = references.paths[0]
-        longer, shorter = (path, other) if len(lines) > len(references) else (other, path)
-        shorter_length = min(len(lines), len(references))
-        raise CorpusError(
-            f"no line of {shorter} belongs to this one; it has {shorter_length:,}",
-            path=longer,
-            line=shorter_length + 1,
-            remedy="source and references must be of the same text, line by line",
-        )
-    return lines
 
 
 def _without_unknown_words(
@@ -166,19 +154,18 @@ def _without_unknown_words(
     return np.flatnonzero(is_known)
 
 
-def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iterator[LengthGroup]:
+def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     """Yield non-empty groups of sentences by source length, shorter ones first.
+
+    Groups are five words wide up to 30 words if 95 % of the sources are not longer than that, else
+    ten words wide up to 60. One more group has all longer sentences.
 
     Args:
         rows: (K,) the indices of the sentences.
         lengths: (K,) the number of source words of each sentence.
-        bounds: The maximum length of each group, rising; a further group has all longer sentences.
-            Without bounds, groups are five words wide up to 30 words if 95 % of the sources are not
-            longer than that, else ten words wide up to 60.
     """
-    if not bounds:
-        width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
-        bounds = range(width, width * _GROUPS + 1, width)
+    width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
+    bounds = range(width, width * _GROUPS + 1, width)
     # sources without words form a group of their own
     lows = [0, 1, *(bound + 1 for bound in bounds)]
     highs = [0, *bounds, None]

@@ -10,11 +10,6 @@ two translations of each sentence with probability 1/2, and p is the share of tr
 difference is at least the observed one. The runs of a system are swapped together, because they are
 translations by the same system.
 
-*Randomisation of replicas* (Clark et al. 2011): a trial deals the translations of a sentence by all
-runs of both systems out again, to each system as many as it had. This test is valid if two runs of
-one system are no more alike than runs of different systems. Mostly they are more alike, and then
-the test finds differences too easily; a unit test measures how often.
-
 *The two-level bootstrap* generalises to other sentences and other runs. Sentences are drawn with
 replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
 to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So the
@@ -24,8 +19,7 @@ explain, because the draws of sentences contain that part already. (Drawing both
 would count it three times; Owen 2007.) Interval and p come from Student's t with the degrees of
 freedom of Welch (1947) and Satterthwaite (1946).
 
-The two randomisations test these runs only, and so does the bootstrap if a system has one run. With
-one run per system, both randomisations are the same test.
+The randomisation tests these runs only, and so does the bootstrap if a system has one run.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
@@ -102,39 +96,6 @@ def swapped_differences(
     return np.abs(score(left.sum(0) + moved) - score(right.sum(0) - moved))
 
 
-def deals(
-    rng: np.random.Generator, trials: int, sentences: int, first: int, second: int
-) -> NDArray[np.bool_]:
-    """Deal the A + B translations of each sentence out to two systems at random.
-
-    Returns:
-        (T, S, A + B) true for the A translations of each sentence that go to the first system.
-    """
-    runs = first + second
-    chosen = np.empty((trials, sentences, runs), bool)
-    wanted = np.full((trials, sentences), first, np.int32)
-    for run in range(runs):
-        # sampling without replacement: of the remaining ``runs - run`` translations, ``wanted``
-        # must still be chosen, and each is equally likely
-        chosen[:, :, run] = rng.random((trials, sentences)) * (runs - run) < wanted
-        wanted -= chosen[:, :, run]
-    return chosen
-
-
-def dealt_differences(
-    first: Statistics, second: Statistics, chosen: NDArray[np.bool_], score: Score
-) -> Floats:
-    """Return (T,) the absolute difference of the two systems after each deal.
-
-    ``chosen`` is (T, S, A + B), as ``deals`` returns it.
-    """
-    both = np.concatenate([first, second]).astype(np.float64)
-    rows = both.transpose(1, 0, 2).reshape(-1, both.shape[2])
-    sums = chosen.reshape(len(chosen), -1).astype(np.float64) @ rows
-    left, right = sums / len(first), (rows.sum(0) - sums) / len(second)
-    return np.abs(score(left) - score(right))
-
-
 def randomization_p_value(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> float:
@@ -145,19 +106,6 @@ def randomization_p_value(
         swapped_differences(first, second, rng.integers(2, size=(piece, sentences)) > 0, score)
         for piece in _pieces(trials, sentences)
     ]
-    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
-
-
-def replica_p_value(
-    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
-) -> float:
-    """Return the p-value of randomisation of replicas."""
-    rng = np.random.default_rng(seed)
-    runs, sentences = len(first) + len(second), first.shape[1]
-    found = []
-    for piece in _pieces(trials, sentences * runs):
-        chosen = deals(rng, piece, sentences, len(first), len(second))
-        found.append(dealt_differences(first, second, chosen, score))
     return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
 
 
@@ -314,7 +262,6 @@ def _compare(
                 low=unit * drawn.low,
                 high=unit * drawn.high,
                 p_randomization=randomization_p_value(first, runs, score, trials, seed),
-                p_replicas=replica_p_value(first, runs, score, trials, seed),
                 p_bootstrap=drawn.p_value,
             )
         rows.append(system)

@@ -16,7 +16,7 @@ from phrasescore.errors import CorpusError, SettingsError, counted
 from phrasescore.runs.results import ComparedSystem, ComparisonRecord
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
-from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.score_tables import ScoreTable, points, shown_p
 from tuning.metrics.sentence_groups import (
     Rows,
     SelectedSentences,
@@ -64,7 +64,7 @@ class SystemComparison:
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
     def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
-        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)", "p (replicas)"]
+        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
         rows = []
         for metric, systems in scores.items():
             prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
@@ -77,17 +77,12 @@ class SystemComparison:
         deviation = "–" if system.deviation is None else self._points(system.deviation)
         cells = [str(len(system.runs)), self._points(system.mean), deviation]
         if (found := system.difference) is None:
-            return [*cells, *["–"] * 5]
+            return [*cells, *["–"] * 4]
         gain, low, high = (
             self._points(score, sign=True) for score in (found.gain, found.low, found.high)
         )
-        p_values = found.p_bootstrap, found.p_randomization, found.p_replicas
-        return [*cells, gain, f"{low} to {high}", *map(self._p_value, p_values)]
-
-    def _p_value(self, p_value: float) -> str:
-        """Format a p-value; the smallest p that the trials can show becomes an upper bound."""
-        smallest = 1 / (self.record.trials + 1)
-        return f"<{1.5 * smallest:.1g}" if p_value <= 1.01 * smallest else f"{p_value:.2g}"
+        p_values = found.p_bootstrap, found.p_randomization
+        return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
 
     def explanation(self) -> str:
         """Return the text below the table that explains its columns."""
@@ -96,8 +91,7 @@ class SystemComparison:
         return (
             f"{self.sentences}. Gain: mean over runs against {first}. 95 % and p: for other "
             "sentences and, where a system has several runs, other runs. AR: approximate "
-            "randomisation of sentences, the runs as they are. Replicas: the randomisation of "
-            "Clark et al. (2011), which often finds too much. All two-sided, "
+            "randomisation of sentences, the runs as they are. Both two-sided, "
             f"{self.record.trials:,} trials, seed {self.record.seed}.{by_length} "
             + " ".join(
                 f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()

@@ -33,9 +33,9 @@ from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import References
-from moses_integration.system_building.corpus.text_preparation import read_text
+from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu import References
+from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from tuning.metrics.metric_scores import (
     ALL_COLUMNS,
@@ -212,10 +212,10 @@ class ReferenceTexts:
         self.lines = [_lines_of(path) for path in paths]
         texts = [self._cased(lines) for lines in self.lines]
         for path, lines in zip(paths, texts, strict=True):
-            self._check_length(path, lines, texts[0])
+            self.check_length(path, lines)
         if not texts or not texts[0]:
             raise CorpusError(
-                "there is not one reference", path=self.paths[0] if paths else None,
+                "no reference is given", path=self.paths[0] if paths else None,
                 remedy="give the file with the translations to compare with",
             )  # fmt: skip
         self._statistics = CandidateStatistics(
@@ -236,7 +236,7 @@ class ReferenceTexts:
             CorpusError: The file is not UTF-8, or its number of lines is not the references'.
         """
         lines = self._cased(_lines_of(path))
-        self._check_length(path, lines, range(len(self)))
+        self.check_length(path, lines)
         words = self._statistics.references.encode([self._words(line) for line in lines])
         statistics = self._statistics.score(
             np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
@@ -250,13 +250,13 @@ class ReferenceTexts:
     def _words(self, line: str) -> bytes:
         return (self._tokenizer(line.rstrip()) if self._tokenizer else line).encode()
 
-    def _check_length(self, path: TextFile, lines: Sequence[object], others: Sequence[object]
-    ) -> None:  # fmt: skip
-        if len(lines) != len(others):
+    def check_length(self, path: TextFile, lines: Sequence[object]) -> None:
+        """Raise a ``CorpusError`` if a text has another number of lines than the references."""
+        if len(lines) != len(self.lines[0]):
             raise CorpusError(
-                f"{counted(len(lines), 'line')}, where {self.paths[0]} has {len(others)}",
+                f"{counted(len(lines), 'line')}, where {self.paths[0]} has {len(self.lines[0])}",
                 path=Path(path),
-                remedy="translations and references must be of the same text, line by line",
+                remedy="source, translations and references must be of the same text, line by line",
             )
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:

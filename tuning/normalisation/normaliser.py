@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.nbest.format import read_nbest_lists
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     Postprocessor,
     Preprocessor,
     read_settings,
@@ -387,7 +387,7 @@ def _read_choice(folder: Path = Path()) -> Choice:
             remedy="make one with phrasescore normalise train, or let that finish",
         ) from None
     except ValueError as error:
-        raise InputError(f"cannot be read as JSON ({error})", path=path) from None
+        raise InputError(f"the file is not valid JSON ({error})", path=path) from None
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.system_building.corpus.text_preparation import read_text
+from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 
@@ -53,7 +53,7 @@ def read_pairs(path: str | Path, *, lowercase: bool = False) -> Words:
     """
     rows, notes = _read_columns(path, ("a word", "its normal form"), lowercase=lowercase)
     if not rows:
-        raise CorpusError("there is no word in it", path=path, remedy=_PAIRS)
+        raise CorpusError("the file contains no words", path=path, remedy=_PAIRS)
     mean = sum(word.count(" ") + 1 for word, _ in rows) / len(rows)
     if mean > _MAX_MEAN_WORDS:
         raise CorpusError(

@@ -112,23 +112,12 @@ def _fill_factors(
 def _add_features(
     features: NDArray[np.float32], factors: NDArray[np.float64], sums: NDArray[np.float64]
 ) -> None:
-    """Fill (F,) ``sums`` with (F, C) features times (C,) factors, summed over candidates.
-
-    Additions to one sum must wait for each other. Four independent sums in one loop keep the
-    processor busy meanwhile.
-    """
-    last = sums.size - 1
-    for place in range(0, sums.size, 4):
-        p, q, r = min(place + 1, last), min(place + 2, last), min(place + 3, last)
-        a = b = c = d = 0.0
-        for row in range(factors.size):
-            factor = factors[row]
-            if factor != 0.0:
-                a += factor * features[place, row]
-                b += factor * features[p, row]
-                c += factor * features[q, row]
-                d += factor * features[r, row]
-        sums[place], sums[p], sums[q], sums[r] = a, b, c, d
+    """Fill (F,) ``sums`` with (F, C) features times (C,) factors, summed over candidates."""
+    sums[:] = 0.0
+    for row in range(factors.size):
+        if factors[row] != 0.0:
+            for feature in range(sums.size):
+                sums[feature] += factors[row] * features[feature, row]
 
 
 class ExpectedScore:
@@ -214,8 +203,8 @@ def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weig
 
 
 def _allowed(scaled: Weights, region: Region) -> Weights:
-    """Return weights moved into their bounds, and scaled to size 1 if they are scalable."""
-    weights = np.clip(scaled * region.spread, region.lower, region.upper)
+    """Return weights in their own units, scaled to size 1 if they are scalable."""
+    weights = scaled * region.spread
     return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
 
 

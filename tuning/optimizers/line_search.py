@@ -142,10 +142,6 @@ def envelope(
     return count
 
 
-# candidates tested at a time: numba compiles the loop over a block to vector instructions
-BLOCK = 8
-
-
 class LineSpace(NamedTuple):
     """The scratch arrays of one search.
 
@@ -177,7 +173,7 @@ class LineSpace(NamedTuple):
     @classmethod
     def from_pool(cls, pool: PoolArrays) -> LineSpace:
         """Allocate arrays for the candidates of a pool."""
-        longest = int(np.diff(pool.starts).max(initial=0)) + BLOCK
+        longest = int(np.diff(pool.starts).max(initial=0)) + 1
         candidates, columns = pool.statistics.shape
         return cls(
             slopes=np.empty(longest),
@@ -210,26 +206,11 @@ def _keep(
     slope, intercept = slopes[winner], intercepts[winner]
     kept[0], kept_slopes[0], kept_intercepts[0] = winner, slope, intercept
     count = 1
-    for begin in range(0, slopes.size, BLOCK):
-        lead = 1.0
-        if begin + BLOCK <= slopes.size:
-            # first the maximum over a block: most blocks have no candidate to keep, so the second
-            # loop, which has no vector instructions, is skipped
-            lead = 0.0
-            for j in range(begin, begin + BLOCK):
-                at = np.uint64(j)  # an unsigned index is not tested for being negative
-                rise = slopes[at] - slope
-                lead = max(lead, intercepts[at] - intercept + max(low * rise, high * rise))
-        if lead > 0.0:
-            for j in range(begin, min(begin + BLOCK, slopes.size)):
-                at = np.uint64(j)
-                rise = slopes[at] - slope
-                kept[count], kept_slopes[count], kept_intercepts[count] = (
-                    j,
-                    slopes[at],
-                    intercepts[at],
-                )
-                count += intercepts[at] - intercept + max(low * rise, high * rise) > 0.0
+    for j in range(slopes.size):
+        rise, gain = slopes[j] - slope, intercepts[j] - intercept
+        if gain + max(low * rise, high * rise) > 0.0:
+            kept[count], kept_slopes[count], kept_intercepts[count] = j, slopes[j], intercepts[j]
+            count += 1
     return count
 
 

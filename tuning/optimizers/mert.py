@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -122,12 +121,9 @@ class _Search:
     def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
         """Climb from several points in parallel, and keep the best end, of equals the first."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        # annealed climbs take longest, so they begin first
-        order = sorted(range(len(points)), key=lambda place: -len(points[place].sharpnesses))
-        ends = workers.run(
-            [partial(self._climb, points[place], seeds[place], workers) for place in order]
-        )
-        for _, (weights, score) in sorted(zip(order, ends, strict=True), key=itemgetter(0)):
+        climbs = zip(points, seeds, strict=True)
+        jobs = [partial(self._climb, point, seed, workers) for point, seed in climbs]
+        for weights, score in workers.run(jobs):
             if score > self.best_score and not defect_of(weights, self._region):
                 self.best, self.best_score = weights, score
 
@@ -149,18 +145,13 @@ class _Search:
         deviation = strength * (own * np.abs(self.best) + (1 - own) * size * spread)
         moved = self.best.copy()
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
-        moved = np.clip(moved, self._region.lower, self._region.upper)
         return _Start(moved, _FAR_SHARPNESSES if far else ())
 
 
 def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
-    """Return (F, 2) the smallest and largest step along each weight within reach and bounds."""
-    size = np.linalg.norm((weights / region.spread)[region.free])
-    lengths = reach * size * region.spread
-    ends = np.empty((len(weights), 2))
-    np.minimum(np.maximum(-lengths, region.lower - weights), 0.0, out=ends[:, 0])
-    np.maximum(np.minimum(lengths, region.upper - weights), 0.0, out=ends[:, 1])
-    return ends
+    """Return (F, 2) the smallest and largest step along each weight within reach."""
+    lengths = reach * np.linalg.norm((weights / region.spread)[region.free]) * region.spread
+    return np.stack([-lengths, lengths], 1)
 
 
 def climb(

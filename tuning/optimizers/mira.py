@@ -49,8 +49,7 @@ class Mira:
         for _ in range(self.epochs):
             rng.shuffle(sentences)
             learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, state)
-            inside = np.clip(state.average(), problem.lower, problem.upper)
-            average = rounded(inside, scalable=region.scalable)
+            average = rounded(state.average(), scalable=region.scalable)
             score = problem.score(average)
             if score > best_score and not defect_of(average, region):
                 best, best_score = average, score

@@ -32,8 +32,6 @@ class Problem:
         objective: The score to maximise.
         start: (F,) the start weights.
         free: (F,) whether each weight may change.
-        lower: (F,) the minimum of each weight; minus infinity if there is no bound.
-        upper: (F,) the maximum of each weight; infinity if there is no bound.
         names: A name for every weight, for messages.
     """
 
@@ -41,15 +39,12 @@ class Problem:
     objective: Objective
     start: Weights
     free: NDArray[np.bool_]
-    lower: Weights
-    upper: Weights
     names: tuple[str, ...]
 
     @property
     def is_scalable(self) -> bool:
-        """Whether multiplying all weights by a positive factor changes no choice and no bound."""
-        unbounded = np.isinf(self.lower[self.free]).all() and np.isinf(self.upper[self.free]).all()
-        return bool(unbounded and not self.start[~self.free].any())
+        """Whether multiplying all weights by a positive factor changes no choice."""
+        return not self.start[~self.free].any()
 
     def statistics_of(self, weights: Weights) -> NDArray[np.int64]:
         """Return (K,) the summed statistics of each sentence's best candidate, of equals the first.
@@ -89,7 +84,7 @@ class Optimizer(Protocol):
 
         Raises:
             NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
+            SettingsError: A start weight is not finite, or all weights are fixed.
         """
         ...
 
@@ -116,8 +111,6 @@ class Region(NamedTuple):
 
     Attributes:
         free: The indices of the weights that may change.
-        lower: (F,) the minimum of each weight.
-        upper: (F,) the maximum of each weight.
         spread: (F,) the natural unit of each weight: one over the standard deviation of its feature
             among the candidates of a sentence.
         scalable: Whether a common factor on all weights changes nothing; if so, they are kept at a
@@ -125,8 +118,6 @@ class Region(NamedTuple):
     """
 
     free: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
     spread: NDArray[np.float64]
     scalable: bool
 
@@ -155,12 +146,12 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
 
     Raises:
         NBestError: There are no candidates, or all candidates of each sentence are equal.
-        SettingsError: A start weight is not finite or out of bounds, or all weights are fixed.
+        SettingsError: A start weight is not finite, or all weights are fixed.
     """
     _check_start(problem)
     if not len(problem.pool.statistics):
         raise NBestError(
-            "there is not one candidate translation", remedy="look at what the decoder said"
+            "there are no candidate translations", remedy="read the decoder's messages"
         )
     deviation = spreads(problem.pool)
     size = np.abs(problem.pool.features).max(1).astype(np.float64)
@@ -183,25 +174,18 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
         )
     scalable = problem.is_scalable
     spread = np.where(free, 1.0 / np.where(free, deviation, 1.0), 1.0)
-    region = Region(np.flatnonzero(free), problem.lower, problem.upper, spread, scalable)
+    region = Region(np.flatnonzero(free), spread, scalable)
     start = problem.start
     if not (start[free] / spread[free]).any():
-        start = np.where(free, np.clip(spread, problem.lower, problem.upper), start)
+        start = np.where(free, spread, start)
         notes.append("all start weights are 0: starting with equal influence of every feature")
     return dataclasses.replace(problem, free=free, start=start), region, notes
 
 
 def _check_start(problem: Problem) -> None:
-    for number, weight in enumerate(problem.start):
-        name = problem.names[number]
+    for name, weight in zip(problem.names, problem.start, strict=True):
         if not np.isfinite(weight):
             raise SettingsError(f"the start weight of {name} is {weight}, expected a number")
-        low, high = problem.lower[number], problem.upper[number]
-        if problem.free[number] and not low <= weight <= high:
-            raise SettingsError(
-                f"the start weight of {name} is {weight:g}, outside its bounds {low:g} to {high:g}",
-                remedy="change the weight or the bounds",
-            )
     if not problem.free.any():
         raise SettingsError(
             "every weight is fixed, so there is nothing to tune",

@@ -17,7 +17,7 @@ OPTIMIZERS: tuple[OptimizerName, ...] = ("mert", "pro", "mira")
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizationSettings:
-    """Settings of an optimisation: the objective, the bounds of weights, and the optimiser.
+    """Settings of an optimisation: the objective, the frozen weights, and the optimiser.
 
     Args:
         references: Files with translations of the same text.
@@ -26,7 +26,6 @@ class OptimizationSettings:
         objective: The score to maximise.
         reference_length: The rule that picks BLEU's reference length from several references.
         freeze: Names of features or components whose weights must not change.
-        bounds: Bounds of weights, ``NAME=LOW..HIGH``.
         seed: The seed of everything random.
         threads: The number of threads; ``None`` for all cores.
     """
@@ -37,7 +36,6 @@ class OptimizationSettings:
     objective: Objective = field(default_factory=Objective)
     reference_length: LengthName = "closest"
     freeze: tuple[str, ...] = ()
-    bounds: tuple[str, ...] = ()
     seed: int = 1
     threads: int | None = None
 

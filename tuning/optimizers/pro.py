@@ -63,11 +63,6 @@ class Pro:
             notes.append("no two candidates differ enough to learn from: the start weights stay")
             return Solution(problem.start, start_score, start_score, tuple(notes))
         learnt = self._learnt(problem, region, differences)
-        if not region.scalable:
-            inside = np.clip(learnt, problem.lower, problem.upper)
-            if (inside != learnt).any():
-                notes.append("weights beyond their bounds were moved to them")
-            learnt = inside
         if self.interpolate:
             learnt = _best_between(problem, region, learnt)
         weights = rounded(learnt, scalable=region.scalable)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from phrasescore.pictures.figure_files import (
     COLOURS,
     cut_label,
@@ -16,7 +14,8 @@ from phrasescore.pictures.figure_files import (
     svg_image,
 )
 from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
-from tuning.report.scores import ScoreSet, shown_p
+from tuning.metrics.score_tables import shown_p
+from tuning.report.scores import ScoreSet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _INK, _QUIET, _LINE, _FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
 _WIDTH = 8.0  # inches; the page stretches them to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
-_LETTERS = 110  # approximate number of letters across a figure
+_LEGEND_LINE = 0.1  # inches for each curve; two curves share a line
 Row = Sequence[str | float | None]
 
 
@@ -59,16 +58,12 @@ class Figure:
     Args:
         name: A description of the figure for readers who cannot see it.
         image: The address of the picture, which contains all of it.
-        table: The numbers in the figure.
         caption: The caption, which explains the figure.
-        key: A unique key of the figure within the page.
     """
 
     name: str
     image: str
-    table: DataTable
     caption: str
-    key: str
 
 
 def score_table(scores: ScoreSet) -> DataTable:
@@ -86,7 +81,7 @@ def score_table(scores: ScoreSet) -> DataTable:
     return DataTable(columns, rows)
 
 
-def interval_figure(scores: ScoreSet, key: str) -> Figure:
+def interval_figure(scores: ScoreSet) -> Figure:
     """Draw the gain of each system with its interval."""
     shown = [(system.system, gain) for system, gain in scores.compared]
     first = scores.systems[0].system
@@ -96,22 +91,20 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure:
         for row, (_, gain) in enumerate(shown):
             axes.plot([100 * gain.low, 100 * gain.high], [row, row], color=COLOURS[0], linewidth=2)
             axes.plot([100 * gain.gain], [row], "o", color=COLOURS[0], markersize=6)
-        _name_rows(axes, [name for name, _ in shown])
+        axes.axvline(0, color=_QUIET, linewidth=1)
+        axes.set_yticks(range(len(shown)), [_short(name) for name, _ in shown])
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
         axes.set_xlabel(f"{scores.label} gained over {_short(first)}")
 
     return Figure(
         f"{scores.label} gained over {first} on {scores.title}, each with its 95 % interval.",
         svg_image(draw, _WIDTH, 0.8 + 0.34 * len(shown)),
-        DataTable(
-            {"system": "", "gain": "+.2%", "from": "+.2%", "to": "+.2%"},
-            [[name, gain.gain, gain.low, gain.high] for name, gain in shown],
-        ),
         "An interval that crosses the line at 0 leaves open whether there is a gain at all.",
-        key,
     )
 
 
-def tuning_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figure:
+def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
     """Draw for each run the decoded score and the best score over all candidates, by round."""
     objective = next(iter(runs.values())).objective
     label = "BLEU" if objective == "bleu" else _short(objective)
@@ -131,64 +124,50 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figu
         axes.set_xlabel("round")
         axes.set_ylabel(f"{label} on the dev set")
 
-    columns = {"round": "", "decoded": ".2%", "over all candidates": ".2%", "length ratio": ".3f"}
     return Figure(
         f"Tuning of {name}: {label} on the dev set by round.",
-        svg_image(draw, _WIDTH, 2.7 + _legend_height(curves)),
-        DataTable(
-            {**columns, "new": ",d", "candidates": ",d"},
-            [
-                [f"{run} round {each.number}", each.score, each.optimized.score,
-                 each.length_ratio, each.new, each.candidates]
-                for run, record in runs.items()
-                for each in record.curve
-            ],
-        ),
+        svg_image(draw, _WIDTH, 2.7 + _LEGEND_LINE * len(curves)),
         "Solid: the score that the decoder reaches with the weights of the round. Dashed: the best "
         "score that weights can choose from all candidates so far.",
-        key,
-    )  # fmt: skip
-
-
-def weights_figure(name: str, runs: Mapping[str, TuningRecord], key: str) -> Figure:
-    """Draw each weight before and after tuning; bars show means over runs, dots single runs."""
-    before = next(iter(runs.values())).curve[0].weights
-    tuned = [dict(weights_by_component(record.weights)) for record in runs.values()]
-    after = {each: [weights.get(each, before[each]) for weights in tuned] for each in before}
-    means = {each: float(np.mean(values)) for each, values in after.items()}
-
-    def draw(canvas: Canvas) -> None:
-        axes = _plain_axes(canvas)
-        places = np.arange(len(before))
-        axes.barh(places - 0.2, [*before.values()], 0.36, color=_FAINT, label="before")
-        axes.barh(places + 0.2, [*means.values()], 0.36, color=COLOURS[0], label="after")
-        for place, values in enumerate(after.values() if len(runs) > 1 else ()):
-            axes.plot(values, [place + 0.2] * len(values), "o", color=_INK, markersize=2.5)
-        _name_rows(axes, list(before))
-        axes.set_xlabel("weight")
-        _put_legend(canvas, axes)
-
-    columns = ["before", "mean after", *runs]
-    rows: list[Row] = [(each, before[each], means[each], *after[each]) for each in before]
-    ended = all(record.why for record in runs.values())
-    return Figure(
-        f"Weights of {name} before and after tuning.",
-        svg_image(draw, _WIDTH, 1.2 + 0.28 * len(before)),
-        DataTable({"weight": "", **dict.fromkeys(columns, ".4f")}, rows),
-        "The weights with which the best round was decoded."
-        if ended
-        else "Tuning goes on: these are the weights of the last round so far.",
-        key,
     )
 
 
-def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]], key: str) -> Figure:
+def rounds_table(runs: Mapping[str, TuningRecord]) -> DataTable:
+    """Return a table of the rounds of each run."""
+    columns = {"round": "", "decoded": ".2%", "over all candidates": ".2%", "length ratio": ".3f"}
+    return DataTable(
+        {**columns, "new": ",d", "candidates": ",d"},
+        [
+            [f"{run} round {each.number}", each.score, each.optimized.score,
+             each.length_ratio, each.new, each.candidates]
+            for run, record in runs.items()
+            for each in record.curve
+        ],
+    )  # fmt: skip
+
+
+def weights_table(runs: Mapping[str, TuningRecord]) -> DataTable:
+    """Return a table of each weight before tuning and after each run."""
+    before = next(iter(runs.values())).curve[0].weights
+    tuned = [dict(weights_by_component(record.weights)) for record in runs.values()]
+    rows: list[Row] = [
+        (name, weight, *(weights.get(name, weight) for weights in tuned))
+        for name, weight in before.items()
+    ]
+    return DataTable({"weight": "", **dict.fromkeys(["before", *runs], ".4f")}, rows)
+
+
+def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Figure:
     """Draw the losses of models over the seconds of their training."""
-    losses = ("training", "held-out sources or sentences", "held-out pairs")
+    losses = {
+        "training": "training_nll",
+        "held-out sources or sentences": "held_out_sources_nll",
+        "held-out pairs": "held_out_pairs_nll",
+    }
     curves: dict[str, list[tuple[float, float]]] = {}
     for model, points in models.items():
-        for place, loss in enumerate(losses):
-            found = [(each.seconds, _losses(each)[place]) for each in points]
+        for loss, field in losses.items():
+            found = [(each.seconds, getattr(each, field)) for each in points]
             curves[f"{model}: {loss}"] = [(x, y) for x, y in found if y is not None]
 
     def draw(canvas: Canvas) -> None:
@@ -200,22 +179,9 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]], key: 
 
     return Figure(
         f"Learning curve of {name}: loss by seconds of training.",
-        svg_image(draw, _WIDTH, 2.9 + _legend_height(curves)),
-        DataTable(
-            {"update": "", "epoch": ".3f", "seconds": ",.1f", **dict.fromkeys(losses, ".4f")},
-            [
-                [f"{model} {each.updates:,}", each.epoch, each.seconds, *_losses(each)]
-                for model, points in models.items()
-                for each in points
-            ],
-        ),
+        svg_image(draw, _WIDTH, 2.9 + _LEGEND_LINE * len(curves)),
         "Lower is better. Training: the mean since the point before.",
-        key,
     )
-
-
-def _losses(point: CurvePoint) -> tuple[float | None, float | None, float | None]:
-    return point.training_nll, point.held_out_sources_nll, point.held_out_pairs_nll
 
 
 def _plain_axes(canvas: Canvas) -> Axes:
@@ -229,14 +195,6 @@ def _plain_axes(canvas: Canvas) -> Axes:
     return axes
 
 
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Label the rows from top to bottom, and draw a line at 0."""
-    axes.axvline(0, color=_QUIET, linewidth=1)
-    axes.set_yticks(range(len(names)), [*map(_short, names)])
-    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)  # a damaged record may name no weight
-    axes.grid(axis="y", visible=False)
-
-
 def _draw_lines(
     canvas: Canvas, axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
 ) -> None:
@@ -246,24 +204,10 @@ def _draw_lines(
         if points:
             style |= {"linestyle": _DASHES[place % of_one], "linewidth": 1.6, "marker": "o"}
             axes.plot(*zip(*points, strict=True), markersize=4, label=_short(name), **style)
-    _put_legend(canvas, axes)
-
-
-def _put_legend(canvas: Canvas, axes: Axes) -> None:
-    """Put the legend above the axes, where no line runs through it."""
+    # above the axes, where no line runs through it
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        columns = _legend_columns(labels)
-        canvas.legend(handles, labels, loc="outside upper left", ncols=columns, frameon=False)
-
-
-def _legend_height(names: Mapping[str, object]) -> float:
-    """Return the height of a legend in inches."""
-    return 0.2 * -(-len(names) // _legend_columns([*map(cut_label, names)]))
-
-
-def _legend_columns(labels: Sequence[str]) -> int:
-    return max(1, min(4, _LETTERS // (max(map(len, labels)) + 6)))
+        canvas.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)
 
 
 def _short(name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moses_integration.system_building.corpus.text_preparation import read_text
+from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreError, counted
 from phrasescore.model.folder import CURVES
 from phrasescore.pictures.figure_files import check_drawing
@@ -27,9 +27,10 @@ from phrasescore.runs.results import (
 from tuning.report.figures import (
     interval_figure,
     learning_figure,
+    rounds_table,
     score_table,
     tuning_figure,
-    weights_figure,
+    weights_table,
 )
 from tuning.report.result_files import FoundResult, ResultFiles, find_results, left_out
 from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
@@ -55,21 +56,6 @@ _NOUNS: dict[type, str] = {
 }
 
 
-@dataclass(frozen=True)
-class ReportSettings:
-    """The settings of a report.
-
-    Args:
-        folder: The results folder.
-        sources: Texts that may be the source of a comparison that does not name its own.
-        data: Further folders; files in them may be shown if the results name them.
-    """
-
-    folder: Path
-    sources: tuple[Path, ...] = ()
-    data: tuple[Path, ...] = ()
-
-
 @dataclass
 class Results:
     """All results in a folder; runs and models are keyed by the name of their seed's folder.
@@ -78,13 +64,11 @@ class Results:
         name: The name of the folder.
         holds: The number of records of each kind, in words.
         experiments: The records of experiments.
-        built: The records of built systems, by name.
         scores: Scores of translations.
         texts: Differences of translations, by the title of their scores.
         tunings: By system, the runs that have at least one round.
         models: By name, the learning curve of each model.
         configs: By name, the settings of finished models.
-        scored: The records of scored tables, by name.
         provenances: By name of the record, its provenance.
         unfinished: Sentences about work that is not done yet.
         notes: Sentences about files that could not be read.
@@ -93,13 +77,11 @@ class Results:
     name: str
     holds: str = ""
     experiments: list[ExperimentRecord] = field(default_factory=list)
-    built: dict[str, BuildRecord] = field(default_factory=dict)
     scores: list[ScoreSet] = field(default_factory=list)
     texts: dict[str, TextDifferences] = field(default_factory=dict)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    scored: dict[str, ScoringRecord] = field(default_factory=dict)
     provenances: dict[str, dict[str, Any]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -111,26 +93,33 @@ class Results:
         return (group or self.name, last) if is_of_seed else (name, name)
 
 
-def read_results(settings: ReportSettings) -> Results:
+def read_results(
+    folder: Path, source_paths: Sequence[Path] = (), data: Sequence[Path] = ()
+) -> Results:
     """Read all results in a folder.
+
+    Args:
+        folder: The results folder.
+        source_paths: Texts that may be the source of a comparison that does not name its own.
+        data: Further folders; files in them may be shown if the results name them.
 
     Raises:
         InputError: The folder has no results, or a source text cannot be read.
     """
-    sources = [tuple(read_text(path)) for path in settings.sources]
-    files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
+    sources = [tuple(read_text(path)) for path in source_paths]
+    files = ResultFiles(folder, (*data, *source_paths))
     kinds = list(_NOUNS)
-    found = [each for each in find_results(settings.folder, files) if type(each.record) in kinds]
+    found = [each for each in find_results(folder, files) if type(each.record) in kinds]
     found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
     if not found:
-        some = any(settings.folder.iterdir())
+        some = any(folder.iterdir())
         raise InputError(
             "no results of phrasescore are here" if some else "the folder is empty",
-            path=settings.folder,
+            path=folder,
             remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
             "such folders or the JSON of --json-file in it",
         )
-    results = Results(settings.folder.absolute().name)
+    results = Results(folder.absolute().name)
     # the runs of all seeds and their summary are one piece of work
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
@@ -165,8 +154,6 @@ def _add(
         case None:
             results.notes.append(found.note)
             return
-        case BuildRecord() as record:
-            results.built[name] = record
         case TrainingRecord() as record:
             name = name.removesuffix(_WORK)
             group, model = results.group(name)
@@ -176,8 +163,6 @@ def _add(
                 results.configs.setdefault(group, record.config)
             else:
                 results.unfinished.append(f"The training of {name} has not come to its end.")
-        case ScoringRecord() as record:
-            results.scored[name] = record
         case TuningRecord() as record:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
@@ -195,7 +180,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
     rounds = [each.number for each in record.curve]
     if record.why and record.round not in rounds:
         raise InputError(
-            f"not what phrasescore writes: round {record.round} is the best, and not in the curve",
+            f"not a record of phrasescore: its best round, {record.round}, is not in the curve",
             path=found.path,
         )
     if rounds:
@@ -279,8 +264,8 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, in_words, about_tests, tuning_figure, weights_figure,
-        learning_figure, in_short,
+        score_table, interval_figure, in_words, about_tests, tuning_figure, rounds_table,
+        weights_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

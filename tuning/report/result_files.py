@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, PhrasescoreError, SettingsError
+from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.results import RESULT, Record, parse_record
@@ -51,7 +49,7 @@ class ResultFiles:
             InputError: The file cannot be read, is not an allowed one, or has a malformed line.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
-        where = "not what phrasescore writes"
+        where = "not a record of phrasescore"
         try:
             objects = [_object(line, path) for line in lines]
             return tuple(
@@ -66,22 +64,16 @@ class ResultFiles:
         Raises:
             InputError: The file cannot be read, or is not an allowed one.
         """
-        self._check(path)
+        if not self.may_read(path):
+            raise InputError(
+                "a link that leads out of the results, which is not followed",
+                path=path,
+                remedy="name the folder that it leads to with --data",
+            )
         try:
             return read_regular(path)
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", path=path) from None
-
-    def text(self, path: Path) -> tuple[str, ...]:
-        """Return the lines of a text.
-
-        Raises:
-            PhrasescoreError: The file cannot be read, is not an allowed one, or is not a text.
-        """
-        self._check(path)
-        if not os.path.isfile(path):  # noqa: PTH113 - it takes a name of any bytes and length
-            raise InputError("there is no such file", path=path)
-        return tuple(read_text(path))
 
     def located(self, name: str, near: Path) -> Path:
         """Find a file that a record names, even if its command ran in another folder.
@@ -96,7 +88,7 @@ class ResultFiles:
             InputError: No allowed file has this name.
         """
         for path in self._places(Path(name), near) if 0 < len(name) <= _LONGEST_NAME else ():
-            if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - as above
+            if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - any length
                 return path
         raise InputError(
             "no such file lies in the results, and others are not read",
@@ -114,16 +106,8 @@ class ResultFiles:
             yield folder / path
         yield from (named for named in self._named if named.name == path.name)
 
-    def _check(self, path: Path) -> None:
-        if not self.may_read(path):
-            raise InputError(
-                "a link that leads out of the results, which is not followed",
-                path=path,
-                remedy="name the folder that it leads to with --data",
-            )
 
-
-def left_out(error: PhrasescoreError) -> str:
+def left_out(error: Exception) -> str:
     """Return the sentence that tells the reader why a file is missing from the report."""
     return f"{error} It is left out."
 
@@ -132,7 +116,7 @@ def _object(text: bytes, path: Path) -> dict[str, Any]:
     try:
         return parse_object(text)
     except JsonError as error:
-        raise InputError(f"not what phrasescore writes: {error}", path=path) from None
+        raise InputError(f"not a record of phrasescore: {error}", path=path) from None
 
 
 @dataclass(frozen=True)
@@ -158,50 +142,39 @@ class FoundResult:
         return self.path.parent
 
 
-def find_results(root: Path, files: ResultFiles) -> list[FoundResult]:
-    """Return the records in a folder and up to ``_LEVELS`` levels below it."""
-    return list(_within(root, root, _LEVELS, files))
+def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
+    """Yield the records in a folder and up to ``_LEVELS`` levels below it."""
+    for folder, subfolders, names in os.walk(root, followlinks=True):
+        here = Path(folder)
+        is_deepest = len(here.relative_to(root).parts) == _LEVELS
+        subfolders[:] = [
+            name
+            for name in subfolders
+            if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
+        ]
+        for name in names:
+            # the result.json of a tuning has its weights, too, and the rounds
+            if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):
+                yield from _found(here / name, root, files)
 
 
-def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResult]:
-    if not files.may_read(folder):
-        return
-    for entry in _entries_of(folder):
-        path = Path(entry)
-        if entry.is_dir() and not entry.name.startswith(".") and levels:
-            yield from _within(path, root, levels - 1, files)
-        elif path.name == WEIGHTS and (folder / RESULT).exists():
-            continue  # the weights of a tuning, whose result.json has them and the rounds
-        elif path.suffix == ".json" and not entry.is_dir():
-            named = path.parent if path.name == RESULT else path
-            name = root.absolute().name if named == root else str(named.relative_to(root))
-            yield from _found(path, name, files)
-
-
-def _found(path: Path, name: str, files: ResultFiles) -> Iterator[FoundResult]:
+def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
     """Yield the record of a file if the file is a result, else nothing."""
-    with contextlib.suppress(OSError):
+    is_result = path.name == RESULT
+    named = path.parent if is_result else path
+    name = root.absolute().name if named == root else str(named.relative_to(root))
+    try:
         if path.stat().st_size > _LARGEST_JSON:
             return
-    is_result = path.name == RESULT
-    try:
         record = parse_record(_object(files.bytes(path), path))
-        if record is None and is_result:
-            raise SettingsError("not what phrasescore writes: no kind of result that it knows")
-    except InputError as error:
+        if record is not None:
+            yield FoundResult(path, name, record)
+        elif is_result:
+            raise SettingsError("not a record of phrasescore: its kind of result is unknown")
+    except (InputError, OSError) as error:
         # JSON under any other name may come from another program
         if is_result:
             yield FoundResult(path, name, None, left_out(error))
     except SettingsError as error:
         damage = InputError(error.problem, path=path, remedy=error.remedy)
         yield FoundResult(path, name, None, left_out(damage))
-    else:
-        if record is not None:
-            yield FoundResult(path, name, record)
-
-
-def _entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name; none if the folder cannot be read."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
-    return []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from phrasescore.errors import InputError
 from phrasescore.runs.results import ComparedSystem, ComparisonRecord, SystemDifference
-from tuning.metrics.metric_settings import METRICS, MetricName
-from tuning.metrics.score_tables import points
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName
+from tuning.metrics.score_tables import points, shown_p
 from tuning.metrics.system_comparison import SEGMENTS
 from tuning.metrics.text_scores import LABELS
 
@@ -50,7 +50,7 @@ class ScoreSet:
 
     def is_better(self, gain: float) -> bool:
         """Return whether a difference in the score is an improvement."""
-        return gain < 0 if self.metric == "ter" else gain > 0
+        return gain < 0 if self.metric in LOWER_IS_BETTER else gain > 0
 
 
 def score_sets(
@@ -70,7 +70,7 @@ def score_sets(
     named = all(record.files.get(each.system) and each.runs for each in every)
     if not (record.references and named and metrics and all(map(record.metrics.get, metrics))):
         raise InputError(
-            "not what phrasescore writes: a metric, a reference, a system or its file is missing",
+            "not a record of phrasescore: a metric, a reference, a system or its file is missing",
             path=path,
         )
     return [
@@ -80,15 +80,6 @@ def score_sets(
         )
         for name in metrics
     ]  # fmt: skip
-
-
-def shown_p(p_value: float) -> str:
-    """Format a p-value.
-
-    >>> shown_p(0.5298), shown_p(1 / 10_001)
-    ('0.53', '<0.001')
-    """
-    return "<0.001" if p_value < 0.001 else f"{p_value:.2g}"
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ def verdict(sets: Sequence[ScoreSet]) -> Verdict | None:
     """Return the verdict on the first comparison whose text was not used for tuning, if any."""
     for scores in sets:
         if scores.compared and not scores.is_dev:
-            sign = -1 if scores.metric == "ter" else 1
+            sign = -1 if scores.metric in LOWER_IS_BETTER else 1
             system, gain = max(scores.compared, key=lambda each: sign * each[1].gain)
             return Verdict(scores, system, gain)
     return None
@@ -151,7 +142,7 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
     if scores.is_dev:
         yield "Weights were tuned on this text, which flatters every system."
         return
-    scale = "lower is better" if scores.metric == "ter" else "higher is better"
+    scale = "lower is better" if scores.metric in LOWER_IS_BETTER else "higher is better"
     yield (
         f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
         f"{scores.systems[0].system}. 95 % interval: of 100 such intervals, for other texts of "

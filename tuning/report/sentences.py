@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.corpus.text_preparation import unescape
+from moses_integration.system_building.text_preparation import read_text, unescape
 from phrasescore.errors import PhrasescoreError
 from phrasescore.runs.results import ComparisonRecord
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import METRICS, MetricName, TextScoring
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName, TextScoring
 from tuning.metrics.text_scores import ReferenceTexts
 from tuning.report.result_files import ResultFiles
 
@@ -56,7 +56,8 @@ class SentenceDifference:
 
     Args:
         number: The number of the sentence, from 1.
-        share: The share of the sentence in the gain, as a fraction.
+        share: The share of the sentence in the difference, as a fraction.
+        gain: The share, above 0 if it is an improvement.
         first: The translation by the first system.
         second: The translation by the second system.
         source: The source sentence; ``None`` if the source text is not known.
@@ -65,6 +66,7 @@ class SentenceDifference:
 
     number: int
     share: float
+    gain: float
     first: tuple[WordRun, ...]
     second: tuple[WordRun, ...]
     source: str | None
@@ -103,23 +105,12 @@ class TextDifferences:
     """The differences of all systems from the first one.
 
     Args:
-        metric: The metric of the shares.
         pairs: The differences of each other system whose translations can be shown.
         notes: Sentences about files that could not be used.
     """
 
-    metric: MetricName
     pairs: tuple[Differences, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """The lines that translations are shown with, and the metric."""
-
-    metric: MetricName
-    source: Lines | None
-    reference: Lines
 
 
 def share_of_each(
@@ -162,31 +153,30 @@ def compare_texts(
                 if not math.isclose(now, system.runs[0], rel_tol=0, abs_tol=_SAME_SCORE):
                     problem = "it no longer has the score that was compared"
                     raise PhrasescoreError(problem, path=path)
-                outputs[system.system] = statistics, files.text(path)
+                outputs[system.system] = statistics, tuple(read_text(path))
             except PhrasescoreError as error:
-                notes.append(f"The sentences of {system.system} cannot be shown: {error}")
                 if not outputs:  # without the first system there is nothing to compare with
-                    break
+                    raise
+                notes.append(f"The sentences of {system.system} cannot be shown: {error}")
     except PhrasescoreError as error:
-        return TextDifferences(metric, (), (f"The sentences cannot be shown: {error}",))
+        return TextDifferences((), (f"The sentences cannot be shown: {error}",))
     source = next((lines for lines in sources if len(lines) == len(references)), None)
     if record.source:
         try:
-            lines = files.text(files.located(record.source, folder))
+            lines = tuple(read_text(files.located(record.source, folder)))
             source = lines if len(lines) == len(references) else source
         except PhrasescoreError as error:
             notes.append(f"The source cannot be shown: {error}")
     elif source is None:
         notes.append("A comparison does not say what was translated; name that text with --source.")
-    names = list(outputs)
-    sides = _Sides(metric, source, tuple(references.lines[0]))
+    (first, before), *others = outputs.items()
     # all pairs of systems together show at most about a thousand gains and losses
-    max_rows = min(100, max(5, 500 // max(len(names) - 1, 1)))
-    pairs = (
-        _differences(names[0], outputs[names[0]], name, outputs[name], sides, max_rows)
-        for name in names[1:]
-    )
-    return TextDifferences(metric, tuple(pairs), tuple(notes))
+    max_rows = min(100, max(5, 500 // max(len(others), 1)))
+    pairs = [
+        _differences((first, name), before, after, metric, source, references.lines[0], max_rows)
+        for name, after in others
+    ]
+    return TextDifferences(tuple(pairs), tuple(notes))
 
 
 def _scoring(metric: MetricName, signature: str) -> TextScoring:
@@ -198,32 +188,42 @@ def _scoring(metric: MetricName, signature: str) -> TextScoring:
 
 
 def _differences(
-    first: str, before: tuple[Counts, Lines], second: str, after: tuple[Counts, Lines],
-    sides: _Sides, max_rows: int,
-) -> Differences:  # fmt: skip
+    names: tuple[str, str],
+    before: tuple[Counts, Lines],
+    after: tuple[Counts, Lines],
+    metric: MetricName,
+    source: Lines | None,
+    reference: Sequence[str],
+    max_rows: int,
+) -> Differences:
     """Compare two translations; show at most ``max_rows`` gains and as many losses."""
-    shares = share_of_each(sides.metric, before[0], after[0])
-    gains = -shares if sides.metric == "ter" else shares
+    shares = share_of_each(metric, before[0], after[0])
+    gains = -shares if metric in LOWER_IS_BETTER else shares
     order = np.argsort(-gains, kind="stable")
     better, worse = order[gains[order] > _NO_SHARE], order[gains[order] < -_NO_SHARE]
     chosen = [*better[:max_rows].tolist(), *worse[max(0, len(worse) - max_rows) :].tolist()]
-    scores = [metric_scores(sides.metric, each[0].sum(0)) for each in (before, after)]
     rows = tuple(
         SentenceDifference(
             row + 1,
             float(shares[row]),
+            float(gains[row]),
             *changed_words(before[1][row], after[1][row]),
-            unescape(sides.source[row]) if sides.source else None,
-            unescape(sides.reference[row]),
+            unescape(source[row]) if source else None,
+            unescape(reference[row]),
         )
         for row in chosen
     )
-    alike = sum(one == other for one, other in zip(before[1], after[1], strict=True))
-    difference = float(scores[1] - scores[0])
+    scores = [float(metric_scores(metric, counts.sum(0))) for counts, _ in (before, after)]
     return Differences(
-        first, second, difference, float(shares.sum()), len(shares), alike, len(better),
-        len(worse), rows,
-    )  # fmt: skip
+        *names,
+        difference=scores[1] - scores[0],
+        shares=float(shares.sum()),
+        sentences=len(shares),
+        alike=sum(one == other for one, other in zip(before[1], after[1], strict=True)),
+        better=len(better),
+        worse=len(worse),
+        rows=rows,
+    )
 
 
 def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[WordRun, ...]]:

@@ -186,7 +186,7 @@ class FeatureSet:
         layout.read_weights(ini)
         for name in layout.sparse_weights(ini):
             raise IniError(
-                f"a weight for the sparse feature {name}, which the embedded decoder lacks",
+                f"a weight for the sparse feature {name}, which the embedded decoder does not have",
                 path=ini.path,
                 line=ini.weight_line(name),
                 remedy="delete the line, or decode with Moses",
@@ -343,7 +343,7 @@ def _check_feature(line: FeatureLine) -> None:
     for key, value in line.options.items():
         if key not in known:
             raise IniError(
-                f"the embedded decoder knows no option {key} of {line.kind}"
+                f"the embedded decoder does not support the option {key} of {line.kind}"
                 f"{did_you_mean(key, known)}"
             )
         if key in (*_FACTORS, "factor") and value != "0":

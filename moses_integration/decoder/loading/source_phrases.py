@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,26 +137,6 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
             phrase = np.int64(entry.phrase)
 
 
-@compiled
-def _match_spans(
-    trie: PhraseTrie,
-    words: NDArray[np.int32],
-    other: PhraseTrie,
-    other_words: NDArray[np.int32],
-    longest: int,
-    numbers: NDArray[np.int32],
-) -> None:
-    trie, words, other, other_words, numbers = borrowed((trie, words, other, other_words, numbers))
-    for start in range(words.size):
-        own = found = np.int64(0)
-        for end in range(start, min(start + longest, words.size)):
-            own = child(trie, own, words[end])
-            found = child(other, found, other_words[end]) if other_words[end] >= 0 else -1
-            if found < 0:
-                break
-            numbers[own] = found
-
-
 class SourcePhrases:
     """All spans of the input's sentences up to a length.
 
@@ -183,13 +163,15 @@ class SourcePhrases:
         """The number of phrases, including the empty one."""
         return int(self.trie.size[0])
 
-    def numbers_in(self, other: SourcePhrases) -> NDArray[np.int32]:
-        """Return the number that each phrase has among others, -1 for none, shape (phrases,)."""
-        numbers = np.full(len(self), -1, np.int32)
-        known = other.words.find_spans(*self.words.spans())
-        for words in self.sentences:
-            _match_spans(self.trie, words, other.trie, known[words], self.longest, numbers)
-        return numbers
+    def texts(self) -> Iterable[bytes]:
+        """Return the distinct phrases, their words separated by spaces."""
+        texts: dict[bytes, None] = {}
+        for ids in self.sentences:
+            words = [self.words.word(number) for number in ids.tolist()]
+            for begin in range(len(words)):
+                for end in range(begin, min(begin + self.longest, len(words))):
+                    texts[b" ".join(words[begin : end + 1])] = None
+        return texts
 
     def word_phrases(self) -> NDArray[np.int32]:
         """Return the phrase that each word is alone, shape (words,)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import joined_offsets, offsets_of, taken_runs
+from moses_integration.decoder.arrays import joined_offsets, taken_runs
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, SourcePhrases, child
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError, SettingsError, StorageError, counted
@@ -27,7 +28,7 @@ from phrasescore.runs.file_kinds import open_regular, private_folder, user_cache
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.block import TableBlock, checked_block, read_blocks
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -186,14 +187,14 @@ class TableLoader:
 
     Args:
         cache: The folder of parsed tables; ``None`` keeps nothing on disk.
-        in_memory: Whether to read each table once and keep the whole of it, for inputs that come
-            one after the other.
+        in_memory: Whether to read each table once and keep its text, for inputs that come one after
+            the other; tables are not kept on disk then.
     """
 
     def __init__(self, cache: Path | None, *, in_memory: bool = False) -> None:
         self.cache = cache
         self._in_memory = in_memory
-        self._whole: dict[str, _WholeTable] = {}
+        self._held: dict[str, _HeldTable] = {}
 
     def load(
         self,
@@ -223,70 +224,58 @@ class TableLoader:
             lines = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
             return _agreeing(read_blocks(path, format_of=lines), scores, where)
 
-        def load(needed: SourcePhrases) -> TableEntries:
-            parts = ("table", sha256_of(path), str(scores), needed.digest)
-            arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, needed))
-            phrases, values, *rest = arrays
-            targets, words = TargetPhrases(*rest[:4]), WordTable.from_arrays(*rest[4:])
-            return TableEntries(phrases, values, targets, words)
-
         if not self._in_memory:
-            return load(source)
-        if (key := str(path)) not in self._whole:
-            phrases = SourcePhrases(_distinct_sources(blocks()), source.longest)
-            self._whole[key] = _WholeTable.of(phrases, load(phrases))
-        return self._whole[key].needed_by(source)
+            parts = ("table", sha256_of(path), str(scores), source.digest)
+            arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, source))
+        else:
+            if (key := str(path)) not in self._held:
+                self._held[key] = _HeldTable.read(blocks())
+            arrays = self._held[key].parse(scores, source)
+        phrases, values, *rest = arrays
+        targets, words = TargetPhrases(*rest[:4]), WordTable.from_arrays(*rest[4:])
+        return TableEntries(phrases, values, targets, words)
 
 
-def _distinct_sources(blocks: Iterator[TableBlock]) -> list[list[bytes]]:
-    texts: dict[bytes, None] = {}
-    for block in blocks:
-        # lines of one source follow each other
-        for line in block.run_offsets[:-1].tolist():
-            texts[block.source(line)] = None
-    return [phrase_tokens(text) for text in texts]
-
-
-class _WholeTable(NamedTuple):
-    """All entries of a table.
+class _HeldTable(NamedTuple):
+    """A table in memory.
 
     Attributes:
-        source: The source phrases of the table.
-        entries: The entries, sorted by source phrase.
-        first: The place of the first entry of each source phrase, shape (phrases + 1,).
+        path: The file.
+        format: The format of all lines.
+        lines: The lines of each source phrase.
     """
 
-    source: SourcePhrases
-    entries: TableEntries
-    first: NDArray[np.int64]
+    path: str | Path
+    format: TableFormat
+    lines: dict[bytes, bytes]
 
     @classmethod
-    def of(cls, source: SourcePhrases, entries: TableEntries) -> _WholeTable:
-        """Sort the entries."""
-        order = np.argsort(entries.phrases, kind="stable")
-        in_order = TableEntries(
-            entries.phrases[order],
-            entries.scores[order],
-            entries.targets.taken(order),
-            entries.vocabulary,
-        )
-        sizes = np.bincount(entries.phrases, minlength=len(source))
-        return cls(source, in_order, offsets_of(sizes))
+    def read(cls, blocks: Iterator[TableBlock]) -> _HeldTable:
+        """Read a table, which has at least one line."""
+        lines: dict[bytes, bytes] = {}
+        for block in blocks:
+            text = block.text if block.text.endswith(b"\n") else block.text + b"\n"
+            begins = np.append(0, np.flatnonzero(as_array(text) == LINE_FEED) + 1)
+            bounds = itertools.pairwise(begins[block.run_offsets].tolist())
+            for row, (begin, end) in zip(block.run_offsets.tolist(), bounds, strict=False):
+                source = b" ".join(phrase_tokens(block.source(row)))
+                lines[source] = lines.get(source, b"") + text[begin:end]
+        return cls(block.path, block.format, lines)
 
-    def needed_by(self, source: SourcePhrases) -> TableEntries:
-        """Return the entries that an input needs."""
-        own = source.numbers_in(self.source)
-        wanted = np.flatnonzero(own >= 0).astype(np.int32)
-        offsets, rows = taken_runs(self.first, own[wanted])
-        targets = self.entries.targets.taken(rows)
-        used, words = np.unique(targets.words, return_inverse=True)
-        vocabulary = self.entries.vocabulary
-        return TableEntries(
-            np.repeat(wanted, np.diff(offsets)),
-            self.entries.scores[rows],
-            targets._replace(words=words.astype(np.int32)),
-            WordTable([vocabulary.word(number) for number in used.tolist()]),
-        )
+    def parse(self, scores: int, source: SourcePhrases) -> Arrays:
+        """Return the arrays of the `TableEntries` that an input needs.
+
+        Raises:
+            PhraseTableError: A line that the input needs has what this decoder lacks.
+        """
+        needed = b"".join(self.lines.get(phrase, b"") for phrase in source.texts())
+        # an input that needs nothing gets lines that it does not need, because a block has lines
+        text = needed or next(iter(self.lines.values()))
+        block = checked_block(text, text.count(b"\n"), 1, self.path, self.format)
+        try:
+            return _parse(iter([block]), scores, source)
+        except PhraseTableError as error:  # its line is not one of the file
+            raise PhraseTableError(error.problem, path=self.path, remedy=error.remedy) from None
 
 
 @compiled

@@ -166,6 +166,6 @@ class Crew:
 
 def _died(process: int) -> StorageError:
     return StorageError(
-        f"process {process}, which shared the training, has ended; perhaps the memory was full",
+        f"process {process}, which shared the training, has ended; perhaps memory ran out",
         remedy="the same command goes on from the last checkpoint; give it fewer --threads",
     )

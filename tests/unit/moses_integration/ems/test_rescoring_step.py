@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ems.rescoring_step import place_holder
+from moses_integration.ems.__main__ import place_holder
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
 from tests.conftest import PROJECT

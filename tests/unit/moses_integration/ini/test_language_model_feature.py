@@ -115,7 +115,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "name", "problem"),
     [
-        (b"", b"", "LM1", r"no feature is called LM1 \(did you mean LM0\?\)"),
+        (b"", b"", "LM1", r"there is no feature LM1 \(did you mean LM0\?\)"),
         (b"", b"", "TM", "TM is a translation step, which"),
         (b"", b"", "UnknownWordPenalty0", "moses.ini:10: UnknownWordPenalty0 is needed"),
         (

@@ -29,22 +29,12 @@ CT0= 1
 
 LISTING = """\
 x.ini: 5 features, 8 weights, 6 of them tuned; in the order of n-best lists
-feature              class                    weights
-LM0                  KENLM                    0.5
-LR0                  LexicalReordering        1 1 1  (not given: Moses takes 1)
-UnknownWordPenalty0  UnknownWordPenalty       (1)  (not given: Moses takes 1)
-TM0                  PhraseDictionaryMemory   (0.2) 0.3
-CT0                  PhraseDictionaryCompact  1
-
-file     of
-pt       TM0  MISSING
-lm.arpa  LM0  lm.arpa does not exist, so lm.arpa.gz is read
-cpt      CT0  cpt.minphr is read
-reo      LR0  reo does not exist, so reo.gz is read
-
-setting           value
-distortion-limit  6
-mapping           0 T 0 | 1 T 1
+feature              class                    file     weights
+LM0                  KENLM                    lm.arpa  0.5
+LR0                  LexicalReordering        reo      1 1 1
+UnknownWordPenalty0  UnknownWordPenalty                (1)
+TM0                  PhraseDictionaryMemory   pt       (0.2) 0.3
+CT0                  PhraseDictionaryCompact  cpt      1
 
 problems
   x.ini:8: pt: no such file, nor with .gz behind its name. """
@@ -64,7 +54,7 @@ def found(data: bytes) -> list[str]:
     return [str(problem) for _, problem in problems(MosesIni.parse(data, "x.ini"))]
 
 
-def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
+def test_listing_shows_features_and_problems(folder: Path) -> None:
     """Features in the order of n-best lists; weights that are not tuned stand in brackets."""
     assert str(Listing.from_ini(MosesIni.parse(INI, "x.ini"))) == (
         f"{LISTING}Relative paths resolve against the current directory, "
@@ -101,21 +91,9 @@ def test_problems_name_their_line(data: bytes, problem: str) -> None:
     assert sentence.startswith(problem)
 
 
-def test_unknown_classes_are_listed_in_the_order_of_the_file() -> None:
+def test_faulty_features_are_not_listed() -> None:
     """Their place in n-best lists cannot be known."""
     data = b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n"
-    text = str(Listing.from_ini(MosesIni.parse(data, "x.ini")))
-    assert text.startswith(
-        "x.ini: 2 features, in the order of the file\n"
-        "feature      class       weights\n"
-        "MyOwn0       MyOwn       3\n"
-        "Distortion0  Distortion\n"
-    )
-
-
-def test_weights_of_a_wrong_number_are_shown_as_they_stand() -> None:
-    """The problem stands below."""
-    text = str(
-        Listing.from_ini(MosesIni.parse(b"[feature]\nDistortion\n[weight]\nDistortion0= 1 2\n"))
-    )
-    assert "Distortion0  Distortion  1 2\n" in text
+    listing = Listing.from_ini(MosesIni.parse(data, "x.ini"))
+    assert listing.features == []
+    assert "x.ini:2: unknown feature class MyOwn" in str(listing)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.model_files import ModelFile, find_binary_file, find_model_file
+from moses_integration.ini.model_files import find_binary_file, find_model_file
 from phrasescore.errors import InputError
 
 
@@ -22,16 +22,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_file_that_is_there_is_taken_as_named(folder: Path) -> None:
     """Also when a zipped one lies beside it; relative paths stay relative."""
-    assert find_model_file("pt") == ModelFile(Path("pt"))
-    assert find_model_file("system/both") == ModelFile(Path("system/both"))
-    assert find_model_file(f"{folder}/pt") == ModelFile(folder / "pt")
+    assert find_model_file("pt") == Path("pt")
+    assert find_model_file("system/both") == Path("system/both")
+    assert find_model_file(f"{folder}/pt") == folder / "pt"
 
 
-def test_a_missing_file_falls_back_to_gz_with_a_note() -> None:
-    """The note says what is read in its place."""
-    found = find_model_file("lm.arpa")
-    assert found.path == Path("lm.arpa.gz")
-    assert found.note == "lm.arpa does not exist, so lm.arpa.gz is read"
+def test_a_missing_file_falls_back_to_gz() -> None:
+    """Moses does that for reordering tables."""
+    assert find_model_file("lm.arpa") == Path("lm.arpa.gz")
 
 
 @pytest.mark.parametrize("name", ["none", "both"])
@@ -45,8 +43,8 @@ def test_a_file_that_is_nowhere_is_named(name: str, folder: Path) -> None:
 
 def test_binary_forms_have_endings_of_their_class() -> None:
     """A compact table is named without its ending."""
-    found = find_binary_file("cpt", "PhraseDictionaryCompact")
-    assert found == ModelFile(Path("cpt.minphr"), "cpt.minphr is read")
+    assert find_binary_file("cpt", "PhraseDictionaryCompact") == Path("cpt.minphr")
+    assert find_model_file("cpt", "PhraseDictionaryCompact") == Path("cpt.minphr")
     assert find_binary_file("cpt", "LexicalReordering") is None
     assert find_binary_file("cpt", "KENLM") is None
 

@@ -75,7 +75,7 @@ def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> Non
         (b"[feature]\nA path = x\n", 2, "'path', expected key=value"),
         (b"[feature]\nA x=1 y=2 x=3\n", 2, "the key x twice"),
         (b"[feature]\nA name=T|||M\n", 2, "has |||, which ends a column of an n-best list"),
-        (b"[feature]\nA name=T\n\nB name=T\n", 2, "two features are called T"),
+        (b"[feature]\nA name=T\n\nB name=T\n", 2, "two features have the name T"),
         (b"[weight]\nA0=0.3\n", 2, "not of the form 'Name= 0.3'"),
         (b"[weight]\nA0=0.3 0.2\n", 2, "not of the form 'Name= 0.3'"),
         (b"[weight]\nA0 = 0.3\n", 2, "not of the form 'Name= 0.3'"),

@@ -58,5 +58,5 @@ def test_the_table_of_this_name() -> None:
     assert weights_for(ini, "c", "A") == ("A", (1.0, 2.0))
     with pytest.raises(SettingsError, match="WordPenalty0 is a WordPenalty, not a phrase table"):
         weights_for(ini, "c", "WordPenalty0")
-    with pytest.raises(IniError, match="no feature is called C"):
+    with pytest.raises(IniError, match="there is no feature C"):
         weights_for(ini, "c", "C")

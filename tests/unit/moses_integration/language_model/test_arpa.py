@@ -165,7 +165,7 @@ DAMAGED = [
         b"\\data\\\n" + b"".join(b"ngram %d=1\n" % order for order in range(1, 22)) + b"\n",
         ":22: n-grams of up to 21 words, where at most 20 are read.",
     ),
-    (b"\\data\\\n\n", ":2: no line 'ngram 1=COUNT' stands below \\data\\."),
+    (b"\\data\\\n\n", ":2: the section \\data\\ has no line 'ngram 1=COUNT'."),
     (
         BIGRAMS.replace(b"ngram 2=3", b"ngram 2=4"),
         "the header promises 4 2-grams, this section has 3. Make the file again",
@@ -186,7 +186,7 @@ DAMAGED = [
         BIGRAMS.replace(b"\\2-grams:", b"\\3-grams:"),
         ":12: expected \\2-grams:, found '\\3-grams:'.",
     ),
-    (BIGRAMS + b"more\n", ":18: 'more' stands after \\end\\."),
+    (BIGRAMS + b"more\n", ":18: 'more' follows after \\end\\."),
     (
         BIGRAMS.replace(b"-0.75", b"0.75"),
         ":13: expected a log10 probability (0 at most), 2 words of the 1-grams and nothing more, "

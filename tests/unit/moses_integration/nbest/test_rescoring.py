@@ -179,7 +179,7 @@ def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
     """Names that do not differ or that tuning refuses; the list as its own output."""
-    with pytest.raises(SettingsError, match="two features are called PhraseModel0"):
+    with pytest.raises(SettingsError, match="two features have the name PhraseModel0"):
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
         model_of(VALUES, "phrase_model")
@@ -287,7 +287,7 @@ def test_models_of_both_sorts_in_one_pass(tmp_path: Path) -> None:
     whole = dataclasses.replace(model_of(SENTENCES, "Whole"), of_sentences=True)
     text = rescored(tmp_path, LINE, whole, model_of(VALUES))
     assert b" T0= -1 -2 Whole= -2.5 PhraseModel0= -1.75 |||" in text
-    with pytest.raises(NBestError, match=r"list:1: nothing says which phrases"):
+    with pytest.raises(NBestError, match=r"list:1: the list does not say which phrases"):
         rescored(tmp_path, LIST, whole, model_of(VALUES), source=SOURCE + b"a dog\n")
 
 

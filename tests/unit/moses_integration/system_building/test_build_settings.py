@@ -11,7 +11,7 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.system_building.corpus.text_preparation import TextSettings
+from moses_integration.system_building.text_preparation import TextSettings
 from phrasescore.errors import InputError, SettingsError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from moses_integration.system_building import monotone_alignment
 from moses_integration.system_building.monotone_alignment import align_monotonically
-from moses_integration.system_building.phrases.phrase_numbers import (
+from moses_integration.system_building.phrase_numbers import (
     NumberedText,
     read_numbered_text,
 )

@@ -49,7 +49,7 @@ def test_a_pipe_has_no_digest(tmp_path: Path) -> None:
 def test_devices_without_end(name: str) -> None:
     """Nobody waits for the end of what has none."""
     for read in (sha256_of, lambda path: next(read_blocks(path))):
-        with pytest.raises(InputError, match=f"/dev/{name}: a device that never ends. Name a file"):
+        with pytest.raises(InputError, match=f"/dev/{name}: this device never ends. Name a file"):
             read(f"/dev/{name}")
 
 

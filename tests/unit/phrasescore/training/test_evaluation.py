@@ -32,5 +32,7 @@ def test_a_model_that_gives_no_numbers(weight: float, nll: float, fails: bool) -
     if not fails:
         refuse_divergence(Path("model"), model, figures)
         return
-    with pytest.raises(ModelError, match=r"^model: training came to numbers that are not finite"):
+    with pytest.raises(
+        ModelError, match=r"^model: the training diverged: some numbers are not finite"
+    ):
         refuse_divergence(Path("model"), model, figures)

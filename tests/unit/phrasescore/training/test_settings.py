@@ -38,7 +38,11 @@ def regularisation(settings: TrainingSettings) -> tuple[float | None, float | No
         ("phrase", {"inputs": TEXTS[:1], "dropout": 0.2}, "--dropout is not an option of --kind"),
         ("phrase", {"inputs": TEXTS[:1], "max_length": 30}, "belongs to --kind search and --kind"),
         ("phrase", {"inputs": TEXTS[:1], "held_out_text": TEXTS}, "--held-out-text is not an opt"),
-        ("search", {"held_out_text": TEXTS, "held_out_pairs": 5}, "a text is held out, and a part"),
+        (
+            "search",
+            {"held_out_text": TEXTS, "held_out_pairs": 5},
+            "both a held-out text and a held-out part",
+        ),
     ],
 )
 def test_what_a_kind_does_not_have(kind: str, options: dict[str, Any], problem: str) -> None:

@@ -72,7 +72,7 @@ def test_what_is_kept() -> None:
         (b"a\t-1\n", "is not a word"),
         (b"a\t1\t1\n", "is not a word"),
         (b"a\t1234567890123456789\n", "is not a word"),
-        (b"a\t2\nb\t1\na\t1\n", ":3: the word a stands here twice. Restore the file"),
+        (b"a\t2\nb\t1\na\t1\n", ":3: the word a occurs twice. Restore the file"),
     ],
 )
 def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_file_round_trip(tmp_path: Path) -> None:
     [
         (b"", "begins with the lines </s> and <unk>"),
         (b"<unk>\n</s>\na\n", "begins with the lines </s> and <unk>"),
-        (b"</s>\n<unk>\na\nb\na\n", ":5: the word a stands here twice. Restore the file"),
+        (b"</s>\n<unk>\na\nb\na\n", ":5: the word a occurs twice. Restore the file"),
         (b"</s>\n<unk>\na\n\nb\n", ":4: '' is not one word. Restore the file"),
         (b"</s>\n<unk>\na b\n", ":3: 'a b' is not one word"),
-        (b"</s>\n<unk>\n<unk>\n", ":3: the word <unk> stands here twice"),
+        (b"</s>\n<unk>\n<unk>\n", ":3: the word <unk> occurs twice"),
     ],
 )
 def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:

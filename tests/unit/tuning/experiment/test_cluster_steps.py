@@ -10,7 +10,6 @@ import pytest
 
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InterruptedWorkError
-from phrasescore.runs.lock import held
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
@@ -72,14 +71,18 @@ def test_steps_on_workers(dask: DaskCluster, tmp_path: Path) -> None:
     assert {int(line) for line in (folder / "last").read_text().split()} == here
 
 
-def test_a_worker_dies(dask: DaskCluster, tmp_path: Path) -> None:
-    """Its command dies with it, and runs again on another worker."""
+def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command dies with it, and runs again on another worker, also while locks are left."""
+    monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
     script = "echo $$ > first.part; mv -n first.part first; test first.part -ef x; "
-    script += "if test -e again; then echo done > out; else touch again; sleep 600; fi"
+    script += "if test -e refused; then echo done > out; "
+    script += "elif test -e again; then touch refused; exit 6; else touch again; sleep 600; fi"
     said: list[str] = []
     with Cluster(str(dask.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 2)
         place = ClusterSteps(cluster, 1, said.append)
+        # without a lost worker, a refusal is the end
+        assert place.run(*alone(tmp_path, "exit 6")) == 6
         running = threading.Thread(target=place.run, args=alone(tmp_path, script))
         running.start()
         process = number(tmp_path / "first")
@@ -89,7 +92,8 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path) -> None:
         running.join(60)
         wait_for(lambda: not is_running(process))
     assert (tmp_path / "out").read_text() == "done\n"
-    assert len(said) == 1 and "is gone; another one takes it" in said[0]
+    assert "is gone; another one takes it" in said[0]
+    assert said[1:] == ["step: waiting for an earlier try to end"]
 
 
 def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
@@ -124,27 +128,3 @@ def test_a_folder_that_a_worker_does_not_see(dask: DaskCluster, tmp_path: Path) 
         with pytest.raises(ClusterError, match="does not see this folder") as caught:
             place.run(step, tmp_path / "gone", log)
     assert caught.value.path == tmp_path / "gone"
-
-
-def test_an_earlier_try_holds_a_lock(
-    dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A command that finds another at work, perhaps killed on its machine, is tried again."""
-    monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
-    output = tmp_path / "out"
-    given = alone(tmp_path, "test -e .out.lock && exit 6; touch out", output)
-    said: list[str] = []
-    taken = threading.Event()
-
-    def work() -> None:
-        with held(output):
-            taken.set()
-            wait_for(lambda: len(said) >= 2)
-
-    earlier = threading.Thread(target=work)
-    earlier.start()
-    taken.wait()
-    with Cluster(str(dask.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, said.append).run(*given) == 0
-    earlier.join()
-    assert set(said) == {"step: waiting for an earlier try to end"}

@@ -147,7 +147,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('models = ["rnn", "given"]', "", "names no model, whose words"),
         ('name = "Later"', 'name = "L"\nunknown = "share"', r"L shares p\(<unk>\) out among"),
         ("unknown_column = true", 'unknown = "part"', "'part', which is none of: whole, share"),
-        ('name = "Both"', 'name = "Baseline"', "two systems are called Baseline"),
+        ('name = "Both"', 'name = "Baseline"', "two systems have the name Baseline"),
         ('name = "Both"', 'name = "BASELINE"', "two systems share the folder baseline"),
         ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "the first system is what"),
         ("[models.rnn]", '[models."a b"]', "use letters"),

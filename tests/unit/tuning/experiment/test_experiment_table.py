@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.bleu.statistics import References
+from moses_integration.bleu import References
 from phrasescore.runs.results import ComparedSystem, ExperimentRecord, parse_record
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,

@@ -81,16 +81,14 @@ def keeper(plan: Plan, *given: Path) -> ResultsKeeper:
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
     """Do what a call does at its end; return the seeds in the table by row."""
-    this = keeper(plan)
-    kept = this.collect(done(plan) if steps is None else steps)
+    kept, runs = keeper(plan).collect(done(plan) if steps is None else steps)
     kept.write(plan.results / KEPT)
-    return {name: [run.seed for run in each] for name, each in this.current_runs(kept).items()}
+    return {name: [run.seed for run in each] for name, each in runs.items()}
 
 
 def runs_of(plan: Plan, steps: set[str]) -> dict[str, tuple[SystemRun, ...]]:
     """The runs in the table when some steps are done, by row."""
-    this = keeper(plan)
-    return this.current_runs(this.collect(steps))
+    return keeper(plan).collect(steps)[1]
 
 
 def with_rows(plan: Plan, **changes: dict[str, object]) -> Plan:
@@ -242,9 +240,7 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
         write(plan, steps)
         (plan.results / KEPT).rename(path)
     new = in_folder(plan, "new")
-    this = keeper(new, first, second)
-    kept = this.collect(set())
-    runs = this.current_runs(kept)
+    kept, runs = keeper(new, first, second).collect(set())
     assert {name: [run.seed for run in each] for name, each in runs.items()} == ALL
     assert runs == runs_of(plan, done(plan)) | {"Alone": runs["Alone"]}
     new.results.mkdir(exist_ok=True)
@@ -255,9 +251,9 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "file", "sentence"),
     [
-        ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8, and is 2"),
+        ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8 and is now 2"),
         ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
-         "models.search.kind was phrase, and is search"),
+         "models.search.kind was .phrase. and is now"),
         ({}, "table", "Baseline was made otherwise.*: table had another content"),
         ({}, "given/config.json", "Reranked was made .*: the model search had another content"),
         ({}, "dev.en", "the text dev had another content"),

@@ -114,10 +114,7 @@ def kept(plan: Plan) -> ResultsKeeper:
 
 def seeds(plan: Plan, keeper: ResultsKeeper, done: set[str]) -> dict[str, list[int | None]]:
     """The seeds in the table by row."""
-    return {
-        name: [run.seed for run in runs]
-        for name, runs in keeper.current_runs(keeper.collect(done)).items()
-    }
+    return {name: [run.seed for run in runs] for name, runs in keeper.collect(done)[1].items()}
 
 
 def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: Path) -> None:
@@ -125,14 +122,14 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     row = ExperimentSystem("CSLM", language_models=("given",))
     plan = Plan(dataclasses.replace(settings, systems=(BASELINE, row)), tmp_path / "results")
     keeper = kept(plan)
-    found = keeper.collect({step.name for step in plan.steps()})
+    found, runs = keeper.collect({step.name for step in plan.steps()})
     found.write(plan.results / KEPT)
     record = json.loads((plan.results / KEPT).read_bytes())["rows"]
     assert {"the model given of seed 1", "the model given of seed 2"} < set(
         record["CSLM"]["inputs"]
     )
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
-    table = experiment_record(plan, keeper.current_runs(found), found.texts)
+    table = experiment_record(plan, runs, found.texts)
     said = markdown(plan.settings, table, [])
     assert "CSLM: language_models given; another given for each seed." in said
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
 from tuning.experiment.plan import CommandStep, command_step
@@ -154,27 +154,6 @@ def test_a_finished_step_whose_end_nobody_noted(tmp_path: Path) -> None:
     stamp.write_text(stamp.read_text().replace('"finished": true', '"finished": false'))
     assert run(tmp_path, step)[0] == 0
     assert '"finished": true' in stamp.read_text()
-
-
-def test_a_damaged_stamp_is_an_error(tmp_path: Path) -> None:
-    """What it knew is lost, so nothing is done over: the user decides."""
-    step = shell(tmp_path, "out", "touch out")
-    run(tmp_path, step)
-    (tmp_path / "steps" / "out.json").write_text("{")
-    with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
-        run(tmp_path, step)
-    (tmp_path / "steps" / "out.json").unlink()
-    assert run(tmp_path, step)[0] == 1
-
-
-def test_an_edited_output_is_not_used_unnoticed(tmp_path: Path) -> None:
-    """It may be somebody's work, and it is not what the command made."""
-    step = shell(tmp_path, "out", "echo 1 > out")
-    run(tmp_path, step)
-    (tmp_path / "out").write_text("edited")
-    with pytest.raises(ResumeError, match="out: this was changed since it was made"):
-        run(tmp_path, step)
-    assert (tmp_path / "out").read_text() == "edited"
 
 
 def test_it_is_said_what_has_changed(tmp_path: Path) -> None:

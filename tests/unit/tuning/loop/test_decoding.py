@@ -45,7 +45,6 @@ def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> Non
             )
         decoder.write_nbest({"TranslationModel0": (0.0, 1.0)}, 5, work / "two.gz", work / "log")
         assert dict(read_nbest_lists(work / "two.gz")) != lists
-        assert b"12 sentences, 0 without" in (work / "log").read_bytes()
         texts.append((work / "one.gz").read_bytes())
     assert texts[0] == texts[1]
 

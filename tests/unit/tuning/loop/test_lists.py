@@ -111,19 +111,6 @@ def test_a_list_cut_inside_its_gzip_data(tmp_path: Path, statistics: CandidateSt
         read_scored(path, statistics)
 
 
-@pytest.mark.parametrize("shift", [1, -1])
-def test_references_one_line_off_are_noticed(tmp_path: Path, shift: int) -> None:
-    """A list that fits much better one line later or before is refused, saying so."""
-    rng = np.random.default_rng(3)
-    lines = [b" ".join(b"%d" % word for word in rng.integers(0, 99, 8)) for _ in range(30)]
-    path = tmp_path / "refs"
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    statistics = CandidateStatistics.read([path], Objective())
-    moved = [line_of(n, lines[n + shift]) for n in range(30) if 0 <= n + shift < 30]
-    with pytest.raises(NBestError, match="one line " + ("later" if shift > 0 else "before")):
-        read(tmp_path, statistics, *moved)
-
-
 def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> None:
     """Sentences without candidates get an empty one, others stay as they are."""
     pool = CandidatePool(4, 3, 9)

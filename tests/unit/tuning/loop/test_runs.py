@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import DecoderError
+from moses_integration.real_moses import DecoderError
 from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
@@ -132,7 +132,7 @@ def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
 def test_another_run_is_refused(run: Run, change: dict[str, Any], sentence: str) -> None:
     """Options that change the result belong to a folder of their own."""
     run.tune()
-    with pytest.raises(ResumeError, match=f"begun with other settings: .*{sentence}"):
+    with pytest.raises(ResumeError, match=f"the work was begun with other settings: .*{sentence}"):
         run.tune(**change)
 
 
@@ -142,7 +142,7 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
     run.tune()
     path = getattr(run.toy, name)
     path.write_bytes(path.read_bytes().replace(b" ", b"  ", 1))
-    with pytest.raises(ResumeError, match=r"begun with other settings: .* is another"):
+    with pytest.raises(ResumeError, match=r"the work was begun with other settings: .* is another"):
         run.tune()
 
 

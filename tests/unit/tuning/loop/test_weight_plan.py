@@ -56,7 +56,7 @@ def test_unknown_words_alone_hide_nothing() -> None:
 def test_there_must_be_something_to_tune() -> None:
     """A system in which nothing may be tuned is refused."""
     ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
-    with pytest.raises(SettingsError, match="no feature is tuneable"):
+    with pytest.raises(SettingsError, match="no feature may be tuned"):
         WeightPlan.from_ini(MosesIni.parse(ini))
 
 
@@ -66,34 +66,19 @@ def test_weights_must_fit_the_features() -> None:
         WeightPlan.from_ini(MosesIni.parse(INI.replace(b"0.1 0.2 0.3", b"0.1") % b""))
 
 
-def test_freezing_and_bounds_name_features_or_components() -> None:
-    """A feature stands for all of its components; a bound may be open."""
-    plan = plan_of().restricted(["TM_1", "Distortion0"], ["TM=0..1", "WordPenalty0=..-0.5"])
-    assert plan.frozen.tolist() == [True, False, False, True, False]
-    assert plan.lower.tolist() == [-np.inf, -np.inf, 0, 0, 0]
-    assert plan.upper.tolist() == [np.inf, -0.5, 1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("freeze", "bounds", "sentence"),
-    [
-        (["TM_9"], [], r"no weight that may be tuned is called TM_9 \(did you mean TM_\d\?\)"),
-        (["UnknownWordPenalty0"], [], "Choose among"),
-        ([], ["TM"], "is not NAME=LOW..HIGH"),
-        ([], ["TM=a..b"], "is not NAME=LOW..HIGH"),
-        ([], ["TM=2..1"], "leaves no room"),
-        ([], ["TM=nan..1"], "leaves no room"),
-    ],
-)
-def test_wrong_names_and_bounds(freeze: list[str], bounds: list[str], sentence: str) -> None:
-    """Each is refused with what to write."""
-    with pytest.raises(SettingsError, match=sentence):
-        plan_of().restricted(freeze, bounds)
+def test_freezing_names_features_or_components() -> None:
+    """A feature stands for all of its components; another name is refused with what to write."""
+    assert plan_of().with_frozen(["TM_1", "Distortion0"]).frozen == {0, 3}
+    assert plan_of().with_frozen(["TM"]).frozen == {2, 3, 4}
+    with pytest.raises(SettingsError, match=r"tuned is called TM_9 \(did you mean TM_\d\?\)"):
+        plan_of().with_frozen(["TM_9"])
+    with pytest.raises(SettingsError, match="Choose among"):
+        plan_of().with_frozen(["UnknownWordPenalty0"])
 
 
 def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
     """It has the weight 1 and stays; the others begin where they are told."""
-    plan = plan_of().restricted(["TM_0"], [])
+    plan = plan_of().with_frozen(["TM_0"])
     pool = CandidatePool(1, 6, 9).arrays
     problem = plan.problem(pool, Objective(), np.arange(5.0))
     assert problem.start.tolist() == [0, 1, 2, 3, 4, 1]

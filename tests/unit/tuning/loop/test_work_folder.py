@@ -104,7 +104,9 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
 def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> None:
     """It is named, with what to do, whatever is in it."""
     (tmp_path / "optimized.json").write_bytes(content)
-    with pytest.raises(ResumeError, match=r"optimized\.json: not what a tuning run writes.*Delete"):
+    with pytest.raises(
+        ResumeError, match=r"optimized\.json: a tuning run did not write this file.*Delete"
+    ):
         read_json(tmp_path / "optimized.json", numbers=["score"])
 
 
@@ -118,10 +120,10 @@ def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> N
 
 
 def test_a_round_adopts_what_another_run_decoded(tmp_path: Path) -> None:
-    """All four files are taken over byte for byte; a list of its own is kept."""
+    """Its three files are taken over byte for byte; a list of its own is kept."""
     with WorkFolder(tmp_path / "one").opened({}) as work:
         other = work.round(1)
-    for path in (other.weights, other.ini, other.log, other.nbest):
+    for path in (other.weights, other.ini, other.nbest):
         path.write_bytes(path.name.encode())
     with WorkFolder(tmp_path / "two").opened({}) as work:
         mine, own = work.round(1), work.round(2)

@@ -79,7 +79,7 @@ def test_the_compiled_objective_is_the_plain_one(
         ({"blue": 1.0}, r"unknown metric 'blue' in the objective \(did you mean bleu\?\)"),
         ({"bleu": -1.0}, "the share of bleu is -1"),
         ({"bleu": float("nan")}, "the share of bleu is nan"),
-        ({"bleu": 0.0}, "all shares of the objective are 0"),
+        ({"bleu": 0.0}, "every share of the objective is 0"),
     ],
 )
 def test_shares_that_make_no_sense(shares: dict[str, float], message: str) -> None:

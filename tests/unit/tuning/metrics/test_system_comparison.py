@@ -91,7 +91,7 @@ def test_json_has_every_number(folder: Path, comparison: SystemComparison) -> No
     assert good["system"] == "good & new"
     assert 0 < good["mean"] < 1
     assert set(good) >= {"runs", "deviation", "gain", "low", "high"}
-    assert set(good) >= {"p_randomization", "p_bootstrap", "p_replicas"}
+    assert set(good) >= {"p_randomization", "p_bootstrap"}
     assert content["files"]["same"][0] == str(folder / "poor.1")
     assert content["trials"] == 500
     assert "tok:none" in content["signatures"]["bleu"]
@@ -103,8 +103,7 @@ def test_tables(comparison: SystemComparison) -> None:
     assert f"{100 * comparison.scores['bleu'][0].mean:.2f}" in text
     assert "120 sentences" in text
     assert text.count("same") == 3
-    assert "<0.003" in text, "500 trials cannot show a p-value below 1/501"
-    assert "p (AR)  p (replicas)" in text and "which often finds too much" in " ".join(text.split())
+    assert "p (AR)" in text
     assert max(map(len, text.split("\n"))) <= 100
 
 

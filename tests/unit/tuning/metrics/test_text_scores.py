@@ -107,11 +107,11 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one", ["a", "b"]), write(tmp_path / "two", ["a"])
     with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         ReferenceTexts([one, two])
-    with pytest.raises(CorpusError, match="there is not one reference"):
+    with pytest.raises(CorpusError, match="no reference is given"):
         ReferenceTexts([write(tmp_path / "none", [])])
-    with pytest.raises(CorpusError, match="there is not one reference"):
+    with pytest.raises(CorpusError, match="no reference is given"):
         ReferenceTexts([])
-    with pytest.raises(SettingsError, match="no tokenisation is called moses"):
+    with pytest.raises(SettingsError, match="there is no tokenisation moses"):
         TextScoring(tokenize="moses")
 
 

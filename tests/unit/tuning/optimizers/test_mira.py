@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import bleu_of_sums
+from moses_integration.bleu import bleu_of_sums
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays

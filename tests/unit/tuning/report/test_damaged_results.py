@@ -22,7 +22,7 @@ from tests.support.result_folders import (
     write_system,
     write_tuning,
 )
-from tuning.report.report_page import ReportSettings, Results, read_results, write_report
+from tuning.report.report_page import Results, read_results, write_report
 
 Key = str | int
 DROPPED, RENAMED = object(), object()
@@ -113,11 +113,10 @@ def report(pages: set[str]) -> None:
 
     Nearly every damage is a note and leaves the same page, whose figures take most of the time.
     """
-    results = read_results(ReportSettings(Path("found")))
+    results = read_results(Path("found"))
     # the parts of a page without figures
     words = {
-        name: getattr(results, name)
-        for name in ("notes", "provenances", "configs", "experiments", "built")
+        name: getattr(results, name) for name in ("notes", "provenances", "configs", "experiments")
     }
     drawn = repr(dataclasses.replace(results, **{name: [] for name in words}))
     if drawn in pages:

@@ -17,10 +17,9 @@ from tests.support.result_folders import (
     write_comparison,
     write_lines,
     write_model,
-    write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import ReportSettings, read_results, write_report
+from tuning.report.report_page import read_results, write_report
 
 
 class Page(HTMLParser):
@@ -63,16 +62,14 @@ class Page(HTMLParser):
 
 def page_of(folder: Path, *sources: Path, name: str = "page.html") -> Page:
     """Write a report and parse it."""
-    write_report(folder / name, read_results(ReportSettings(folder, sources)))
+    write_report(folder / name, read_results(folder, sources))
     return Page(folder / name)
 
 
 def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
-    """To the last digit: scores, rounds, weights, curves."""
+    """To the last digit: scores, rounds, weights."""
     compared = write_comparison(tmp_path, runs=2, metrics=["bleu", "ter"])
     curve = write_tuning(tmp_path / "tuned")
-    points = write_model(tmp_path / "model")
-    scored = write_scoring(tmp_path / "scores", [0.5, 0.125])
     page = page_of(tmp_path, tmp_path / "test.src")
     wanted = []
     for metric in ("bleu", "ter"):
@@ -82,9 +79,6 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     for line in curve:
         wanted += [line["score"], line["length_ratio"], line["optimized"]["score"], line["new"]]
     wanted += [*curve[0]["weights"].values(), 0.25, 0.3, -0.4]
-    for point in points:
-        wanted += [point["seconds"], point["training_nll"], point["held_out_sources_nll"]]
-    wanted += [scored["models"][0]["mean_ln_p"], scored["seconds"]]
     assert set(wanted) <= set(page.values)
     assert f"{100 * compared['metrics']['bleu'][1]['mean']:.2f}" in page.text
 
@@ -125,7 +119,7 @@ def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
     links = {found["href"] for found in page.all("a")}
     assert links <= {f"#{each}" for each in ids} and len(links) > 4
     pictures = [*page.all("img")]
-    assert len(pictures) == len([*page.all("figure")]) >= 3
+    assert len(pictures) == len([*page.all("figure")]) >= 2
     assert all(found["alt"] for found in pictures)
     assert all(found.get("scope") in ("row", "col") for found in page.all("th"))
     tables = [found for found in page.all("div") if found.get("role") == "region"]
@@ -145,7 +139,7 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     assert "Not finished." in said
     assert "The tuning tuned has not come to its end: 2 rounds done." in said
     assert "The training of model has not come to its end." in said
-    assert "these are the weights of the last round so far" in said
+    assert "or of the last one so far" in said
     # those that the second round led to
     assert {0.5 / 3, 0.1 * 3} <= {round(value, 15) for value in page.values} | set(page.values)
 
@@ -165,30 +159,30 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad" / "result.json").write_text('{"kind": "tune", "version": 1}\n')
     write_model(tmp_path / "model")
     (tmp_path / "model" / "curves.jsonl").write_text("[]\n")
-    results = read_results(ReportSettings(tmp_path))
+    results = read_results(tmp_path)
     assert [*results.tunings] == ["good"]
-    assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
+    assert [note.partition(": not a record of phrasescore")[0] for note in results.notes] == [
         str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "result.json"),
     ]  # fmt: skip
 
 
 def test_runs_with_several_seeds(tmp_path: Path) -> None:
-    """One figure with a line for each; weights are means."""
+    """One figure with a line for each, and the weights of each."""
     for seed, rounds in ((2, 3), (10, 2)):
         write_tuning(tmp_path / "tuned" / f"seed{seed}", rounds)
     record = TuningRecord(objective="bleu", weights={}, seeds=[])
     record.write(tmp_path / "tuned" / "result.json")
     for seed in (1, 2):
         write_model(tmp_path / "rnn" / f"seed{seed}")
-    results = read_results(ReportSettings(tmp_path))
+    results = read_results(tmp_path)
     assert [*results.tunings["tuned"]] == ["seed2", "seed10"]
     assert results.holds == "1 model, 1 tuned system"
-    alone = read_results(ReportSettings(tmp_path / "tuned"))
+    alone = read_results(tmp_path / "tuned")
     assert [*alone.tunings["tuned"]] == ["seed2", "seed10"]
     assert alone.holds == "1 tuned system"
     page = page_of(tmp_path)
-    figures = [found["id"] for found in page.all("figure")]
-    assert figures == ["tuning0", "weights0", "learning0"]
+    assert len([*page.all("figure")]) == 2
+    assert "seed10" in page.text
 
 
 def test_a_large_comparison_stays_small(tmp_path: Path) -> None:
@@ -205,14 +199,14 @@ def test_a_source_that_cannot_be_read(tmp_path: Path) -> None:
     """It is an error: somebody asked for it."""
     write_comparison(tmp_path)
     with pytest.raises(InputError):
-        read_results(ReportSettings(tmp_path, (tmp_path / "none",)))
+        read_results(tmp_path, (tmp_path / "none",))
 
 
 def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     """A file's name may be any bytes, and control characters have no place in a picture."""
     folder = tmp_path / "caf\udce9 \x01"
     write_tuning(folder)
-    write_report(tmp_path / "page.html", read_results(ReportSettings(tmp_path)))
+    write_report(tmp_path / "page.html", read_results(tmp_path))
     text = (tmp_path / "page.html").read_bytes().decode("utf-8")
     assert "caf\\udce9" in text
 

@@ -15,7 +15,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import ReportSettings, read_results
+from tuning.report.report_page import read_results
 from tuning.report.result_files import ResultFiles, find_results
 
 
@@ -62,7 +62,7 @@ def test_results_that_are_too_deep(tmp_path: Path) -> None:
     """Five folders down is the limit."""
     write_model(tmp_path / "one" / "two" / "three" / "four" / "five" / "model")
     with pytest.raises(InputError, match="no results of phrasescore are here"):
-        read_results(ReportSettings(tmp_path))
+        read_results(tmp_path)
     assert found(tmp_path / "one") == {"two/three/four/five/model": "train"}
 
 
@@ -78,4 +78,4 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
 def test_nothing_there(tmp_path: Path) -> None:
     """An empty folder is called so."""
     with pytest.raises(InputError, match="the folder is empty"):
-        read_results(ReportSettings(tmp_path))
+        read_results(tmp_path)

@@ -11,14 +11,14 @@ from sacrebleu.metrics.ter import TER
 from tests.support.result_folders import worse, write_comparison
 from tuning.metrics.metric_scores import columns_of
 from tuning.metrics.text_scores import ReferenceTexts
-from tuning.report.report_page import ReportSettings, read_results
+from tuning.report.report_page import read_results
 from tuning.report.sentences import TextDifferences, changed_words, share_of_each
 
 
 def text_of(folder: Path, metric: str = "bleu") -> TextDifferences:
     """The differences of two systems on forty sentences."""
     write_comparison(folder, metrics=[metric])
-    [text] = read_results(ReportSettings(folder, (folder / "test.src",))).texts.values()
+    [text] = read_results(folder, (folder / "test.src",)).texts.values()
     return text
 
 
@@ -96,12 +96,12 @@ def test_texts_that_changed_are_not_shown(tmp_path: Path) -> None:
     """Scores are those of the file; sentences of other texts are left out, with the reason."""
     content = write_comparison(tmp_path)
     (tmp_path / "test.1.0").write_text("".join(f"{line}\n" for line in worse(["a"] * 40, 0.5, 1)))
-    results = read_results(ReportSettings(tmp_path))
+    results = read_results(tmp_path)
     assert [text.pairs for text in results.texts.values()] == [()]
     assert "no longer has the score that was compared" in results.notes[0]
     assert results.scores[0].systems[1].mean == content["metrics"]["bleu"][1]["mean"]
     (tmp_path / "test.1.0").unlink()
-    assert "test.1.0" in read_results(ReportSettings(tmp_path)).notes[0]
+    assert "test.1.0" in read_results(tmp_path).notes[0]
 
 
 def test_a_folder_that_moved(tmp_path: Path) -> None:
@@ -109,5 +109,5 @@ def test_a_folder_that_moved(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     write_comparison(tmp_path / "old")
     (tmp_path / "old").rename(tmp_path / "new")
-    [text] = read_results(ReportSettings(tmp_path / "new")).texts.values()
+    [text] = read_results(tmp_path / "new").texts.values()
     assert len(text.pairs) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moses_integration.system_building.corpus.preparation import reason_to_leave_out
+from moses_integration.system_building.corpus_preparation import reason_to_leave_out
 
 W = b"w"
 

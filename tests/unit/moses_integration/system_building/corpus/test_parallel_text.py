@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.preparation import (
+from moses_integration.system_building.corpus_preparation import (
     LINES_AT_ONCE,
     NOT_UTF8,
     OTHER_SPACES,
@@ -14,7 +14,7 @@ from moses_integration.system_building.corpus.preparation import (
     check_taken_text,
     read_parallel_lines,
 )
-from moses_integration.system_building.corpus.text_preparation import decode_line
+from moses_integration.system_building.text_preparation import decode_line
 from phrasescore.errors import CorpusError
 
 
@@ -49,7 +49,7 @@ def test_blocks(tmp_path: Path) -> None:
         (b"a\n" * 30_000, b"b\n", "text.en:2: line 2 has no counterpart"),
         (b"a\n" * 10_000, b"b\n" * 10_001, "text.fr:10001: line 10,001 has no counterpart"),
         (b"", b"b\n", "text.fr:1: line 1 has no counterpart"),
-        (b"", b"", "text.en: there is no sentence in it"),
+        (b"", b"", "text.en: the text contains no sentence"),
     ],
 )
 def test_unequal_lines(tmp_path: Path, source: bytes, target: bytes, place: str) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.preparation import (
+from moses_integration.system_building.corpus_preparation import (
     LOOKS_RAW,
     PreparedText,
     TextSource,
     prepare_corpus,
 )
-from moses_integration.system_building.corpus.text_preparation import TextSettings
+from moses_integration.system_building.text_preparation import TextSettings
 from phrasescore.errors import CorpusError
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     Postprocessor,
     Preprocessor,
     SystemText,
@@ -187,7 +187,7 @@ def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
     [
         (None, InputError, "no text.json, so it is not known how"),
         ("{", InputError, "cannot be read as JSON"),
-        ("[]", InputError, "it is no object of values by name"),
+        ("[]", InputError, "it is not a JSON object"),
         ('{"source": {}}', SettingsError, "the setting target is missing"),
         ('{"source": 1, "target": {}}', SettingsError, "source is 1, expected a table of settings"),
         (

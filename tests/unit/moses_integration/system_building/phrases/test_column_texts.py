@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrases.phrase_scoring import (
+from moses_integration.system_building.phrase_scoring import (
     distinct_rows,
     link_texts,
     number_texts,

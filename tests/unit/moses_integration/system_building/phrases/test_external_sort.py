@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.phrases.extraction import (
+from moses_integration.system_building.extraction import (
     PairCounts,
     SortedRun,
     mask_words,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.phrases.extraction import (
+from moses_integration.system_building.extraction import (
     MASK_BITS,
     AlignedText,
     extract_phrase_pairs,
 )
-from moses_integration.system_building.phrases.phrase_numbers import (
+from moses_integration.system_building.phrase_numbers import (
     NumberedText,
     PhraseNumbers,
     number_phrases,

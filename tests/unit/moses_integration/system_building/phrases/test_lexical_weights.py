@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.phrases.phrase_numbers import read_numbered_text
-from moses_integration.system_building.phrases.phrase_scoring import (
+from moses_integration.system_building.phrase_numbers import read_numbered_text
+from moses_integration.system_building.phrase_scoring import (
     LexicalCounts,
     count_linked_words,
     write_lexical_tables,

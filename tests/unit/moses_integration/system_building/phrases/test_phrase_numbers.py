@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.phrases.phrase_numbers import (
+from moses_integration.system_building.phrase_numbers import (
     PhraseNumbers,
     number_phrases,
     read_numbered_text,

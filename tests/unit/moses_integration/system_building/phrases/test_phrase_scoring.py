@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moses_integration.system_building.phrases.extraction import PairCounts
-from moses_integration.system_building.phrases.phrase_scoring import printed_counts, summarise
+from moses_integration.system_building.extraction import PairCounts
+from moses_integration.system_building.phrase_scoring import printed_counts, summarise
 
 LONGEST = 3
 

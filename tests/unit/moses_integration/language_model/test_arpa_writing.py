@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.language_model.estimation.kneser_ney import log10_texts, shortest_text
+from moses_integration.language_model.kneser_ney import log10_texts, shortest_text
 
 
 def written(factors: list[float]) -> list[str]:

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.extraction import (
+from moses_integration.system_building.extraction import (
     MASK_BITS,
     PairCounts,
     SortedRun,
@@ -43,7 +43,7 @@ from moses_integration.system_building.phrases.extraction import (
     rows_within,
     together,
 )
-from moses_integration.system_building.phrases.phrase_numbers import NumberedText, PhraseNumbers
+from moses_integration.system_building.phrase_numbers import NumberedText, PhraseNumbers
 from moses_integration.system_building.word_alignment import Links
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.final_names import open_output

@@ -89,7 +89,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         if self.characters and self.tokenize:
-            raise SettingsError("tokens are either words or characters, and both are requested")
+            raise SettingsError("tokens can be words or characters, but both were requested")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def read_settings(system: str | Path) -> SystemText:
             remedy="name the folder that phrasescore build made, or give --language",
         ) from None
     except (ValueError, OSError) as error:
-        raise InputError(f"cannot be read as JSON ({error})", path=path) from None
+        raise InputError(f"the file is not valid JSON ({error})", path=path) from None
     return from_mapping(SystemText, values, where=str(path))
 
 

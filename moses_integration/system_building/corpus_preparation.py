@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import MAX_WORDS
-from moses_integration.system_building.corpus.text_preparation import (
+from moses_integration.system_building.text_preparation import (
     Preprocessor,
     TextSettings,
     decode_line,
@@ -92,7 +92,7 @@ def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[byt
         yield line, list(sides)
         line += sizes[0]
     if line == 1:
-        raise CorpusError("there is no sentence in it", path=paths[0])
+        raise CorpusError("the text contains no sentence", path=paths[0])
 
 
 def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
@@ -270,7 +270,7 @@ def prepare_corpus(
             raise CorpusError(
                 f"no sentence is left: {counts}",
                 path=sources[0].path,
-                remedy="see that each line is a sentence; --max-sentence-length allows longer ones",
+                remedy="write one sentence on each line, or raise --max-sentence-length",
             )
     # a few full stops without a blank before them are normal, and raw text has them everywhere
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2

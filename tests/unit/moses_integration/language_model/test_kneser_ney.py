@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import read_language_model
-from moses_integration.language_model.estimation.kneser_ney import (
+from moses_integration.language_model.kneser_ney import (
     FALLBACK,
     Discounts,
     write_arpa,
@@ -159,8 +159,8 @@ def test_spaces_as_lmplz_has_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "corpus: the corpus holds no word, so no model can be estimated."),
-        (b"\n \n\t\n", "corpus: the corpus holds no word, so no model can be estimated."),
+        (b"", "corpus: the corpus contains no words, so no model can be estimated."),
+        (b"\n \n\t\n", "corpus: the corpus contains no words, so no model can be estimated."),
         (
             b"le chat\nle <s>x <unk> dort\n",
             "corpus:2: the special word <unk> stands in the text, which only the model may use. "

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from moses_integration.bleu.statistics import (
+from moses_integration.bleu import (
     ReferenceLength,
     References,
     bleu,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.real_moses.decoder import (
+from moses_integration.real_moses import (
     DecoderError,
     ExternalMoses,
     check_input,

@@ -96,7 +96,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             running += len(ids)
     together = np.concatenate(parts)
     if not running:
-        raise CorpusError("the corpus holds no word, so no model can be estimated", path=path)
+        raise CorpusError("the corpus contains no words, so no model can be estimated", path=path)
     if together.size > _MAX_POSITIONS:
         raise CorpusError(
             f"the corpus has {running:,} words, more than this estimator can sort",
@@ -118,7 +118,7 @@ def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
                     "may use",
                     path=path,
                     line=number,
-                    remedy="take it out of the corpus, or escape its angle brackets",
+                    remedy="remove it from the corpus, or escape its angle brackets",
                 )
 
 

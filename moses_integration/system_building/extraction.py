@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.phrase_numbers import (
+from moses_integration.system_building.phrase_numbers import (
     NumberedText,
     PhraseNumbers,
     remapped,

@@ -1,1 +1,0 @@
-"""BLEU: n-gram statistics of candidates against references, and scores from them."""

@@ -1,1 +1,0 @@
-"""From text to an ARPA file: counts, modified Kneser-Ney, the file itself."""

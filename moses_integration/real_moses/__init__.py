@@ -1,1 +1,0 @@
-"""Real Moses, if it is installed: finding, checking and running it."""

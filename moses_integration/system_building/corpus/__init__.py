@@ -1,1 +1,0 @@
-"""Parallel text on its way to a system: read, prepared, cleaned, numbered."""
