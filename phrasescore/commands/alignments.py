@@ -54,8 +54,8 @@ def alignments(options: AlignmentsOptions) -> None:
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
-    from phrasescore.generation.alignment_pictures import draw_alignments
     from phrasescore.generation.sentence_models import load_sentence_models
+    from phrasescore.generation.soft_alignments import draw_alignments
 
     options.use_threads()
     models = load_sentence_models([options.model])

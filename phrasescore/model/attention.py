@@ -1,7 +1,7 @@
 """Attention, and the gated unit with attention to its source at every step.
 
 Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
-alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``gated_recurrence`` the gradient is written
+alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``units`` the gradient is written
 by hand, so that each weight gradient is one large product at the end.
 
 Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of the

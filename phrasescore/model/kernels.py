@@ -1,6 +1,6 @@
 """Compiled passes over gates and logits that read their inputs once and write their results once.
 
-They run between the matrix products of ``gated_recurrence`` and ``softmax``, each on one core
+They run between the matrix products of ``units`` and ``softmax``, each on one core
 (callers run one thread per core) and without Python's interpreter lock. Matrices are float32, or
 bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. Each kernel has a
 twin in plain torch beside its call, and tests compare the two.

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from phrasescore.model import gated_recurrence, kernels
-from phrasescore.model.gated_recurrence import run_gated_unit
+from phrasescore.model import kernels, units
+from phrasescore.model.units import run_gated_unit
 
 L, B, H = 4, 3, 5
 
@@ -66,9 +66,7 @@ def test_the_compiled_passes_are_the_ones_in_use(monkeypatch: pytest.MonkeyPatch
     """Float32 on a CPU goes through the kernels, float64 does not."""
     called: list[Any] = []
     original = kernels.gates_forward
-    monkeypatch.setattr(
-        gated_recurrence.kernels, "gates_forward", lambda *a: (called.append(1), original(*a))
-    )
+    monkeypatch.setattr(units.kernels, "gates_forward", lambda *a: (called.append(1), original(*a)))
     run_gated_unit(*problem(torch.float64))
     assert not called
     run_gated_unit(*problem(torch.float32))

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
-from phrasescore.generation.alignment_pictures import draw_alignment
+from phrasescore.generation.soft_alignments import draw_alignment
 
 
 def drawn_cells(path: Path, alignment: NDArray[np.float32]) -> NDArray[np.float32]:
