@@ -1,4 +1,4 @@
-"""What docs/architecture.md says: its files exist, and its walks are the calls that happen."""
+"""Check docs/architecture.md: its files exist, and its lists of calls are the real ones."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def first_missing(
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/[\w.]+\.(?:py|md))`", TEXT))))
 def test_files_exist(path: str) -> None:
-    """Every file that the map names is there, under the whole path or in one of the rooms."""
+    """Every file that the page names exists, under its whole path."""
     assert (PROJECT / path).exists(), path
 
 
@@ -90,8 +90,8 @@ def test_files_exist(path: str) -> None:
         if (path / "__init__.py").exists()
     ),
 )
-def test_every_room_is_on_the_map(folder: str) -> None:
-    """The table of rooms has all of them."""
+def test_every_folder_is_in_the_table(folder: str) -> None:
+    """The table of folders has all of them."""
     assert f"| `{folder}` |" in TEXT
 
 
@@ -121,7 +121,7 @@ def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
 
 @pytest.mark.parametrize("title", ["A phrase pair in `score`", "A sentence in `decode`"])
 def test_each_file_at_most_twice(title: str) -> None:
-    """A reader follows a walk without being sent to and fro."""
+    """A list enters each file at most twice, so that the reader need not go back and forth."""
     paths = [path for path, _ in steps_of(title)]
     entered = Counter(
         path for path, before in zip(paths, ["", *paths], strict=False) if path != before
