@@ -116,7 +116,8 @@ def train(options: Options) -> None:
       phrasescore train train.fr MODEL/ --kind feed-forward-lm
 
     MODEL.training/ has the state of a training; after Ctrl-C or a crash, the same command
-    continues. Under torchrun, several processes share the work.
+    continues. To train a finished model further, give the same command a larger --max-time or
+    --max-epochs. Under torchrun, several processes share the work.
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.session import train_model
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import torch
 
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.folder import CURVES
 from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
@@ -81,6 +85,22 @@ class Trainer:
                 raise ValueError("it lacks the moments of the optimiser")
             self._updates.restore(weights, moments)
 
+    def extend(self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path) -> None:
+        """Continue from a finished model, whose weights count as the best so far.
+
+        Args:
+            weights: The model's ``state_dict``.
+            state: The final state of its run.
+            curves: Its learning curve, which may not exist.
+        """
+        self._updates.restore(weights, torch.zeros_like(self._updates.moments))
+        self.state = state
+        if self._processes.leads:
+            if self.recipe.keeps_best:
+                save_checkpoint(self._folder / BEST, state, weights)
+            if curves.exists():
+                write_atomically(self._folder / CURVES, curves.read_bytes())
+
     def train(self) -> None:
         """Train until the limit of epochs, time or patience is reached.
 
@@ -128,11 +148,13 @@ class Trainer:
 
     def _update(self, batch: PlannedBatch, progress: Progress) -> None:
         state, processes = self.state, self._processes
-        rate = self.recipe.rate(self._highest_rate, state.updates, self._fraction())
+        rate = self.recipe.rate(
+            self._highest_rate, state.updates, self._fraction(), begun=state.begun
+        )
         # the same factor for all batches, so that each pair has the same weight
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
         mine = share(batch.rows, processes.rank, processes.world)
-        loss = self._updates(mine, state.updates, rate, scale)
+        loss = self._updates(mine, state.updates, rate, scale, state.begun)
         self._rate = rate
         state.updates += 1
         state.position += 1

@@ -63,11 +63,16 @@ class Recipe:
     plan_held_out: Plan = uniform_plan
     min_share: int = 8
 
-    def rate(self, highest: float, updates: int, progress: float) -> float:
-        """Return the rate after ``updates``, at a ``progress`` of 0 to 1 through the run."""
+    def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
+        """Return the learning rate after ``updates``, at a ``progress`` of 0 to 1 through the run.
+
+        If a finished model is trained further, the rate warms up again after its ``begun`` updates.
+        """
         if not self.decays:
             return highest
-        warm = max((updates + 1) / _WARM_UP_UPDATES, progress / _WARM_UP_SHARE)
+        warm = (updates - begun + 1) / _WARM_UP_UPDATES
+        if not begun:
+            warm = max(warm, progress / _WARM_UP_SHARE)
         return highest * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
 
 

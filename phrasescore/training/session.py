@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 import torch
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import (
     CURVES,
     is_model_folder,
+    load_model,
     recover,
     refuse_foreign,
     save_model,
@@ -44,9 +46,10 @@ from phrasescore.training.work_folder import (
     LATEST,
     PAIRS,
     SETTINGS,
+    asks_for_more,
+    finished_state,
     known_settings,
     prepare_work,
-    refuse_other_model,
     remove_work,
 )
 
@@ -55,6 +58,14 @@ _SENTENCES_TO_CENTRE = 1000
 _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; smaller products gain nothing
 _LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
 _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
+
+
+class _Earlier(IntEnum):
+    """The kind of model that an earlier run has left under the model's name."""
+
+    NOTHING = 0
+    EXTENDABLE = 1  # a model to be trained further
+    TRAINED = 2  # exactly the requested model
 
 
 def train_model(settings: TrainingSettings) -> None:
@@ -104,17 +115,21 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     work = settings.work_folder
     precision = _precision(settings, device)
     asked: dict[str, Any] = {}
-    is_trained = False
+    earlier = _Earlier.NOTHING
     if processes.leads:
         digest = " ".join(sha256_of(path) for path in settings.files)
         asked = settings.asked(precision, digest)
-        is_trained = _is_trained(settings, asked)
-        if is_trained:
-            say(f"{settings.model}/ is trained already, with the same options and input")
+        earlier = _earlier_model(settings, asked)
+        if earlier is _Earlier.TRAINED:
+            say(
+                f"{settings.model}/ is trained already, with the same options and input; a larger "
+                "--max-time or --max-epochs trains it further"
+            )
         else:
             _encode(settings, asked)
     # the other processes wait here until the leading one has encoded the pairs
-    if processes.agree(is_trained):
+    earlier = _Earlier(int(processes.agree(earlier)))
+    if earlier is _Earlier.TRAINED:
         return
     pairs = load_pairs(work / PAIRS).in_direction(settings.direction or "source-target")
     for line in pairs.described():
@@ -132,6 +147,16 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
+    elif earlier is _Earlier.EXTENDABLE:
+        trainer.extend(
+            load_model(settings.model).model.state_dict(),
+            finished_state(settings.model),
+            settings.model / CURVES,
+        )
+        say(
+            f"training {settings.model}/ further, after {trainer.state.updates:,} updates, "
+            f"{trainer.state.seconds:,.0f} s"
+        )
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
         f"{len(parts.training):,} {_unit(settings)} ({settings.recipe} recipe, "
@@ -166,18 +191,27 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
     return settings.learns_from == "phrases" and rows * hidden < _MIN_FOR_BF16
 
 
-def _is_trained(settings: TrainingSettings, asked: dict[str, Any]) -> bool:
-    """Tell whether this very model is trained already; refuse to replace anything else."""
+def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
+    """Find out what an earlier run has left; refuse to replace anything else."""
     model, work = settings.model, settings.work_folder
+    found = _Earlier.NOTHING
+    # `auto` may choose another precision on another machine
+    any_precision = settings.precision == "auto"
     if settings.overwrite:
         remove_work(work)
-    elif not (work / SETTINGS).exists() and is_model_folder(model):
-        # `auto` may choose another precision on another machine
-        refuse_other_model(model, asked, any_precision=settings.precision == "auto")
-        remove_work(work)
-        return True
+    elif not (work / SETTINGS).exists():
+        if is_model_folder(model):
+            found = _Earlier.EXTENDABLE
+            if not asks_for_more(model, asked, any_precision=any_precision):
+                remove_work(work)
+                return _Earlier.TRAINED
+    elif not (work / LATEST).exists() and is_model_folder(model):
+        # a kill before the first checkpoint: the run either extended this model or replaces it
+        with contextlib.suppress(ResumeError, SettingsError):
+            if asks_for_more(model, asked, any_precision=any_precision):
+                found = _Earlier.EXTENDABLE
     refuse_foreign(model)
-    return False
+    return found
 
 
 def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
@@ -249,6 +283,9 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
         "words": state.words,
         "seconds": round(state.seconds, 1),
         "passes": round(trainer.passes, 3),
+        "epoch": state.epoch,
+        "position": state.position,
+        **({"continued_after_updates": state.begun} if state.begun else {}),
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
     curves, outside = settings.work_folder / CURVES, pairs.target.outside
@@ -270,7 +307,7 @@ def _warn(
             more = "--max-epochs" if trainer.settings.max_time is None else "--max-time"
             say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
-                f"where word frequencies alone give {known:.3f}; train with a larger {more}, and "
-                "with --overwrite"
+                f"where word frequencies alone give {known:.3f}; the same command with a larger "
+                f"{more} trains it further"
             )
         return

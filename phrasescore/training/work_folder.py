@@ -1,4 +1,4 @@
-"""The work folder of a training run, and continuing from it.
+"""The work folder of a training run, and continuing from it or from a finished model.
 
 ``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
 curve and two checkpoints: the latest state and the best model so far. Each file is replaced
@@ -44,6 +44,7 @@ _OWN = re.compile(
     rf"{re.escape(SETTINGS)}|{re.escape(LATEST)}|{re.escape(BEST)}|{re.escape(CURVES)}"
     rf"|{re.escape(RESULT)}|{PAIRS}(/({FILES_OF_PAIRS}))?"
 )
+_LIMITS = ("max_epochs", "max_seconds")
 
 
 @dataclass
@@ -54,6 +55,8 @@ class TrainingState:
         epoch: Number of the current pass over the data, from 0.
         position: Number of batches of this pass that are done.
         updates: Number of updates over all passes.
+        begun: Number of updates of the finished model that is being trained further; the
+            optimiser's moments do not cover them.
         words: Number of target words trained on, </s> included.
         seconds: Seconds of training over all resumed runs.
         evaluations: Number of evaluations.
@@ -65,6 +68,7 @@ class TrainingState:
     epoch: int = 0
     position: int = 0
     updates: int = 0
+    begun: int = 0
     words: int = 0
     seconds: float = 0.0
     evaluations: int = 0
@@ -105,7 +109,7 @@ def load_checkpoint(
     """
     with another_refused(path), open_regular(path) as stream:
         content = torch.load(stream, map_location="cpu", weights_only=True)
-        state = from_mapping(TrainingState, content["state"], where="state", only_known=False)
+        state = from_mapping(TrainingState, content["state"], where="state")
         optimizer = content["optimizer"]
         return state, content["weights"], None if optimizer is None else optimizer["moments"]
 
@@ -191,18 +195,23 @@ def _foreign(work: Path, why: str) -> ResumeError:
     )
 
 
-def refuse_other_model(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> None:
-    """Refuse a finished model that a new run would not give.
+def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> bool:
+    """Compare a finished model with the settings of a new run.
 
     Args:
         model: The model's folder.
         asked: Everything that the new run's weights depend on.
         any_precision: Whether a difference in precision is allowed.
 
+    Returns:
+        Whether the new run asks for more epochs or more time, all else being equal; otherwise it
+        asks for exactly this model.
+
     Raises:
         ResumeError: The model has other settings or another input.
         SettingsError: The model's settings are unknown.
     """
+    remedy = "give --overwrite to replace it; with more --max-time or --max-epochs it is trained further"
     try:
         before = dict(read_object(model / PROVENANCE)["settings"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -215,7 +224,27 @@ def refuse_other_model(model: Path, asked: Mapping[str, Any], *, any_precision: 
         )
     if any_precision:
         before["precision"] = asked["precision"]
-    refuse_differences(before, asked, model, "give --overwrite to replace it")
+    limits = [(before.get(name), asked.get(name)) for name in _LIMITS]
+    if all(new is None or (old is not None and old <= new) for old, new in limits):
+        before |= {name: asked.get(name) for name in _LIMITS}
+    refuse_differences(before, asked, model, remedy)
+    return any(old != new for old, new in limits)
+
+
+def finished_state(model: Path) -> TrainingState:
+    """Return the final progress of a finished model's run."""
+    record = read_object(model / PROVENANCE)
+    done = record["training"]
+    figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
+    return TrainingState(
+        epoch=done.get("epoch", 0),
+        position=done.get("position", 0),
+        updates=done["updates"],
+        begun=done["updates"],
+        words=done["words"],
+        seconds=done["seconds"],
+        best_nll=next((figure["nll"] for figure in figures if figure), float("inf")),
+    )
 
 
 def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ def run(*arguments: str | Path) -> None:
 
 
 def test_training_learns_the_pieces_of_both_texts(tmp_path: Path) -> None:
-    """The folder has the merges with their digest."""
+    """The folder has the merges with their digest; trained further, it is the same model."""
     texts = tmp_path / "source", tmp_path / "target"
     for path, words in zip(texts, (WORDS, TARGETS), strict=True):
         lines = [b" ".join((*words[at % 5 :], words[at % 3])) + b"\n" for at in range(40)]
@@ -64,6 +64,8 @@ def test_training_learns_the_pieces_of_both_texts(tmp_path: Path) -> None:
     longest = len(TARGETS) + 2
     assert figure["words"] <= longest * figure["pairs"]  # words, not pieces
     assert np.isfinite(model.score([("low newest", "bas neuf")])).all()
+    run(*given, *options, "--max-epochs", "2")
+    assert load_model(tmp_path / "model").source_vocabulary == loaded.source_vocabulary
 
 
 def test_scores_of_words_are_sums_over_pieces(data: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -238,7 +239,10 @@ def test_a_finished_model_is_not_trained_again(
     before = weights.stat().st_mtime_ns
     again = phrasescore(*command, "--maxout", "8", "--checkpoint-every", "1m")
     assert again.returncode == 0
-    assert again.stderr == b"model/ is trained already, with the same options and input\n"
+    assert again.stderr == (
+        b"model/ is trained already, with the same options and input; a larger --max-time or "
+        b"--max-epochs trains it further\n"
+    )
     other = phrasescore(*command, "--hidden", "12")
     assert other.returncode == 6
     said = b"begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
@@ -319,7 +323,7 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     assert "words in 1 update" in said
     assert "warning: the model has hardly learnt anything: " in said
     assert "nats per word, where word frequencies alone give " in said
-    assert "train with a larger --max-time, and with --overwrite" in said
+    assert "a larger --max-time trains it further" in said
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert 0 < record["training"]["passes"] < 1
 
@@ -334,3 +338,36 @@ def test_evaluations_leave_most_of_the_time_to_training(
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     points = (tmp_path / "model" / "curves.jsonl").read_bytes().count(b"\n")
     assert 1 < points < record["training"]["updates"] / 2
+
+
+def test_a_finished_model_is_trained_further(
+    phrasescore: Phrasescore, trainings: Trainings, straight: Path, tmp_path: Path
+) -> None:
+    """With more epochs, and nothing else changed; killed and resumed to the same bits."""
+    shutil.copytree(straight / "model", tmp_path / "one" / "model")
+    shutil.copytree(straight / "model", tmp_path / "two" / "model")
+    record = json.loads((straight / "model" / "provenance.json").read_text("utf-8"))
+    command = ["train", trainings.table, "one/model", *SMALL, "--batch-size", "16"]
+    shorter = phrasescore(*command, "--max-epochs", "2")
+    assert shorter.returncode == 6
+    assert b"max_epochs was 3 and is now 2. --overwrite replaces it; with more" in shorter.stderr
+    other = phrasescore(*command, "--max-epochs", "5", "--seed", "2")
+    assert other.returncode == 6
+    assert b"begun with other settings: seed was 1 and is now 2" in other.stderr
+    done = phrasescore(*command, "--max-epochs", "5")
+    assert done.returncode == 0, done.stderr.decode()
+    updates = record["training"]["updates"]
+    assert f"training one/model/ further, after {updates:,} updates" in done.stderr.decode()
+    longer = json.loads((tmp_path / "one" / "model" / "provenance.json").read_text("utf-8"))
+    assert longer["training"]["passes"] == pytest.approx(5)
+    assert longer["training"]["continued_after_updates"] == updates
+    for name in ("held_out_sources", "held_out_pairs"):
+        assert longer["held_out"][name]["nll"] < record["held_out"][name]["nll"]
+    curves = (tmp_path / "one" / "model" / "curves.jsonl").read_bytes()
+    assert curves.startswith((straight / "model" / "curves.jsonl").read_bytes())
+    assert not (tmp_path / "one" / "model.training").exists()
+    checkpoint = tmp_path / "two" / "model.training" / "checkpoint.pt"
+    kill_when(checkpoint.exists, trainings.start(tmp_path / "two", "--max-epochs", "5"))
+    trainings.finish(tmp_path / "two", "--max-epochs", "5")
+    weights = [tmp_path / name / "model" / "model.safetensors" for name in ("one", "two")]
+    assert sha256_of(weights[0]) == sha256_of(weights[1])

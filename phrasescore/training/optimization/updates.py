@@ -69,7 +69,9 @@ class Updates:
         if self._members > 1:
             torch.set_num_threads(1)
 
-    def __call__(self, rows: Indices, number: int, rate: float, scale: float) -> float:
+    def __call__(
+        self, rows: Indices, number: int, rate: float, scale: float, begun: int = 0
+    ) -> float:
         """Change the weights by one batch.
 
         Args:
@@ -77,6 +79,7 @@ class Updates:
             number: Number of the update, from 0.
             rate: The learning rate.
             scale: Factor for the gradient of the summed loss.
+            begun: Number of the first update that the moments cover.
 
         Returns:
             The summed loss in nats, before the update.
@@ -88,7 +91,7 @@ class Updates:
             gradient = self._weights.gradient
             self._processes.add_up(gradient)
             squares = float(torch.linalg.vector_norm(gradient)) ** 2
-        self._crew.do(self._step, math.sqrt(squares), scale, rate, number + 1)
+        self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
         return loss
 
     def evaluate(self, rows: Indices, *, exact: bool = False) -> HeldOutFigure | None:
