@@ -211,7 +211,9 @@ def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
         ResumeError: The model has other settings or another input.
         SettingsError: The model's settings are unknown.
     """
-    remedy = "give --overwrite to replace it; with more --max-time or --max-epochs it is trained further"
+    remedy = (
+        "give --overwrite to replace it; larger limits (--max-time, --max-epochs) train it further"
+    )
     try:
         before = dict(read_object(model / PROVENANCE)["settings"])
     except (OSError, ValueError, LookupError, TypeError):

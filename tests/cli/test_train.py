@@ -350,7 +350,9 @@ def test_a_finished_model_is_trained_further(
     command = ["train", trainings.table, "one/model", *SMALL, "--batch-size", "16"]
     shorter = phrasescore(*command, "--max-epochs", "2")
     assert shorter.returncode == 6
-    assert b"max_epochs was 3 and is now 2. --overwrite replaces it; with more" in shorter.stderr
+    assert (
+        b"max_epochs was 3 and is now 2. Give --overwrite to replace it; larger" in shorter.stderr
+    )
     other = phrasescore(*command, "--max-epochs", "5", "--seed", "2")
     assert other.returncode == 6
     assert b"begun with other settings: seed was 1 and is now 2" in other.stderr

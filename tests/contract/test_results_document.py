@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from benchmarks.spelling import table
 from tests.conftest import PROJECT
 from tuning.experiment.experiment_file import read_experiment
 from tuning.experiment.results import KeptResults
