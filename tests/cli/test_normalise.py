@@ -97,7 +97,7 @@ BAD = [
     ("three columns", b"a\tb\tc\n", "3 columns; expected a word and its normal form"),
     ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: its normal form is empty"),
     ("an empty word", b"\tvery\n", "bad.tsv:1: a word is empty"),
-    ("nothing", b"\n\n", "there is no word in it"),
+    ("nothing", b"\n\n", "the file contains no word"),
     ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),
     ("sentences", b"he is a very old man\the is an old man\n" * 3, "so they are sentences"),
 ]
@@ -121,7 +121,7 @@ def test_folders_and_words_that_do_not_fit(phrasescore: Run, tmp_path: Path) -> 
     (tmp_path / "n").mkdir()
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n")
     assert done.returncode != 0
-    assert b"no normaliser.json, so this is no finished normaliser" in done.stderr
+    assert b"no normaliser.json, so this is not a finished normaliser" in done.stderr
     shutil.copy(DEV, tmp_path / "words")
     (tmp_path / "n" / "normaliser.json").write_text(
         '{"lowercase": false, "remembered": 1, "attention": false, "dev_words": 1, '

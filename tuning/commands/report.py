@@ -55,7 +55,7 @@ def report(options: ReportOptions) -> None:
     inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
     if inside and output.suffix.lower() not in _PAGES:
         raise SettingsError(
-            "among the results only a page is written, and this is no page's name",
+            "in RESULTS/ the command writes only a page, and this name does not end in .html",
             path=output,
             remedy="end the name in .html",
         )

@@ -215,7 +215,7 @@ class ReferenceTexts:
             self.check_length(path, lines)
         if not texts or not texts[0]:
             raise CorpusError(
-                "there is not one reference", path=self.paths[0] if paths else None,
+                "there is no reference", path=self.paths[0] if paths else None,
                 remedy="give the file with the translations to compare with",
             )  # fmt: skip
         self._statistics = CandidateStatistics(

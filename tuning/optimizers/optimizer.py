@@ -151,7 +151,7 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
     _check_start(problem)
     if not len(problem.pool.statistics):
         raise NBestError(
-            "there is not one candidate translation", remedy="look at what the decoder said"
+            "there is no candidate translation", remedy="read the messages of the decoder"
         )
     deviation = spreads(problem.pool)
     size = np.abs(problem.pool.features).max(1).astype(np.float64)

@@ -107,9 +107,9 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one", ["a", "b"]), write(tmp_path / "two", ["a"])
     with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         ReferenceTexts([one, two])
-    with pytest.raises(CorpusError, match="there is not one reference"):
+    with pytest.raises(CorpusError, match="there is no reference"):
         ReferenceTexts([write(tmp_path / "none", [])])
-    with pytest.raises(CorpusError, match="there is not one reference"):
+    with pytest.raises(CorpusError, match="there is no reference"):
         ReferenceTexts([])
     with pytest.raises(SettingsError, match="no tokenisation is called moses"):
         TextScoring(tokenize="moses")
