@@ -2,7 +2,7 @@
 
 From Python: ``from tuning import evaluate, compare, tune``; docs/api.md has all stable names.
 
-Layer: the highest of three. Optimisers see arrays only; files are the commands' business.
+This package is the highest of three layers. Optimisers see only arrays, never files.
 """
 
 from __future__ import annotations

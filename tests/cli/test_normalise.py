@@ -121,7 +121,7 @@ def test_folders_and_words_that_do_not_fit(phrasescore: Run, tmp_path: Path) -> 
     (tmp_path / "n").mkdir()
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n")
     assert done.returncode != 0
-    assert b"no normaliser.json, so this is no finished normaliser" in done.stderr
+    assert b"no normaliser.json, so this is not a finished normaliser" in done.stderr
     shutil.copy(DEV, tmp_path / "words")
     (tmp_path / "n" / "normaliser.json").write_text(
         '{"lowercase": false, "remembered": 1, "attention": false, "dev_words": 1, '

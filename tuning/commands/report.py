@@ -48,14 +48,14 @@ def report(options: ReportOptions) -> None:
     The page is a single file that needs no network. It shows scores with their intervals and
     p-values, sentences that changed, curves of training and tuning, weights and versions. Results
     may lie up to five folders down. The page shows texts only from RESULTS/ or a folder given with
-    --data, so results of other people show none of your files. (Extra: report.)
+    --data, so a page about other people's results never shows your files. (Extra: report.)
     """
     folder, output = options.folder, options.output
     to_stream = str(output) == STANDARD_STREAM
     inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
     if inside and output.suffix.lower() not in _PAGES:
         raise SettingsError(
-            "among the results only a page is written, and this is no page's name",
+            "in RESULTS/ the command writes only a page, and this name does not end in .html",
             path=output,
             remedy="end the name in .html",
         )

@@ -29,8 +29,8 @@ class RerankOptions(RiskOptions):
 def rerank(options: RerankOptions) -> None:
     """Write the best candidate of every sentence of NBEST, one per line.
 
-    The best candidate has the highest sum of features times weights, of equals the first in the
-    list; every feature needs a weight.
+    The best candidate has the highest sum of features times weights (the first in the list, if
+    several are equal). Every feature needs a weight.
     The list may come from any decoder that writes Moses's format, with features added by
     phrasescore nbest. With --minimum-bayes-risk the best candidate has the smallest expected loss
     (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums

@@ -23,7 +23,7 @@ from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
 from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import run_command
 
-_LOOK = 0.5  # seconds between two looks at free workers, and at new files
+_LOOK = 0.5  # seconds between two checks for free workers and new files
 # seconds to wait for a lock, and between attempts: a network file system may keep the lock of a
 # command that was killed on another machine for ten minutes
 _LOCKED, _BETWEEN = 660.0, 15.0
@@ -64,7 +64,7 @@ class ClusterSteps:
             try:
                 status = self._run_somewhere(step.name, step.work, folder, log)
             except LostWorkerError as error:
-                self._say(f"{step.name}: {error.problem}; another one takes it")
+                self._say(f"{step.name}: {error.problem}; running it on another worker")
                 locked_until = time.monotonic() + _LOCKED
                 continue
             if status != ResumeError.exit_code or time.monotonic() > locked_until:

@@ -66,7 +66,7 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     except RecursionError:
         raise InputError("not an experiment file in TOML (nested too deep)", path=path) from None
     if has_nul:
-        raise SettingsError(f"{path}: a text has a NUL in it, which no file or option can have")
+        raise SettingsError(f"{path}: a text contains a NUL character")
     settings = from_mapping(ExperimentSettings, values, where=str(path))
     settings = dataclasses.replace(settings, file=Path(path))
     check(settings, str(path))

@@ -21,7 +21,7 @@ from phrasescore.runs.steps import Steps
 from tuning.experiment.plan import PROGRAM, Command, CommandStep
 
 _LAST_LINES = 8
-_MAX_STEPS = 1000  # at a time, wherever they run
+_MAX_STEPS = 1000  # steps at a time, on this machine or a cluster
 _LOOK = 5.0  # seconds
 _LOOK_AT_COMMAND = 0.05
 Say = Callable[[str], None]

@@ -104,7 +104,7 @@ def prepare(
         ini = with_section(ini, section, value)
     filtered_folder = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
-        # before paths become absolute, so that an error shows the path as it was written
+        # check before paths become absolute, so that an error shows the path as it was written
         find_model_file(feature.options["path"])
     filtered, tables = filter_system(with_absolute_paths(ini), lines, filtered_folder)
     threads = settings.threads or usable_cores()

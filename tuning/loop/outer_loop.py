@@ -188,7 +188,7 @@ class Tuning:
             raise
 
     def _optimize(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Return weights optimised over the pool, or those that an earlier process found."""
+        """Return weights optimised over the pool, or the weights that an earlier process found."""
         if folder.optimized.exists():
             content = read_json(folder.optimized, numbers=_FIGURES)
         else:
@@ -240,13 +240,13 @@ class Tuning:
             why=why,
         )
         record.write(path / RESULT)
-        # without the rounds: their times differ, and equal runs should write equal files
+        # leave the rounds out: their times differ, but equal runs should write equal files
         dataclasses.replace(record, curve=()).write(path / WEIGHTS)
         return TuningResult(self._seed, path, best, rounds, why, complete)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
-    """Return the round with the best score; of equal rounds the first."""
+    """Return the round with the best score (the first, if several are equal)."""
     return max(rounds, key=lambda decoded: decoded.score)
 
 
@@ -264,7 +264,7 @@ class TuningReport:
 
     @property
     def best_run(self) -> TuningResult:
-        """The run with the best score on the dev set; of equal runs the first."""
+        """The run with the best score on the dev set (the first, if several are equal)."""
         return max(self.runs, key=lambda run: run.best.score)
 
     def mean_and_deviation(self) -> tuple[float, float | None]:

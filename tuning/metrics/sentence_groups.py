@@ -127,7 +127,7 @@ def _without_unknown_words(
     if "source" in words.sides:
         if source is None or selection.source is None:
             raise SettingsError(
-                f"{model} knows words of the source, and none is given",
+                f"{model} has a source vocabulary, but no source is given",
                 remedy="name the text that was translated with --source",
             )
         texts.append(("source", selection.source, source))

@@ -228,4 +228,6 @@ def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:
         raise SettingsError("nothing to compare with", remedy="give two systems or more")
     for name, paths in systems.items():
         if not paths:
-            raise SettingsError(f"{name} has no translation", remedy="give it one file a run")
+            raise SettingsError(
+                f"{name} has no translation", remedy="give it one file for each run"
+            )

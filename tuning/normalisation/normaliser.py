@@ -57,7 +57,7 @@ _WORDS_TO_TUNE_ON = 2000
 _CANDIDATES = 20
 _MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
-# the thresholds to try: remember a word that training saw at least so often; None: remember nothing
+# the minimum numbers of occurrences in training to try; None: remember no word
 _TIMES = (None, 1, 2)
 
 
@@ -273,7 +273,8 @@ class _Training:
                     for word, form in zip(self.dev.words, found, strict=True)
                 ]
                 right[neural, times] = share_right(forms, self.dev.forms)
-        best = max(right, key=right.__getitem__)  # of equals, the first is the simplest
+        # of equal choices, max returns the first, which is the simplest
+        best = max(right, key=right.__getitem__)
         memory.write(_MEMORY)
         choice = Choice(
             lowercase=self.lowercase,
@@ -382,7 +383,7 @@ def _read_choice(folder: Path = Path()) -> Choice:
         return from_mapping(Choice, read_object(path), where=str(path))
     except FileNotFoundError:
         raise InputError(
-            f"no {_RECORD}, so this is no finished normaliser",
+            f"no {_RECORD}, so this is not a finished normaliser",
             path=folder,
             remedy="make one with phrasescore normalise train, or let that finish",
         ) from None

@@ -20,7 +20,7 @@ from phrasescore.runs.final_names import write_atomically
 
 # a file whose entries have more words on average holds sentences
 _MAX_MEAN_WORDS = 4.0
-_PAIRS = "write one word a line: the word, a tab, its normal form"
+_PAIRS = "write one word on each line: the word, a tab, its normal form"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Memory:
 
     @classmethod
     def from_pairs(cls, pairs: Words) -> Memory:
-        """Remember the most frequent form of each word; of equally frequent forms the first."""
+        """Remember the most frequent form of each word (the first, if several are equal)."""
         seen: dict[str, Counter[str]] = {}
         for word, form in zip(pairs.words, pairs.forms, strict=True):
             seen.setdefault(word, Counter())[form] += 1

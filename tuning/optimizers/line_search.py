@@ -69,7 +69,7 @@ class EnvelopeSpace(NamedTuple):
 
 @inlined
 def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float) -> int:
-    """Return the index of the highest line at x, of equals the first; x may be infinite."""
+    """Return the index of the highest line at x (the first of equal ones); x may be infinite."""
     best = 0
     for i in range(1, slopes.size):
         rise = slopes[i] - slopes[best]
@@ -265,7 +265,7 @@ def _best_interval(
     narrow: float,
     shares: NDArray[np.float64],
 ) -> tuple[int, float]:
-    """Return the index of the best interval, of equals the nearest to 0, and its score.
+    """Return the index of the best interval (the nearest to 0, if equal), and its score.
 
     The sweep goes from left to right and updates ``sums`` at each change by the difference between
     the new winner and the old one, so an interval costs O(K), however many sentences there are.

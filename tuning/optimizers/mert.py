@@ -41,7 +41,7 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# passes over lines without ends: a good region may be far away from the start weights
+# the number of passes that search along infinite lines: a good region may be far away
 _WHOLE_PASSES = 2
 # a restart's random change is one of the strengths times a mixture: this share of the weight's own
 # size, and for the rest the root mean square size of all weights
@@ -119,7 +119,7 @@ class _Search:
         self.best_score = -np.inf
 
     def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
-        """Climb from several points in parallel, and keep the best end, of equals the first."""
+        """Climb from several points in parallel, and keep the best end (the first, if equal)."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
         climbs = zip(points, seeds, strict=True)
         jobs = [partial(self._climb, point, seed, workers) for point, seed in climbs]

@@ -47,7 +47,7 @@ class Problem:
         return not self.start[~self.free].any()
 
     def statistics_of(self, weights: Weights) -> NDArray[np.int64]:
-        """Return (K,) the summed statistics of each sentence's best candidate, of equals the first.
+        """Return (K,) statistics summed over each sentence's best candidate (the first of equals).
 
         Sentences without candidates add nothing.
         """

@@ -40,7 +40,7 @@ class OptimizationSettings:
     threads: int | None = None
 
     def build_optimizer(self) -> Optimizer:
-        """Make the optimiser; only the one asked for is imported."""
+        """Make the chosen optimiser; import only its module."""
         if self.optimizer == "pro":
             from tuning.optimizers.pro import Pro
 

@@ -92,7 +92,7 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.Mo
         running.join(60)
         wait_for(lambda: not is_running(process))
     assert (tmp_path / "out").read_text() == "done\n"
-    assert "is gone; another one takes it" in said[0]
+    assert "is gone; running it on another worker" in said[0]
     assert said[1:] == ["step: waiting for an earlier try to end"]
 
 

@@ -178,7 +178,9 @@ def test_what_is_refused(texts: Path) -> None:
     with pytest.raises(CorpusError, match="not one of 8 sentences is without a word outside"):
         write(texts / "s", ["X"] * 8)
         selected(texts)
-    with pytest.raises(SettingsError, match="model knows words of the source, and none is given"):
+    with pytest.raises(
+        SettingsError, match="model has a source vocabulary, but no source is given"
+    ):
         selected(texts, source=None)
     with pytest.raises(ModelError, match="no such model folder"):
         selected(texts, "none")
