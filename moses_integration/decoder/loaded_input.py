@@ -353,7 +353,7 @@ class LoadedInput:
         )
 
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return each entry's weighted count of words unknown to the language models, shape (E,)."""
+        """Return each entry's weighted count of words that the models do not know, shape (E,)."""
         total = np.zeros(len(self.entries))
         first = self.entries.targets.word_offsets
         for model, component in enumerate(self.tables.unknown_components.tolist()):
