@@ -59,7 +59,8 @@ class Feature:
         """Derive a feature from its line in the ini.
 
         Raises:
-            IniError: The class is unknown, or an option is invalid (the error has no place yet).
+            IniError: The class is unknown, or an option is invalid (the error has no line number
+                yet).
         """
         if line.kind not in FEATURE_KINDS:
             raise IniError(
@@ -89,7 +90,7 @@ def boolean_option(key: str, text: str) -> bool:
     """Read an option of a feature line as Moses reads it.
 
     Raises:
-        IniError: The value is neither true nor false (the error has no place yet).
+        IniError: The value is neither true nor false (the error has no line number yet).
 
     >>> boolean_option("tuneable", "No")
     False
@@ -254,7 +255,7 @@ def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: 
 
 
 def has_tuned_weights(ini: MosesIni) -> bool:
-    """Return whether weights were tuned: training weighs all scores of a phrase table equally."""
+    """Return whether weights were tuned; untuned scores of a phrase table have equal weights."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
 

@@ -188,7 +188,7 @@ class MosesIni:
         """Return one feature function by name.
 
         Raises:
-            IniError: There is none; the error says which there are.
+            IniError: There is no such feature; the error lists the features of the ini.
         """
         for feature in self.features:
             if feature.name == name:

@@ -310,7 +310,7 @@ def _weigh(
     discounts: Discounts,
     below: _Weights | None,
 ) -> _Weights:
-    """Estimate the probabilities of one order from its counts and from ``below``, the lower order."""
+    """Estimate the probabilities of one order from its counts and the lower order ``below``."""
     amounts = np.array([0.0, *discounts], np.float32)
     if below is None:
         context = suffix = np.zeros(count.size, np.int32)

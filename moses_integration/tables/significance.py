@@ -50,7 +50,7 @@ class SignificanceLevel:
     """The condition for a significant pair.
 
     Args:
-        level: The bound that -ln p must exceed.
+        level: The limit that -ln p must exceed.
         sentences: The number of sentence pairs that the phrases were extracted from.
     """
 
@@ -62,12 +62,12 @@ class SignificanceLevel:
         """Parse a level as a user writes it.
 
         Args:
-            text: A number, or ``a+e``: just above alpha = ln N, so that 1-1-1 pairs go, or
-                ``a-e``: just below, so that they stay.
-            sentences: N.
+            text: A number, or ``a+e`` (just above alpha = ln N, to drop 1-1-1 pairs), or ``a-e``
+                (just below alpha, to keep them).
+            sentences: N, the number of sentence pairs.
 
         Raises:
-            SettingsError: It is neither.
+            SettingsError: The text is none of these.
         """
         if text in _NAMED:
             return cls(math.log(sentences) + _NAMED[text], sentences)
@@ -186,7 +186,7 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
             both, one, other, neither = both + 1, one - 1, other - 1, neither + 1
         return -(first + math.log(share))
     if both == 0 or neither == 0:
-        return 0.0  # fewer meetings are impossible, so p is 1
+        return 0.0  # fewer joint occurrences are impossible, so p is 1
     # the upper tail is most of the distribution: sum the lower tail, and take p = 1 - sum
     both, one, other, neither = both - 1, one + 1, other + 1, neither - 1
     term = share = 1.0
