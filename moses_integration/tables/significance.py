@@ -8,8 +8,8 @@ pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
 extracted with several partners, counts more than once, so frequent phrases may have been extracted
-more often than there are sentences. Where N is too small for the counts of a pair, the test uses
-the smallest table in which both phrases have room side by side, C(source) + C(target) in all.
+more often than there are sentences. If N is too small for the counts of a pair, the test uses
+C(source) + C(target) instead of N, so that the two phrases need not occur together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
 # columns from the end of the scores to the counts
 _TO_COUNTS = 2
-# whole numbers above this need not be doubles
+# not every whole number above this is a double
 _LARGEST_COUNT = 2.0**53
 _ENOUGH = 1e-17  # terms smaller than this share of their sum change nothing in double precision
 
