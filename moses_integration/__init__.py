@@ -1,4 +1,4 @@
-"""Everything that speaks Moses: ini files, n-best lists, decoders, building a system.
+"""Everything for Moses systems: ini files, n-best lists, decoders, building a system.
 
 From Python: ``moses_integration.Decoder("moses.ini").translate(["the house"])``; docs/api.md has
 all stable names.
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Decoder", "Translation", "WeightedFeature"]
 
-# what a program that imports this package does with its notes is that program's choice
+# a program that imports this package decides whether to show its log messages
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:
-    # commands import this package, too, and their help must not wait for numba
+    # import lazily: commands import this package, too, and their help must not wait for numba
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("moses_integration.decoder.decoder"), name)

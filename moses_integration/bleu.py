@@ -1,16 +1,17 @@
 """BLEU (Papineni et al. 2002): statistics of candidates, and scores from them.
 
-Words are separated by the space U+0020 alone, as in Moses: a no-break space is part of its word
-(sacrebleu would split there; elsewhere its ``tokenize="none"`` gives the same numbers). The corpus
-score is not smoothed: it is 0 where an order has no match. BLEU is a fraction, 0 to 1.
+Words are separated only by the space U+0020, as in Moses: a no-break space is part of a word.
+(sacrebleu splits words there; otherwise its ``tokenize="none"`` gives the same numbers.) The corpus
+score is not smoothed: it is 0 if an order has no match. BLEU is a fraction from 0 to 1.
 
 The statistics of a candidate are a row of nine numbers in Moses's order: match 1, total 1, ...
-match 4, total 4, reference length. A match is an n-gram that a reference has too, clipped; total 1
-is the candidate's length. Rows add up to the statistics of a text.
+match 4, total 4, reference length. Matches count the n-grams that also occur in a reference,
+clipped; total 1 is the length of the candidate. The sum of rows gives the statistics of a text.
 
-The n-grams of the references are a trie in arrays. Every sentence has its own root; a node is an
-n-gram of one of its references and holds the largest number of times one reference has it, which is
-what matches are clipped to. Children are found in a table of pairs (node, word id).
+The n-grams of the references form a trie in arrays. Every sentence has its own root. A node is an
+n-gram of one of the references of the sentence. It holds the maximum count of this n-gram in a
+single reference, to which matches are clipped. Children are found in a table of pairs (node, word
+id).
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -56,8 +57,8 @@ def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray
     """Return ln of BLEU's brevity penalty: 0 unless a translation is too short.
 
     Args:
-        words: (...,) words of translations, more than 0.
-        reference_words: (...,) words of their references.
+        words: (...,) the number of words of each translation, more than 0.
+        reference_words: (...,) the number of words of each reference.
     """
     return np.minimum(0.0, 1.0 - np.divide(reference_words, words))
 
@@ -69,9 +70,9 @@ _log_brevity_penalty = compiled(log_brevity_penalty)
 def bleu(sums: NDArray[np.float64]) -> float:
     """Return BLEU of one row of statistics, (9,) float64, for compiled callers; not smoothed.
 
-    The geometric mean is a root of products here: a search evaluates BLEU at every corner of an
-    envelope, and roots are quicker than the logarithms of `bleu_of_sums`. The two results differ
-    in the last digits only.
+    The geometric mean is computed as a root of a product, because a search evaluates BLEU at every
+    corner of an envelope, and a root is faster than the logarithms in `bleu_of_sums`. The results
+    of the two functions differ only in the last digits.
     """
     matches = sums[0] * sums[2] * sums[4] * sums[6]
     if matches <= 0:
@@ -83,17 +84,17 @@ def bleu(sums: NDArray[np.float64]) -> float:
 def bleu_of_sums(
     sums: ArrayLike, *, added: float = 0.0, first_order: int = 1
 ) -> NDArray[np.float64]:
-    """Return BLEU of statistics: of texts if they are summed, of single candidates if not.
+    """Return BLEU of each row of statistics; a row belongs to a candidate or, summed, to a text.
 
     Args:
         sums: (..., 9) rows of statistics.
-        added: What is added to matches and totals of the smoothed orders; 0 does not smooth.
+        added: The number to add to matches and totals of the smoothed orders; 0 does not smooth.
         first_order: The lowest order that is smoothed: 1 in Moses's PRO, 2 in its MBR and in Lin
             and Och (2004).
 
     Returns:
-        (...,) between 0 and 1; 0 for an empty candidate, and where an order that is not smoothed
-        has no match. The brevity penalty is not smoothed.
+        (...,) scores between 0 and 1. The score is 0 for an empty candidate, or if an order that is
+        not smoothed has no match. The brevity penalty is not smoothed.
 
     >>> float(bleu_of_sums([4, 4, 3, 3, 2, 2, 1, 1, 4]))
     1.0
@@ -103,7 +104,7 @@ def bleu_of_sums(
     matches, totals = counts[..., 0:-1:2] + extra, counts[..., 1:-1:2] + extra
     words = counts[..., _WORDS]
     some = (matches > 0).all(-1) & (words > 0)
-    # where the score is 0, the logarithms and the quotient are of ones
+    # if the score is 0, replace the numbers by 1, so that quotient and logarithms are defined
     precisions = np.where(some[..., None], matches, 1) / np.where(some[..., None], totals, 1)
     penalty = log_brevity_penalty(np.where(some, words, 1), counts[..., _REFERENCE_WORDS])
     return np.where(some, np.exp(np.log(precisions).mean(-1) + penalty), 0.0)
@@ -113,9 +114,9 @@ def statistics_rows(matches: Counts, lengths: Counts, reference_lengths: Counts)
     """Return (N, 9) rows of statistics.
 
     Args:
-        matches: (N, 4) n-grams that a reference has too, clipped.
-        lengths: (N,) words of each candidate.
-        reference_lengths: (N,) words it should have.
+        matches: (N, 4) the clipped number of n-grams that also occur in a reference.
+        lengths: (N,) the number of words of each candidate.
+        reference_lengths: (N,) the reference length of each candidate.
     """
     rows = np.empty((len(lengths), COLUMNS), np.int32)
     rows[:, 0:-1:2] = matches
@@ -146,10 +147,10 @@ def _add_references(
 
     Args:
         ngrams: The trie.
-        size: How many nodes there are.
-        tokens: Word ids, one sentence after the other.
-        offsets: (S + 1,) where sentences begin.
-        used: (nodes,) zeros, and zeros again at the end.
+        size: The number of nodes.
+        tokens: The word ids of all sentences, joined.
+        offsets: (S + 1,) the start of each sentence in ``tokens``.
+        used: (nodes,) scratch memory; zeros before and after the call.
         touched: Room for four times the words of any sentence.
     """
     slots, limits = ngrams
@@ -178,7 +179,7 @@ def _count_matches(
     ngrams: _ReferenceNgrams, sentences: NDArray[np.int64], tokens: Counts, offsets: Offsets,
     used: Counts, touched: Counts, matches: Counts,
 ) -> None:  # fmt: skip
-    """Fill (N, 4) ``matches`` with the clipped matches of candidates; the rest as above."""
+    """Fill (N, 4) ``matches`` with the clipped matches; other arguments as in `_add_references`."""
     slots, limits = ngrams
     for i in range(sentences.size):
         count = 0
@@ -220,16 +221,16 @@ def _build_trie(references: list[tuple[Counts, Offsets]]) -> _ReferenceNgrams:
 
 
 class References:
-    """The references of a corpus, ready to score candidates against.
+    """The references of a corpus, prepared for scoring candidates.
 
     Args:
         references: R sequences of the same S lines, words separated by spaces.
-        length: Which reference length counts.
-        lowercase: Whether to compare without case (ASCII only, as in Moses).
-        names: Their files, for errors.
+        length: The reference length to use if there are several references.
+        lowercase: Whether to ignore case (of ASCII letters only, as in Moses).
+        names: The files of the references, for errors.
 
     Attributes:
-        vocabulary: The words of the references by id, lower-cased if so asked.
+        vocabulary: The words of the references by id; in lower case if ``lowercase`` is set.
         lengths: (S, R) the number of words of each reference.
 
     Raises:
@@ -293,7 +294,7 @@ class References:
         """Return (N, 9) the statistics of candidates.
 
         Args:
-            sentences: (N,) which sentence each translates, from 0.
+            sentences: (N,) the number of the sentence that each candidate translates, from 0.
             lines: N candidates, words separated by spaces.
 
         Raises:
@@ -322,6 +323,6 @@ class References:
             return (choices.sum(1) // choices.shape[1]).astype(np.int32)
         if self._length is ReferenceLength.SHORTEST:
             return choices[:, 0].astype(np.int32)
-        # argmin takes the first of equals: the shorter
+        # if two lengths are equally near, argmin takes the first, which is the shorter one
         nearest = np.abs(choices - lengths[:, None]).argmin(1)
         return choices[np.arange(len(choices)), nearest].astype(np.int32)

@@ -1,7 +1,7 @@
 """Real Moses: finding the program, checking its features, and running it with other weights.
 
-Its n-best list is streamed to disk. ``moses -show-weights`` prints its features in its order; for
-that, Moses reads the ini and the language models, but no phrase table.
+The n-best list of Moses is streamed to disk. ``moses -show-weights`` prints the features in the
+order that Moses uses; for that, Moses reads the ini and the language models, but no phrase table.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class DecoderError(PhrasescoreError):
 
 
 def find_moses(given: str | Path | None = None) -> Path:
-    """Find the ``moses`` binary: as given (itself or its folder), by MOSES_BIN, or on PATH.
+    """Find the ``moses`` binary: the given file or folder, or else by MOSES_BIN, or on PATH.
 
     Raises:
-        MissingDependencyError: There is none.
+        MissingDependencyError: The binary is not found.
     """
     named = given or os.environ.get(_ENVIRONMENT) or shutil.which("moses")
     if named is not None:
@@ -68,7 +68,7 @@ def check_input(lines: Sequence[bytes], path: str | Path) -> None:
     """Refuse text that Moses would misread or crash on.
 
     Raises:
-        CorpusError: A word holds ``|`` or looks like the label of a rule.
+        CorpusError: A word contains ``|`` or looks like the label of a rule.
     """
     for number, line in enumerate(lines, 1):
         for word in line.split(b" "):
@@ -88,10 +88,10 @@ class ExternalMoses:
 
     Args:
         binary: The program.
-        ini: The system's file; Moses resolves its paths against the current directory.
+        ini: The path of the ini; Moses resolves the paths in it against the current directory.
         text: The file to translate; its last line must end in a line feed.
-        threads: How many sentences at a time.
-        flags: More options, as on its command line.
+        threads: The number of sentences to translate at a time.
+        flags: More command-line options.
     """
 
     binary: Path
@@ -118,20 +118,20 @@ class ExternalMoses:
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Translate, and write the n-best list, which gets its name only when it is whole.
+        """Translate, and write the n-best list, which appears when it is complete.
 
         Args:
-            weights: Of the features that are to have other weights than the ini says.
-            size: How many different translations of each sentence at most.
-            output: The list; gzip if its name ends so.
-            log: Gets what Moses says.
+            weights: New weights by feature; features that are not listed keep those of the ini.
+            size: The maximum number of different translations of each sentence.
+            output: The list; gzip if the name ends in ``.gz``.
+            log: Receives the messages of Moses.
 
         Returns:
             The number of lines.
 
         Raises:
             DecoderError: Moses could not be started, died, or printed nothing.
-            NBestError: Its output ends in the middle of a line.
+            NBestError: The output of Moses ends in the middle of a line.
         """
         command = self.command(weights, size)
         with own_file(log, os.O_TRUNC) as words, open_output(output) as stream:
@@ -206,7 +206,7 @@ def tuned_sizes(ini: MosesIni) -> dict[str, int]:
     """Return the number of values of each tuned feature of an ini, in the order of n-best lists.
 
     Raises:
-        IniError: Its features cannot be determined.
+        IniError: The features of the ini cannot be determined.
     """
     return {
         feature.name: feature.components
@@ -221,11 +221,11 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     Args:
         binary: The program.
         ini: The system.
-        path: Its file, as Moses is to read it.
+        path: The path of the ini for Moses.
 
     Raises:
-        DecoderError: Moses could not be run or refuses the ini, or its features are others.
-        IniError: The features of the ini cannot be told, or one is not of Moses.
+        DecoderError: Moses could not be run, refuses the ini, or reads other features from it.
+        IniError: The features of the ini cannot be determined, or Moses has no such feature.
     """
     refuse_in_moses(ini)
     command = [str(binary), "-f", str(path), "-show-weights"]

@@ -1,1 +1,1 @@
-"""The embedded decoder: the search and the scores of Moses, by way of `decoder.Decoder`."""
+"""The embedded decoder: the search and the scores of Moses, used through `decoder.Decoder`."""

@@ -1,4 +1,4 @@
-"""Arrays that grow, and many sequences of unequal lengths in one array, told apart by offsets."""
+"""Arrays that grow, and arrays that hold many runs of different lengths, with their offsets."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Return where runs of these sizes begin, and the end of the last one, shape (runs + 1,)."""
+    """Return the start of each run, and the end of the last run, shape (runs + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join the offsets of several arrays, for these arrays joined."""
+    """Return the offsets for the concatenation of several arrays, given the offsets of each."""
     return offsets_of(np.concatenate([np.empty(0, np.int64), *map(np.diff, parts)]))
 
 
 def taken_runs(
     offsets: NDArray[np.int64], order: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Take some runs in another order: return their new offsets, and where each value comes from.
+    """Select runs in a given order; return their new offsets, and the old index of each value.
 
     Args:
-        offsets: Of all runs, shape (runs + 1,).
-        order: Which runs to take, shape (taken,).
+        offsets: The offsets of all runs, shape (runs + 1,).
+        order: The numbers of the runs to select, shape (taken,).
     """
     sizes = np.diff(offsets)[order]
     new = offsets_of(sizes)
@@ -34,10 +34,10 @@ def taken_runs(
 
 
 def with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
-    """Return an array that has at least ``needed`` rows: the same one, or a longer copy.
+    """Return an array with at least ``needed`` rows: the array itself, or a longer copy.
 
-    A copy is at least twice as long, so that the time to copy stays in proportion to what is added.
-    Its new rows are not initialised.
+    A copy is at least twice as long as the array, so that the total time for copies stays
+    proportional to the number of rows added. The new rows are not initialised.
     """
     if needed <= len(array):
         return array

@@ -59,7 +59,7 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
-CANDIDATES = 100  # the minimum number of candidates that features of the caller reorder
+CANDIDATES = 100  # the minimum number of candidates that the caller's own features reorder
 
 Words = Sequence[bytes]
 
@@ -131,7 +131,8 @@ class Decoder:
     Args:
         ini: The path of the ini, or the parsed ini.
         settings: Search settings that replace those of the ini.
-        weights: Weights by feature that replace those of the ini; other features keep theirs.
+        weights: Weights by feature that replace those of the ini; features that are not listed
+            keep their weights.
         table_limit: A limit that replaces the limit of every phrase table.
         cache: The folder for parsed tables and models; ``None`` keeps nothing on disk.
         own_features: Features that the ini does not declare; they reorder n-best lists.
@@ -163,7 +164,7 @@ class Decoder:
             flat = flat_weights(features.layout, values)
         except IniError as error:
             raise error.at(ini.path) from None
-        for table in features.tables:  # a wrong path is told here, not with the first sentence
+        for table in features.tables:  # report a wrong path now, not at the first sentence
             find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._tables = TableLoader(cache)
@@ -208,8 +209,8 @@ class Decoder:
             threads: The number of sentences to search at once.
 
         Returns:
-            N lists, the best translation first; an empty list if the phrases of the tables cannot
-            cover a sentence.
+            N lists, each with the best translation first. A list is empty if the phrases of the
+            tables cannot cover the sentence.
 
         Raises:
             TypeError: ``sentences`` is not a list of strings, or a number is not a whole number.
@@ -239,16 +240,17 @@ class Decoder:
         nbest: NBestSettings | None = None,
         threads: int = 1,
     ) -> Iterator[DecodedSentence]:
-        """Decode all sentences of an input, in their order, whatever the number of threads.
+        """Decode all sentences of an input; yield them in input order with any number of threads.
 
         Args:
             loaded: The input.
-            weights: The weights of all features; ``None`` for those of the ini and constructor.
-            nbest: Settings of the list of derivations; ``None`` for the best one only.
+            weights: The weights of all features; ``None`` for the weights from the ini and the
+                constructor.
+            nbest: Settings of the list of derivations; ``None`` for the best derivation only.
             threads: The number of sentences to search at once.
 
         Raises:
-            IniError: The weights do not fit the features, or one is not finite.
+            IniError: The weights do not fit the features, or a weight is not finite.
         """
         flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
         if self._own_features and nbest is None:
@@ -270,10 +272,10 @@ class Decoder:
 
 
 class _InputSearch(threading.local):
-    """The search of one input with one set of weights; each thread has its own memory.
+    """The search of one input with one set of weights; each thread has its own arrays.
 
-    The compiled search does not allocate: when it runs out of room it returns, the arrays are
-    enlarged here, and the search continues where it stopped.
+    The compiled search does not allocate memory. When it runs out of room it returns, this class
+    enlarges the arrays, and the search continues where it stopped.
     """
 
     def __init__(
@@ -362,7 +364,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Enlarge the arrays for more hypotheses, and for the steps out of one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -391,7 +393,7 @@ class _InputSearch(threading.local):
 
 
 def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
-    """Return the words of a sentence, its place in a list being ``number``."""
+    """Return the words of a sentence; ``number`` is its index in the list, for errors."""
     if not isinstance(sentence, str):
         raise TypeError(f"sentences[{number}]: expected a string, got {type(sentence).__name__}")
     try:

@@ -30,21 +30,22 @@ Sentences = Sequence[tuple[bytes, ...]]
 
 # the maximum number of sentences that a killed run loses
 _BLOCK = 100
-# words loaded at once: the table entries of this batch and of the next must fit into memory
+# the number of words to load together: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
-# a higher share of unknown words means that the text is for another system, unless it is too short
+# A higher share of unknown words means that the text was prepared for another system. Texts with
+# fewer words are too short to judge.
 _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass(frozen=True)
 class _Done:
-    """The work so far, kept in the journal: the number of decoded sentences."""
+    """The progress that the journal records: the number of decoded sentences."""
 
     lines: int = 0
 
 
 class _Block(NamedTuple):
-    """Consecutive sentences, decoded when they are taken from an iterator."""
+    """Consecutive sentences; each is decoded when it is requested from the iterator."""
 
     decoded: Iterator[DecodedSentence]
     size: int
@@ -62,7 +63,7 @@ def decode_file(
 ) -> None:
     """Decode the input and write the requested outputs; files appear when they are complete.
 
-    If all outputs are files, the work of an interrupted run of the same task is continued.
+    If all outputs are files, an interrupted run of the same task is continued.
 
     Args:
         ini: The ini of the decoder.
@@ -77,9 +78,9 @@ def decode_file(
     Raises:
         InputError: A table or a model cannot be used.
         SettingsError: A file cannot be written.
-        ResumeError: Another process is writing one of them.
+        ResumeError: Another process is writing one of the files.
     """
-    # the translations get their name when the other outputs have theirs
+    # the file of translations is renamed last, after the other outputs have their final names
     *beside, main = outputs
     wanted = nbest if "nbest" in outputs else None
     texts: dict[str, Callable[[DecodedSentence], bytes]] = {
@@ -87,11 +88,11 @@ def decode_file(
         "unknowns": unknown_line,
         "output": lambda decoded: best_line(decoded, printed),
     }
-    # a program at the other end of a pipe may wait for each sentence
+    # flush each sentence: the program that reads a pipe may wait for it
     size = 1 if list(outputs.values()) == [STANDARD_STREAM] else _BLOCK
 
     def read(done: _Done, _: int) -> Iterator[_Block]:
-        if not sentences:  # even then a gzip file is one of nothing
+        if not sentences:  # an empty block, so that a gzip output is a valid gzip file
             yield _Block(iter(()), 0)
         for first, batch in _batches(sentences, done.lines):
             loaded = decoder.load(batch)
@@ -125,7 +126,7 @@ def decode_file(
 
 
 def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str, object]:
-    """Return the work that decides the outputs; models by path, size and modification time."""
+    """Return everything that decides the outputs; models by path, size and modification time."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),
@@ -137,7 +138,7 @@ def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str,
 
 
 def _warn_of_unknown(loaded: LoadedInput) -> None:
-    """Warn if a text does not seem to be for this system: nothing else would reveal that."""
+    """Warn if a text seems to be for another system; no other check would notice."""
     words = np.concatenate(loaded.source.sentences)
     share = float(loaded.unknown_words[words].mean()) if len(words) else 0.0
     if share > _MAX_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:

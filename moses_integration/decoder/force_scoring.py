@@ -36,10 +36,10 @@ class ListComparison:
 
     Args:
         tolerance: Differences up to this size are not counted.
-        lines: Lines compared.
-        beyond: Lines with a larger difference.
-        largest: The largest difference of each feature, and of the total, with its line; infinite
-            if a value is not a number.
+        lines: The number of lines compared.
+        beyond: The number of lines with a larger difference.
+        largest: The largest difference of each feature and of the total, with its line; the
+            difference is infinite if a value is not a number.
     """
 
     tolerance: float
@@ -51,7 +51,7 @@ class ListComparison:
         """Compare one line, counted from 1.
 
         Raises:
-            NBestError: The list has other features than the system.
+            NBestError: The features of the list are not those of the system.
         """
         found, expected = (
             {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)
@@ -81,8 +81,8 @@ class ForcedScorer:
 
     Args:
         loaded: The input with its table entries.
-        weights: In the order of the feature vector, shape (F,); they determine the totals and, if
-            several tables have the same pair, the entry: the one that scores best.
+        weights: The weights in the order of the feature vector, shape (F,). They determine the
+            totals. If several tables have the same pair, the entry with the best score is used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
@@ -98,12 +98,12 @@ class ForcedScorer:
 
         Args:
             entries: The candidates.
-            path: Their list, for errors.
-            first: The line of the first of them, from 1, for errors.
+            path: The list that contains them, for errors.
+            first: The line of the first candidate, from 1, for errors.
 
         Raises:
-            NBestError: A candidate has no segmentation, or one that does not fit the sentence, or
-                a phrase pair that no table has.
+            NBestError: A candidate has no segmentation, its segmentation does not fit the
+                sentence, or no table has one of its phrase pairs.
         """
         spans = []
         for line, entry in enumerate(entries, first):
@@ -186,15 +186,15 @@ def force_score(
     Args:
         scorer: The scorer for the input of the list.
         path: The list.
-        output: The recomputed list, which appears when it is complete; ``None`` for none.
+        output: The recomputed list, which appears when it is complete; ``None`` to write no list.
         comparison: Collects the differences.
-        advance: Called with the number of lines of every finished sentence.
+        advance: Called after every sentence with the number of its lines.
 
     Returns:
         The number of lines.
 
     Raises:
-        NBestError: The list is damaged or not of this system; the error names the line.
+        NBestError: The list is damaged or comes from another system; the error names the line.
     """
     lines = 0
     with contextlib.ExitStack() as stack:

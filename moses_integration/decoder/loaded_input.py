@@ -1,6 +1,6 @@
 """A system as its ini declares it, and one input with its table entries and model scores.
 
-Nothing that is loaded depends on the weights, which may change between searches.
+The weights may change between searches; nothing that is loaded depends on them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class System:
         """Find the file that a line of the ini names.
 
         Raises:
-            InputError: There is no such file.
+            InputError: The file does not exist.
         """
         found = find_model_file(feature.path)
         if found != Path(feature.path):
@@ -97,7 +97,7 @@ def flat_weights(
     """Return weights in the order of the feature vector.
 
     Raises:
-        IniError: They do not fit the features, or a weight is not a number of plausible size.
+        IniError: The weights do not fit the features, or a weight is not finite or is too large.
     """
     flat = layout.flatten(weights)
     for name, values in weights.items():
@@ -110,12 +110,12 @@ def flat_weights(
 
 
 class LanguageModels(NamedTuple):
-    """The language models of a system, in its order.
+    """The language models of a system, in the order of its features.
 
     Attributes:
         ngrams: The n-gram models.
-        neural: The neural language models, each with the words among which it shares p(<unk>) out,
-            or ``None``.
+        neural: Pairs of a neural language model and the words that share its p(<unk>), or ``None``
+            if they do not share it.
     """
 
     ngrams: list[ArrayLanguageModel]
@@ -130,7 +130,7 @@ def load_models(system: System, cache: Path | None) -> LanguageModels:
         cache: The folder of parsed models; ``None`` keeps nothing on disk.
 
     Raises:
-        InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
+        InputError: A model cannot be read, is damaged, or has a type that decoding cannot use.
     """
     features = system.features
     ngrams = [_load_ngram_model(system.find(model), cache) for model in features.language_models]
@@ -143,11 +143,11 @@ def load_models(system: System, cache: Path | None) -> LanguageModels:
 
 
 def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
-    """Read an ARPA file or a KenLM binary, or take what was parsed of it before.
+    """Read an ARPA file or a KenLM binary, or load its parsed arrays from the cache.
 
     Raises:
-        LanguageModelError: It is neither, or damaged.
-        InputError: It cannot be read.
+        LanguageModelError: The file has neither format, or is damaged.
+        InputError: The file cannot be read.
     """
 
     def parse() -> Arrays:
@@ -171,13 +171,15 @@ class LoadedInput:
         system: The system.
         source: The input's phrases.
         entries: The phrase pairs of all tables.
-        tables: What features are computed from.
+        tables: The arrays from which features are computed.
         neural: The neural language models.
-        forward_class: Equal where forward reordering scores are, shape (E,).
-        inner_log10: log10 of target words whose full history is in the phrase, for each language
-            model, shape (E, models).
-        estimate_log10: log10 of the words before these, without context, shape (E, models).
-        longest: Words of the longest source phrase that has entries.
+        forward_class: A class number for each entry, the same for entries with equal forward
+            reordering scores, shape (E,).
+        inner_log10: The log10 probability of the target words whose full history is in the phrase,
+            by each language model, shape (E, models).
+        estimate_log10: The log10 probability of the other words, without the context before the
+            phrase, shape (E, models).
+        longest: The number of words of the longest source phrase that has entries.
     """
 
     system: System
@@ -198,13 +200,13 @@ class LoadedInput:
         models: LanguageModels,
         loader: TableLoader,
     ) -> LoadedInput:
-        """Load what the input needs of the tables.
+        """Load the table entries that the input needs.
 
         Args:
             system: The system.
             sentences: The input.
             models: The system's language models.
-            loader: Loads the tables.
+            loader: The loader of the tables.
 
         Raises:
             InputError: A table cannot be read.
@@ -263,7 +265,7 @@ class LoadedInput:
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """The source words that no table translates on their own, bool, shape (source words,)."""
+        """Whether each source word lacks an entry of its own in all tables, (source words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 
@@ -279,8 +281,9 @@ class LoadedInput:
         """Compute all feature values of derivations of one sentence.
 
         Args:
-            derivations: N derivations that cover it.
-            scores: Of neural language models; what it knows of the sentence is not asked again.
+            derivations: N derivations that cover the sentence.
+            scores: The scores of neural language models for this sentence; scores that it already
+                has are not computed again.
 
         Returns:
             Unweighted values in the order of n-best lists, shape (N, F).
@@ -292,18 +295,19 @@ class LoadedInput:
         return features
 
     def model(self, weights: NDArray[np.float64]) -> Model:
-        """Weight everything, and choose the translation options.
+        """Apply the weights to all scores, and choose the translation options.
 
         Args:
-            weights: In the order of the feature vector, shape (F,).
+            weights: The weights in the order of the feature vector, shape (F,).
         """
         tables, features = self.tables, self.system.features
         lm_weights = weights[tables.lm_components]
         static = tables.static @ weights[tables.static_components]
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
-        # The future cost of words that are not covered yet cannot ask the neural models, which need
-        # the history. The first n-gram model stands in for them; without one they count nothing.
+        # The neural models cannot contribute to the future cost of words that are not covered yet,
+        # because they need the history. The first n-gram model replaces them there. Without an
+        # n-gram model their share of the future cost is 0.
         own = weights[self.neural.components]
         estimating = lm_weights.copy()
         estimating[:1] += own.sum()
@@ -349,7 +353,7 @@ class LoadedInput:
         )
 
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weighted counts of words that language models do not know, shape (E,)."""
+        """Return each entry's weighted count of words that the models do not know, shape (E,)."""
         total = np.zeros(len(self.entries))
         first = self.entries.targets.word_offsets
         for model, component in enumerate(self.tables.unknown_components.tolist()):
@@ -380,13 +384,13 @@ def _load_reordering(
 
 
 def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
-    """Find the last row of a reordering table that has the pair of an entry, -1 for none."""
+    """Find for each entry the last row of a reordering table with its phrase pair, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # the last entry answers for pairs that are not found, whose number is -1
+    # pairs that are not found have the number -1, which selects the extra last element
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets
@@ -396,11 +400,11 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
 def _pair_bytes(
     phrases: NDArray[np.int32], offsets: NDArray[np.int64], words: NDArray[np.int32]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """Return phrase pairs as byte strings, where each begins and where it ends.
+    """Return phrase pairs as byte strings in one array, with the begin and the end of each.
 
     Args:
         phrases: The number of the source phrase of each pair, shape (pairs,).
-        offsets: Where its target words begin, shape (pairs + 1,).
+        offsets: The start of each pair's target words, shape (pairs + 1,).
         words: The target words, by number.
     """
     numbers = np.insert(words, offsets[:-1], phrases)

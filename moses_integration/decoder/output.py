@@ -14,7 +14,7 @@ from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.settings import OutputSettings
 
-# -1 printed as size_t: Moses's end of an empty target phrase at position 0
+# -1 printed as size_t: Moses prints it as the end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
 
 
@@ -26,12 +26,13 @@ class DecodedSentence:
     none.
 
     Args:
-        sentence: Its number in the loaded input, from 0.
+        sentence: The number of the sentence in the loaded input, from 0.
         loaded: The input.
-        derivations: The N derivations; a single one unless a list was requested.
-        features: Their unweighted feature values, in the order of the layout, shape (N, F).
-        totals: Their model scores, shape (N,).
-        first: The number of the input's first sentence in its file.
+        derivations: The N derivations; only one unless an n-best list was requested.
+        features: The unweighted feature values of the derivations, in the order of the layout,
+            shape (N, F).
+        totals: The model scores of the derivations, shape (N,).
+        first: The number in the file of the first sentence of the loaded input.
         own_features: The values of the caller's features by name, each of shape (N, components).
     """
 
@@ -70,7 +71,7 @@ class DecodedSentence:
         }
 
     def nbest_features(self) -> dict[str, NDArray[np.float64]]:
-        """Return the feature values that n-best lists have, by name, each (N, components)."""
+        """Return the feature values to print in n-best lists, by name, each (N, components)."""
         layout = self.loaded.system.features.layout
         shown = self.features[:, layout.tuneable]
         parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
@@ -82,7 +83,7 @@ class DecodedSentence:
 
 
 class _Phrase(NamedTuple):
-    """An applied phrase: its entry, its source span, its first target word, their number."""
+    """An applied phrase: entry, source span, position and number of its target words."""
 
     entry: int
     start: int
@@ -135,8 +136,8 @@ def alignment(decoded: DecodedSentence, number: int) -> bytes:
 def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     """Return the spans of a derivation, ``source=target`` with one space between them.
 
-    An empty target phrase has only a begin. At the very beginning Moses adds an overflowing number
-    as its end, and so does this function.
+    For an empty target phrase only the begin is printed. If the phrase is at position 0, this
+    function also prints an overflowed number as the end, because Moses does.
     """
     spans = []
     for phrase in _phrases(decoded, number):
@@ -171,7 +172,8 @@ def best_line(decoded: DecodedSentence, settings: OutputSettings) -> bytes:
 def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, max_lines: int) -> bytes:
     """Return the lines of a sentence in an n-best list, with tuneable components only.
 
-    The bytes are those of ``moses_integration.nbest.format.format_entry``, in a tenth of its time.
+    This function writes the same bytes as ``moses_integration.nbest.format.format_entry`` in a
+    tenth of the time.
 
     Args:
         decoded: The translations of a sentence.

@@ -1,4 +1,4 @@
-"""Settings of the decoder, with the names and defaults of Moses; calls override those of an ini."""
+"""Settings of the decoder, with the names and defaults of Moses; callers may override an ini."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SearchSettings:
     Args:
         search_algorithm: 0 for stack decoding, 1 for cube pruning.
         stack: The maximum number of hypotheses that a stack expands; 0 for no limit.
-        beam_threshold: The minimum ratio of a hypothesis's probability to the best one's; the
-            search drops hypotheses below it.
+        beam_threshold: The minimum ratio of a hypothesis's probability to that of the best
+            hypothesis; the search drops hypotheses below this ratio.
         distortion_limit: The maximum number of words between the end of one phrase and the start
             of the next; 0 for monotone translation, negative for no limit, as in Moses without
             this setting.
@@ -42,7 +42,7 @@ class SearchSettings:
         drop_unknown: Drop unknown words without a digit instead of copying them.
     """
 
-    # the upper bounds are far beyond useful search times
+    # values near the upper bounds would make the search far too slow to be useful
     search_algorithm: Annotated[int, Between(STACK_SEARCH, CUBE_PRUNING)] = STACK_SEARCH
     stack: Annotated[int, Between(0, _MANY)] = 200
     beam_threshold: Annotated[float, Between(0, 1, below=True)] = 1e-5
@@ -107,8 +107,8 @@ class NBestSettings(NamedTuple):
     Attributes:
         size: The maximum number of derivations.
         distinct: Whether all derivations must have different words.
-        factor: The maximum number of derivations examined for each place in a distinct list; 0 for
-            a thousand.
+        factor: The maximum number of derivations to examine for each entry of a distinct list; 0
+            for a thousand.
     """
 
     size: int = 100
@@ -144,11 +144,12 @@ class OutputSettings:
     """Contents of the outputs, with the names of Moses's switches.
 
     Args:
-        report_segmentation: Source spans behind phrases (``|0-1|``), in n-best lists too.
-        print_alignment_info: Word links behind the translation.
-        output_hypo_score: The model score before it.
-        include_segmentation_in_n_best: A segmentation column in n-best lists.
-        print_alignment_info_in_n_best: A word alignment column in n-best lists.
+        report_segmentation: Print the source span after each phrase (``|0-1|``), in n-best lists
+            too.
+        print_alignment_info: Print word links after the translation.
+        output_hypo_score: Print the model score before the translation.
+        include_segmentation_in_n_best: Print a segmentation column in n-best lists.
+        print_alignment_info_in_n_best: Print a word alignment column in n-best lists.
     """
 
     report_segmentation: bool = False

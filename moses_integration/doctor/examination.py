@@ -1,4 +1,4 @@
-"""The examination of a complete system: every check, each of which reports and goes on."""
+"""The examination of a complete system: every check runs, even if earlier checks found errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from phrasescore.runs.progress import Progress
 
 # a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
 _NEGLIGIBLE = 1e-6
-# classes of features that a system wants, severity without them, and the effect
+# classes of features that a system should have, the severity if they are missing, and the effect
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
     (

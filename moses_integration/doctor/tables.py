@@ -1,12 +1,13 @@
 """Checks of phrase tables and reordering tables, by themselves and against the ini.
 
-A text table is read to its end, beyond bad lines. Lines are read and checked as every command does
-it (`read_blocks`). The survey also looks for good lines that Moses misreads or uses badly.
+A text table is read to its end, even after bad lines. Lines are read and checked by the same code
+as in every command (`read_blocks`). The survey also looks for valid lines that Moses misreads or
+uses badly.
 
-The number of scores of a table in one of Moses's binary forms is fixed when it is made. Moses
-compares it with num-features only for compact tables; with the other two forms it crashes, so these
-are checked here. Sources: PhraseDictionaryCompact.cpp, OnDiskWrapper.cpp and probingpt/storing.cpp
-of mosesdecoder 34452895f.
+The number of scores of a binary table is fixed when the table is made. Moses compares it with
+num-features only for compact tables. With the other two binary forms Moses crashes if the numbers
+differ, so these forms are checked here. Sources: PhraseDictionaryCompact.cpp, OnDiskWrapper.cpp and
+probingpt/storing.cpp of mosesdecoder 34452895f.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ _STATED_SCORES = {
 
 
 class TableSurvey:
-    """The facts about a whole table.
+    """The properties of a whole table.
 
     Args:
         path: The file, plain or gzip.
-        scores: The number of scores of a reordering table; ``None`` for a phrase table, whose first
-            lines tell.
+        scores: The number of scores of a reordering table; ``None`` for a phrase table, because its
+            first lines determine the number.
 
     Attributes:
         format: The format of its first lines; ``None`` if it is not a table.
@@ -78,9 +79,9 @@ class TableSurvey:
         bad_lines: The number of bad lines.
         odd: For each kind of odd line, the number of lines and the number of the first one.
         scores: Counts of odd scores.
-        alone: The source phrases of a single word: only these translate it in any context.
+        alone: The source phrases of a single word: only these translate a word in any context.
         targets: The words of target phrases.
-        ends_in_line_feed: Whether the last line is terminated.
+        ends_in_line_feed: Whether the last line ends in a line feed.
         broken: The error that stopped the reading before the end, if any.
     """
 
@@ -139,7 +140,7 @@ class TableSurvey:
             self._add_pairs(good, block.first_line + rows)
 
     def _add_pairs(self, pairs: TableBlock, numbers: NDArray[np.int64]) -> None:
-        """Survey good lines, given with their numbers."""
+        """Survey valid lines, given with their line numbers."""
         self.scores.add(pairs)
         rules = pairs.format.hierarchical
         source, target = (
@@ -152,7 +153,7 @@ class TableSurvey:
             alone = source.offsets[:-1][np.diff(source.offsets) == 1]
             self.alone.add_spans(source.data, source.begins[alone], source.ends[alone])
             self.targets.add_spans(target.data, target.begins, target.ends)
-        if not rules:  # in rules, brackets are something else
+        if not rules:  # in rules, brackets mark nonterminals
             self._find_odd_tokens(pairs, (source, target), numbers)
 
     def _find_odd_tokens(
@@ -164,7 +165,7 @@ class TableSurvey:
         self._count_odd("bar", numbers[(places[:, 1::2] > places[:, ::2]).any(axis=1)])
         has_label = np.zeros(len(pairs), np.bool_)
         for tokens in sides:
-            # a bar behind a token is part of the word, whose first factor the token is
+            # a bar after a token belongs to the same word, and the token is its first factor
             bracketed = (
                 (data[tokens.begins] == OPEN)
                 & (data[tokens.ends - 1] == CLOSE)
@@ -243,7 +244,7 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
 
 
 def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | None) -> None:
-    """Check the scores of a phrase table; ``declared`` is their number by the ini."""
+    """Check the scores of a phrase table; ``declared`` is their number according to the ini."""
     scores, path = survey.scores, survey.path
     for index in range(scores.scores):
         name = f"score {index + 1}"

@@ -1,10 +1,10 @@
 """Checks of a development set: source text and references, and how many words a model knows.
 
-Text whose case, tokenisation or escaping differs from the system's causes no error anywhere: its
-words are merely unknown, and so are those of a text in the wrong language. Every unknown word is
-therefore also looked up in lower case, with a capital, escaped, unescaped, and without punctuation
-at its end (in lower case as well, because raw text often needs both). The spelling that makes most
-tokens known is reported.
+If the case, tokenisation or escaping of a text differs from that of the system, no program reports
+an error: the words of the text are simply unknown. The same is true of a text in the wrong
+language. Therefore every unknown word is also looked up in lower case, with a capital, escaped,
+unescaped, and without punctuation at its end (then also in lower case, because raw text often needs
+both). The spelling that makes the most tokens known is reported.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Text:
     """The lines of one text, without their line feeds.
 
     Args:
-        path: Its file.
+        path: The file of the text.
         lines: All lines.
-        ends_in_line_feed: Whether the last one does.
+        ends_in_line_feed: Whether the last line ends in a line feed.
     """
 
     path: str
@@ -57,7 +57,7 @@ class Text:
         """Read a plain or gzip file.
 
         Raises:
-            InputError: It cannot be read.
+            InputError: The file cannot be read.
         """
         try:
             with open_input(path) as stream:
@@ -68,7 +68,7 @@ class Text:
         return cls(str(path), tuple(lines if lines[-1] else lines[:-1]), data.endswith(b"\n"))
 
     def tokens(self) -> Iterator[bytes]:
-        """Yield all tokens; of factored tokens, the surface form."""
+        """Yield all tokens; if a token is factored, only its surface form."""
         for line in self.lines:
             for token in words_of(line):
                 yield token.split(b"|", 1)[0] or token

@@ -1,10 +1,10 @@
 """``python -m moses_integration.ems``: the step between scoring the phrase table and the moses.ini.
 
-EMS calls the command that the setting ``custom-phrase-table-pruning`` of ``[TRAINING]`` names with
-two stems after it: the table is ``IN.gz``, and ``OUT.gz`` is what all later steps use. EMS writes
-the number of scores into every moses.ini from its settings, not from the table. So one more score
-is ordered there, ``score-settings = "--PhraseCount"``, which is 2.718 in every line, and the step
-writes the model's score in its place.
+EMS runs the command in the setting ``custom-phrase-table-pruning`` of ``[TRAINING]``, and appends
+the two arguments IN and OUT. The command reads the table ``IN.gz`` and writes ``OUT.gz``, which all
+later steps use. EMS takes the number of scores in the moses.ini from its settings, not from the
+table. Therefore ``score-settings = "--PhraseCount"`` adds a placeholder score, which is 2.718 in
+every line, and this step replaces it with the model's score.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PLACE_HOLDER = b"2.718"
 
 
 def place_holder(table: Path) -> int:
-    """Find the last score, counted from 1, and make sure that it says nothing.
+    """Return the number of the last score, from 1, and check that it is only a placeholder.
 
     Raises:
-        PhraseTableError: It is not the same in every line, so it is not to be written over.
+        PhraseTableError: The last score is not 2.718 in every line, so it must not be replaced.
     """
     scores = 0
     with Progress("checking the table", unit="lines") as progress:
@@ -85,7 +85,7 @@ def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -
 
 
 def main() -> None:
-    """Run the step for EMS, which takes any other status than 0 for a failure."""
+    """Run the step for EMS, which treats any exit status except 0 as a failure."""
     try:
         rescoring_step.main(standalone_mode=False)
     except click.ClickException as error:

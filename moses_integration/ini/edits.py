@@ -36,7 +36,7 @@ from phrasescore.errors import IniError, PhraseTableError, SettingsError, counte
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words import Unknown
 
-START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table
+START_WEIGHT = 0.2  # the weight that Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # without this feature Moses dies at the first unknown word
@@ -65,9 +65,10 @@ class IniChange:
 
 
 def start_weight_for(ini: MosesIni) -> float:
-    """Return the weight of a new score: that of training, or 0 if the other weights are tuned.
+    """Return the weight of a new score: `START_WEIGHT`, or 0 if the other weights are tuned.
 
-    Beside tuned weights, any other weight would make translations worse until the next tuning.
+    If the other weights are tuned, any weight but 0 would make translations worse until the next
+    tuning.
     """
     return 0.0 if has_tuned_weights(ini) else START_WEIGHT
 
@@ -119,7 +120,7 @@ def with_table(
     Args:
         ini: The ini.
         line: The line of the phrase table.
-        table: The path of the text table as it is to be written.
+        table: The path of the text table, as it is written to the ini.
         scores: The number of scores of the new table.
         start_weight: The weight of each new score.
 
@@ -241,7 +242,7 @@ def neural_options(line: FeatureLine) -> tuple[bool, bool]:
     """Return whether a model's scores are normalised, and whether unknown words share p(<unk>).
 
     Raises:
-        IniError: An option has an unknown value (the error has no place yet).
+        IniError: An option has an unknown value (the error has no line number yet).
     """
     unknown = line.options.get("unknown", "whole")
     if unknown not in get_args(Unknown):
@@ -259,7 +260,7 @@ def refuse_in_moses(ini: MosesIni) -> None:
     """Refuse an ini for real Moses if it has a feature that only this project knows.
 
     Raises:
-        IniError: There is such a feature; the error names it.
+        IniError: The ini has such a feature; the error names it.
     """
     for line in own_features(ini):
         raise ini.error(

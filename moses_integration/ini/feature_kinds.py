@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
-_MAX_COMPONENTS = 10_000  # of a feature; no table has as many scores
+_MAX_COMPONENTS = 10_000  # of one feature; no real table has this many scores
 _SHOWN = 30
 
 
@@ -45,7 +45,7 @@ ProbingPT RuleTable
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
 # the phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
-# the commands that make binary tables from text tables; the blank is the number of scores
+# the commands that make binary tables from text tables; the number of scores is filled in
 BINARISERS = {
     "PhraseDictionaryCompact": "processPhraseTableMin -nscores {} -in TABLE -out NAME",
     "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 {} 20 2 TABLE FOLDER",
@@ -57,7 +57,7 @@ OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageMod
 ExampleLM InMemoryPerSentenceOnDemandLM
 """
 LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
-# not of Moses: a neural language model inside the search of the embedded decoder
+# a class that Moses does not have: a neural language model in the search of the embedded decoder
 FEED_FORWARD_LM = "FeedForwardLM"
 OWN_KINDS = frozenset([FEED_FORWARD_LM])
 
@@ -93,7 +93,7 @@ FEATURE_KINDS: dict[str, FeatureKind] = {
         for count, names in kinds.items()
         for kind in names.split()
     },
-    # not tuned unless the line says so
+    # these are tuned only if the line says so
     "UnknownWordPenalty": FeatureKind(tuneable=False),
     "DeleteRules": FeatureKind(tuneable=False),
     "MaxSpanFreeNonTermSource": FeatureKind(tuneable=False),
@@ -111,8 +111,8 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     """Return the number of dense values of a feature.
 
     Args:
-        kind: Its class, one of ``FEATURE_KINDS``.
-        options: The options on its line.
+        kind: The class of the feature, one of ``FEATURE_KINDS``.
+        options: The options on the line of the feature.
 
     Raises:
         IniError: ``num-features`` is not a number of plausible size, or a lexical reordering model
@@ -122,7 +122,7 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     6
     """
     if kind in LANGUAGE_MODEL_KINDS:
-        # these ignore num-features
+        # language models ignore num-features
         return 2 if options.get("oov-feature", "0").lower() in ("1", "true", "yes", "y") else 1
     if kind == "LexicalReordering":
         return _reordering_count(options)

@@ -1,4 +1,4 @@
-"""The features of a moses.ini and their weights: order, number of components, which are tuned.
+"""The features of a moses.ini and their weights: order, number of components, tuned or not.
 
 N-best lists and tuning have the features in this order: stateful feature functions first, then
 stateless ones, each in the order of the ini. Lists omit feature functions that are not tuneable and
@@ -40,7 +40,7 @@ class Feature:
     """One feature function and its dense components.
 
     Args:
-        name: E.g. ``TranslationModel0``.
+        name: The name, such as ``TranslationModel0``.
         tuneable: One flag for each component.
         stateful: Whether it depends on more than the phrase (and so comes first in lists).
     """
@@ -59,7 +59,8 @@ class Feature:
         """Derive a feature from its line in the ini.
 
         Raises:
-            IniError: The class is unknown, or an option is invalid (the error has no place yet).
+            IniError: The class is unknown, or an option is invalid (the error has no line number
+                yet).
         """
         if line.kind not in FEATURE_KINDS:
             raise IniError(
@@ -89,7 +90,7 @@ def boolean_option(key: str, text: str) -> bool:
     """Read an option of a feature line as Moses reads it.
 
     Raises:
-        IniError: The value is neither true nor false (the error has no place yet).
+        IniError: The value is neither true nor false (the error has no line number yet).
 
     >>> boolean_option("tuneable", "No")
     False
@@ -106,7 +107,8 @@ class FeatureLayout:
     A vector of all values or weights has one slot for each component, tuneable or not.
 
     Args:
-        features: Stateful ones first, then stateless ones, each in the order of the ini.
+        features: The stateful features first, then the stateless ones, both in the order of the
+            ini.
     """
 
     features: tuple[Feature, ...]
@@ -161,7 +163,7 @@ class FeatureLayout:
 
     @cached_property
     def component_names(self) -> tuple[str, ...]:
-        """A name for every component: that of its feature, numbered from 0 if it has several."""
+        """A name for every component: the feature's name, numbered from 0 if there are several."""
         return tuple(
             feature.name if feature.components == 1 else f"{feature.name}_{index}"
             for feature in self.features
@@ -254,7 +256,7 @@ def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: 
 
 
 def has_tuned_weights(ini: MosesIni) -> bool:
-    """Return whether weights were tuned: training weighs all scores of a phrase table equally."""
+    """Return whether weights were tuned; untuned scores of a phrase table have equal weights."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
 
@@ -262,7 +264,7 @@ def has_tuned_weights(ini: MosesIni) -> bool:
 def find_phrase_table(
     ini: MosesIni, name: str | None = None, table: str | Path | None = None
 ) -> FeatureLine:
-    """Find a phrase table by name, by the file it reads, or as the only one.
+    """Find a phrase table by name, by its file, or, if there is only one, without either.
 
     Args:
         ini: The ini; relative paths resolve against the current directory.
@@ -270,7 +272,7 @@ def find_phrase_table(
         table: The file, or ``-``; not needed if there is only one phrase table.
 
     Raises:
-        IniError: There is none, or the choice is ambiguous.
+        IniError: There is no such phrase table, or the choice is ambiguous.
         SettingsError: ``name`` is not a phrase table.
     """
     tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]

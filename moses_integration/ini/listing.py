@@ -40,8 +40,8 @@ class Listing:
     """The content of an ini; its attributes are JSON values.
 
     Args:
-        path: Its path.
-        features: In the order of n-best lists; empty if the features are faulty.
+        path: The path of the ini.
+        features: The features in the order of n-best lists; empty if they are faulty.
         problems: Everything that Moses would refuse or ignore.
     """
 

@@ -34,10 +34,11 @@ def find_model_file(named: str, kind: str = "") -> Path:
 
     Args:
         named: The path in the ini.
-        kind: The class of the feature, whose binary form comes first; without it, the file itself.
+        kind: The class of the feature, to look for its binary form first; if empty, only the file
+            itself is looked for.
 
     Raises:
-        InputError: There is no such file, with or without ``.gz``.
+        InputError: The file does not exist, with or without ``.gz``.
     """
     if (binary := find_binary_file(named, kind)) is not None:
         return binary
@@ -66,7 +67,7 @@ def find_text_table(line: FeatureLine) -> Path | None:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a name that is too long for one, among others
+    except OSError:  # for example, the name is too long
         return False
 
 
@@ -92,7 +93,7 @@ def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
 
 
 def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
-    """Return features with their relative paths, which only hold in the current directory."""
+    """Return features with their relative paths, which are valid only in the current directory."""
     return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
 
 

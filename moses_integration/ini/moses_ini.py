@@ -1,14 +1,15 @@
 r"""The text of a moses.ini: parsed by Moses's rules, and edited without touching other bytes.
 
 ``#`` starts a comment anywhere on a line. ``[name]`` opens a section; every other line that is not
-blank is a value of the section above it. A section that is opened twice continues. ``[feature]``
-lines are ``Class key=value ...``; the name of a feature is its ``name=``, or else its class and a
-running index. ``[weight]`` lines are ``Name= number ...``; the last line of a name wins.
+blank is a value of the section above it. If a section is opened twice, the second part continues
+the first. ``[feature]`` lines are ``Class key=value ...``. The name of a feature is its ``name=``,
+or else its class and a running index. ``[weight]`` lines are ``Name= number ...``; if a name has
+several lines, the last line counts.
 
-Values are ``str``; bytes that are not UTF-8 survive as surrogates, so that ``to_bytes`` returns
+Values are ``str``. Bytes that are not UTF-8 are kept as surrogates, so that ``to_bytes`` returns
 every file unchanged. ``feature_weights`` checks that weights and features fit together, and
-``model_files`` that files exist. Source: Parameter.cpp and FeatureFunction.cpp of mosesdecoder
-34452895f.
+``model_files`` checks that files exist. Source: Parameter.cpp and FeatureFunction.cpp of
+mosesdecoder 34452895f.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class MosesIni:
             raise error.at(self.path, line) from None
 
     def values(self, section: str) -> tuple[str, ...]:
-        """Return the values of a section in order; none if there is no such section."""
+        """Return the values of a section in order; empty if the ini has no such section."""
         return tuple(text for _, text in self._sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
@@ -152,7 +153,7 @@ class MosesIni:
 
     @cached_property
     def features(self) -> tuple[FeatureLine, ...]:
-        """The feature functions in the file's order; none in an old-style file."""
+        """The feature functions in the order of the file; empty for an old-style file."""
         unnamed: Counter[str] = Counter()
         features = []
         for number, text in self._sections.get("feature", ()):
@@ -188,7 +189,7 @@ class MosesIni:
         """Return one feature function by name.
 
         Raises:
-            IniError: There is none; the error says which there are.
+            IniError: There is no such feature; the error lists the features of the ini.
         """
         for feature in self.features:
             if feature.name == name:
@@ -222,18 +223,19 @@ class MosesIni:
                 )
 
     def with_feature_option(self, name: str, key: str, value: str) -> MosesIni:
-        """Return the file with one option of a feature set, every other byte as it was."""
+        """Return the file with one option of a feature set, and every other byte unchanged."""
         return self._with_line(self.feature(name).line, lambda line: _with_option(line, key, value))
 
     def with_value(self, section: str, index: int, text: str) -> MosesIni:
-        """Return the file with one value of a section replaced, every other byte as it was."""
+        """Return the file with one value of a section replaced, and every other byte unchanged."""
         number = self._sections[section][index][0]
         return self._with_line(number, lambda line: _with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
-        """Return the file with new weights of the named features, every other byte as it was.
+        """Return the file with new weights of the named features, and every other byte unchanged.
 
-        The line that is in effect changes; a name without a line gets a new one after the last.
+        The line that is in effect changes. If a name has no line, a new line is added after the
+        last weight.
         """
         ini = self
         for name, values in weights.items():
@@ -274,7 +276,7 @@ class MosesIni:
 
 
 def code_of(line: str) -> str:
-    """Return a line without its comment and without the blanks around it.
+    """Return a line without its comment and without surrounding blanks.
 
     >>> code_of("  LM0= 0.5  # tuned")
     'LM0= 0.5'

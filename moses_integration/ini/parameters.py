@@ -1,7 +1,7 @@
 """The names of the sections of a moses.ini: those that Moses accepts, and those of the old style.
 
-Moses refuses an ini with an unknown section. It also knows short names, but only as switches: it
-accepts a section ``[dl]`` and then never reads it.
+Moses refuses an ini with an unknown section. Short names are command-line switches only: Moses
+accepts a section ``[dl]`` but never reads it.
 
 Source: Parameter.cpp of mosesdecoder 34452895f.
 """

@@ -3,9 +3,9 @@ r"""ARPA back-off models, read into arrays block by block, with a diagnosis of b
 The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-grams:`` of lines
 ``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As in KenLM, only empty
 lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
-Unlike KenLM, this reader accepts blanks for tabs, and lines that end in CR LF.
+Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF.
 
-Compiled functions read the lines, and report the number of a bad line.
+Compiled functions read the lines, and return the number of the first bad line.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def shown(text: bytes) -> str:
 
 
 class Rows(NamedTuple):
-    """Room for the n-grams of one block.
+    """Arrays that receive the n-grams of one block.
 
     Attributes:
         words: Word ids, shape (rows, order).
@@ -75,7 +75,7 @@ class Rows(NamedTuple):
 
 @compiled
 def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
-    """Parse the decimal number ``block[start:stop]``; return it, and whether it is valid."""
+    """Parse the decimal number ``block[start:stop]``; return the number and whether it is valid."""
     block = borrowed(block)
     value, end, _ = parse_decimal(block, start, stop)
     return value, start < end == stop and np.isfinite(np.float32(value))
@@ -129,13 +129,13 @@ def parse_ngrams(
         at: The start of the first line.
         words: The vocabulary, which receives the words of 1-grams; id 0 must be ``<unk>``
             (``<UNK>`` is treated as ``<unk>``).
-        rows: Receives the n-grams; its shape gives their order.
-        longest: Whether this is the model's highest order above 1, where back-off weights must be
-            0.
+        rows: Receives the n-grams; the shape of ``words`` determines their order.
+        longest: Whether this is the highest order of a model with several orders. Its back-off
+            weights must be 0.
 
     Returns:
-        The start of the first unread line; the number of lines read; and the bad row, whose line is
-        the first unread one, or -1.
+        The start of the first unread line; the number of lines read; and the number of the bad row,
+        or -1. The line of a bad row is the first unread line.
     """
     block, words, rows = borrowed((block, words, rows))
     row = 0
@@ -154,7 +154,7 @@ def parse_ngrams(
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
-            # each word stands in one 1-gram; longer n-grams have only words of 1-grams
+            # each word occurs in one 1-gram; longer n-grams contain only words of 1-grams
             is_in_place = word <= 0 if order == 1 else word >= 0
             if not is_in_place:
                 return at, row, row
@@ -162,7 +162,7 @@ def parse_ngrams(
         rows.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
             return at, row, row
-        if rows.words[row, 0] < 0:  # the word is added last, so that a bad line adds no word
+        if rows.words[row, 0] < 0:  # add the word last, so that a bad line adds no word
             rows.words[row, 0] = intern_word(words, block, start, after)
         row += 1
         at = end + 1
@@ -170,12 +170,12 @@ def parse_ngrams(
 
 
 class ArpaFile:
-    """An open ARPA file; counts are read at once, n-grams block by block.
+    """An open ARPA file; counts are read immediately, n-grams block by block.
 
     Attributes:
-        counts: The n-gram counts that the header promises, order 1 first.
-        words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. It is
-            complete when a block of order 2 was read.
+        counts: The n-gram counts that the header states, order 1 first.
+        words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
+            vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
     """
 
@@ -192,8 +192,8 @@ class ArpaFile:
         file is checked.
 
         Raises:
-            LanguageModelError: A line is malformed, a section is missing or does not have the
-                promised length, or the file ends early.
+            LanguageModelError: A line is malformed, a section is missing, the length of a section
+                differs from the header, or the file ends early.
         """
         for order, promised in enumerate(self.counts, 1):
             self._expect(f"\\{order}-grams:")
@@ -215,7 +215,7 @@ class ArpaFile:
 
     @property
     def unknown_is_context(self) -> bool:
-        """Whether ``<unk>`` is a state: KenLM makes it one if the file does not list it."""
+        """Whether ``<unk>`` is kept in states; KenLM does so if the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
 
     def _read_header(self) -> tuple[int, ...]:
@@ -278,8 +278,8 @@ class ArpaFile:
                 self._look_for_unknown(ngrams)
             yield ngrams
         if order == 1:
-            # room was reserved for as many words as there could be lines; a smaller table has
-            # better memory locality
+            # the table has room for one word per possible line; a smaller table has better memory
+            # locality
             self.words.trim()
 
     def _look_for_unknown(self, unigrams: NGrams) -> None:
@@ -305,11 +305,11 @@ class ArpaFile:
 
 @contextlib.contextmanager
 def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
-    """Open a plain or gzip ARPA file; errors inside the block get its name.
+    """Open a plain or gzip ARPA file; errors inside the ``with`` block name the file.
 
     Raises:
         LanguageModelError: The file is no ARPA file, or is damaged.
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     try:
         with open_input(path, is_text=False) as stream:  # ArpaFile diagnoses zero bytes
@@ -374,7 +374,7 @@ class _Lines:
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
         while (block := self.block()).size:
-            # skipped in one step, because a file may have millions of empty lines
+            # skip all empty lines in one step, because a file may have millions of them
             filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
             empty = block[:filled].tobytes()
             self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))

@@ -3,7 +3,7 @@
 KenLM binaries (the output of build_binary) are decoded into their n-grams, directly from a mapped
 file; KenLM's library is not needed.
 
-Scores are log10; Moses's feature is ln, so `LN_10` is the factor between them.
+Scores are log10, and Moses's feature is ln. `LN_10` converts log10 to ln.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from phrasescore.table.input_files import GZIP_MAGIC, open_input
 from phrasescore.words.word_table import WordTable
 
 LN_10 = 2.302585093  # the digits that Moses uses
-# KenLM's log10 p(<unk>) if the ARPA file has none; KenLM's binaries have this value, too
+# KenLM's log10 p(<unk>) if the ARPA file does not list <unk>; KenLM's binaries contain this value
 UNKNOWN_LOG10 = -100.0
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class ArrayLanguageModel:
-    """A model held in arrays; ``tables`` is what compiled code takes (`automaton.score`).
+    """A model in arrays; compiled code uses ``tables`` (see `automaton.score`).
 
     Attributes:
         order: The longest n-gram, in words.
@@ -68,7 +68,7 @@ class ArrayLanguageModel:
 
 
 class KenlmBinary:
-    """An open binary; words and 1-grams are read at once, longer n-grams on request.
+    """An open binary; words and 1-grams are read immediately, longer n-grams on request.
 
     Args:
         data: The file, shape (bytes,).
@@ -77,11 +77,11 @@ class KenlmBinary:
         counts: The n-gram counts of the header, order 1 first.
         words: The vocabulary, with KenLM's ids; id 0 is ``<unk>``.
         has_unknown: Whether the ARPA file seems to have listed ``<unk>``.
-        unknown_is_context: Whether ``<unk>`` is a state, which it is if the ARPA file did not list
-            it.
+        unknown_is_context: Whether ``<unk>`` is kept in states; KenLM does so if the ARPA file did
+            not list it.
 
     Raises:
-        LanguageModelError: The file is damaged, cut off, or of a kind that cannot be read.
+        LanguageModelError: The file is damaged, cut off, or of an unsupported type.
     """
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
@@ -103,10 +103,10 @@ class KenlmBinary:
     def blocks(self) -> Iterator[NGrams]:
         """Yield the n-grams, lowest order first, a block for each order.
 
-        They include the n-grams that KenLM added because longer n-grams end with them.
+        The blocks include the n-grams that KenLM added because longer n-grams end with them.
 
         Raises:
-            LanguageModelError: The file is damaged, or it would take too long.
+            LanguageModelError: The file is damaged, or reading would take too long.
         """
         unigrams = self._model.unigrams
         yield _checked(
@@ -123,7 +123,7 @@ class KenlmBinary:
 
 def _checked(ngrams: NGrams) -> NGrams:
     for weights in (ngrams.log10, ngrams.backoff):
-        if not np.all(np.abs(weights) <= LARGEST_LOG10):  # nan, too, fails this comparison
+        if not np.all(np.abs(weights) <= LARGEST_LOG10):  # the comparison is false for nan, too
             raise damaged(f"a weight of its {ngrams.order}-grams is not one of a language model")
     return ngrams
 
@@ -138,10 +138,10 @@ def is_kenlm_binary(path: str | Path) -> bool:
 
 @contextlib.contextmanager
 def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
-    """Open a KenLM binary; errors inside the block get its name.
+    """Open a KenLM binary; errors inside the ``with`` block name the file.
 
     Raises:
-        LanguageModelError: The file is damaged, or of a kind that cannot be read.
+        LanguageModelError: The file is damaged, or of an unsupported type.
     """
     try:
         data = np.asarray(np.memmap(path, np.uint8, "r"))
@@ -153,10 +153,10 @@ def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
 
 
 def open_ngrams(path: str | Path) -> AbstractContextManager[ArpaFile | KenlmBinary]:
-    """Open an ARPA file, plain or gzip, or a KenLM binary; errors get its name.
+    """Open an ARPA file, plain or gzip, or a KenLM binary; errors name the file.
 
     Raises:
-        LanguageModelError: The file is neither, or damaged.
+        LanguageModelError: The file has neither format, or is damaged.
         InputError: The file cannot be read.
     """
     return open_kenlm_binary(path) if is_kenlm_binary(path) else open_arpa(path)
@@ -166,8 +166,8 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
     """Read an ARPA file, plain or gzip, or a KenLM binary into arrays.
 
     Raises:
-        LanguageModelError: The file is neither, is damaged, or lacks ``<s>`` or ``</s>``.
-        InputError: It cannot be read.
+        LanguageModelError: The file has neither format, is damaged, or lacks ``<s>`` or ``</s>``.
+        InputError: The file cannot be read.
     """
     with open_ngrams(path) as model:
         sections = itertools.groupby(model.blocks(), key=lambda ngrams: ngrams.order)

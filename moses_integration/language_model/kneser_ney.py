@@ -6,17 +6,18 @@ context c (all but its last word) and the suffix s (all but its first word) has
 
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
-where count(a) is the adjusted count: in the highest order and after ``<s>`` the number of
-occurrences of a, otherwise the number of different words that precede a; total and gamma sum over
-the n-grams with context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``,
+where count(a) is the adjusted count. In the highest order, and for n-grams that begin with
+``<s>``, it is the number of occurrences of a; otherwise it is the number of different words that
+precede a. D_n are the discounts of order n. The total and gamma are sums over the n-grams with
+context c. The distribution p of the empty suffix is uniform over the vocabulary with ``<unk>`` and
 without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
-lmplz --discount_fallback writes the same file, byte for byte; unlike this module, it can sort
+lmplz --discount_fallback writes the same file, byte for byte. Unlike this module, lmplz can sort
 corpora that do not fit in memory.
 
 The text is an array of word ids. Its positions are sorted by the words read backwards from each
-position. Then every n-gram of any length is a run of neighbours, and the runs are in the order in
-which lmplz writes n-grams. Memory is about 20 bytes per running word, plus the n-grams.
+position. Then the occurrences of each n-gram are neighbours, and the n-grams are in the order in
+which lmplz writes them. Memory is about 20 bytes per running word, plus the n-grams.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from phrasescore.words.word_table import WordTable
 Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, and of 3 or more
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
-_WIDTH = 25  # bytes of the longest number, and of the byte after it
-# below these, numpy and KenLM write numbers with an exponent
+_WIDTH = 25  # bytes of the longest number and the byte after it
+# numpy writes numbers below the first bound with an exponent, KenLM those below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -60,7 +61,7 @@ class Corpus:
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: First ``<unk>``, so that every word of the vocabulary occurs; then for each sentence
+        ids: First ``<unk>``, so that every word of the vocabulary occurs. Then each sentence:
             order - 1 times ``<s>`` (at least once), the words, and ``</s>``.
     """
 
@@ -75,7 +76,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     empty sentence.
 
     Raises:
-        CorpusError: The corpus holds no word, or one of the special words, or is too long.
+        CorpusError: The corpus contains no word, contains a special word, or is too long.
     """
     table = WordTable(SPECIAL_WORDS)
     padding = max(order - 1, 1)
@@ -107,7 +108,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
 
 
 def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
-    """Refuse a block of lines that has a special word; ``before`` lines precede the block."""
+    """Refuse a block with a special word; ``before`` is the number of lines before the block."""
     if not any(word in data for word in SPECIAL_WORDS):
         return
     for number, line in enumerate(data.split(b"\n"), before + 1):
@@ -126,11 +127,11 @@ class SortedPositions(NamedTuple):
     """The positions of a corpus in the order of the words read backwards.
 
     Attributes:
-        positions: Positions of words and ``</s>`` in ``ids``, shape (positions,).
-        shared: The number of words, read backwards, that a position shares with the position before
-            it in this sequence, at most the order; shape (positions,).
+        positions: The positions of words and ``</s>`` in ``ids``, shape (positions,).
+        shared: The number of words, read backwards, that a position has in common with the previous
+            position in this sequence, at most the order; shape (positions,).
         longest: The number of words of the longest n-gram that ends at a position, at most the
-            order. An n-gram may begin with ``<s>``; the words before are padding.
+            order. An n-gram may begin with ``<s>``; any further ``<s>`` before it is padding.
     """
 
     positions: NDArray[np.int32]
@@ -139,7 +140,7 @@ class SortedPositions(NamedTuple):
 
 
 def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
-    """Sort by the last word, then by the word before it, and so on, by ``order`` words in all."""
+    """Sort by the last word, then by the word before it, and so on for ``order`` words."""
     positions = np.flatnonzero(corpus.ids > BEGIN).astype(np.int32)
     back = range(0, -order, -1)
     positions, shared = sorted_by_words(corpus.ids, positions, len(corpus.words), back)
@@ -157,15 +158,15 @@ def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[
 
 @dataclass(frozen=True)
 class NGramCounts:
-    """The n-grams of one order, sorted by their words read backwards; words in order of their id.
+    """The n-grams of one order, sorted by the ids of their words read backwards.
 
     Attributes:
         order: The number of words of each n-gram.
         last: The position of the last word in one occurrence of each n-gram, shape (n-grams,).
         occurrences: The number of occurrences of each n-gram, shape (n-grams,).
         extensions: The number of different words that precede each n-gram, shape (n-grams,).
-        number_at: The number of the n-gram that ends at each position of the text, -1 for none; the
-            shape of the text, or empty in the highest order.
+        number_at: The number of the n-gram that ends at each position of the text, -1 for none. Its
+            shape is that of the text; in the highest order it is empty.
     """
 
     order: int
@@ -218,13 +219,13 @@ def write_arpa(
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
         order: The longest n-gram, 1 to 20 words.
-        output: The ARPA file to write; it gets its name when it is complete.
+        output: The ARPA file to write, which appears when it is complete.
 
     Returns:
         For each order, beginning with 1: the number of n-grams in the model, and the discounts.
 
     Raises:
-        CorpusError: The corpus holds no word, or a special word.
+        CorpusError: The corpus contains no word, or a special word.
     """
     corpus = read_corpus(corpus_path, order)
     by_words = sort_positions(corpus, order)
@@ -272,8 +273,7 @@ def _estimate_discounts(
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
     if last >= 0:
-        # lmplz counts the very last n-gram with its raw count; do the same, so that digits are
-        # equal
+        # lmplz uses the raw count of the very last n-gram; do the same, so that the digits agree
         n[min(int(count[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
     if not n[1:4].all():
@@ -281,7 +281,7 @@ def _estimate_discounts(
     single = np.float32
     y = single(n[1]) / single(n[1] + 2.0 * n[2])
     amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
-    # lmplz keeps a discount of 0, but it may leave a context no weight for unseen words
+    # lmplz keeps a discount of 0, but then a context may have no weight left for unseen words
     if any(not 0 < amount <= k for k, amount in enumerate(amounts, 1)):
         return FALLBACK
     return float(amounts[0]), float(amounts[1]), float(amounts[2])
@@ -310,7 +310,7 @@ def _weigh(
     discounts: Discounts,
     below: _Weights | None,
 ) -> _Weights:
-    """Estimate the probabilities of one order from its counts and the order ``below``."""
+    """Estimate the probabilities of one order from its counts and the lower order ``below``."""
     amounts = np.array([0.0, *discounts], np.float32)
     if below is None:
         context = suffix = np.zeros(count.size, np.int32)
@@ -340,10 +340,10 @@ def _weigh(
 def _write_section(
     stream: BinaryIO, text: Phrases, weights: _Weights, gamma: NDArray[np.float32] | None
 ) -> None:
-    """Write the n-grams of one order; ``gamma`` has their back-off weights, if they have any."""
+    """Write the n-grams of one order; ``gamma`` holds their back-off weights, if any."""
     order = weights.ngrams.order
     stream.write(f"\\{order}-grams:\n".encode())
-    prob = np.minimum(weights.prob, np.float32(1))  # rounding may exceed 1 by a last digit
+    prob = np.minimum(weights.prob, np.float32(1))  # a rounded value may exceed 1 in the last digit
     for start in range(0, prob.size, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         first = weights.ngrams.last[part] - np.int32(order - 1)
@@ -364,8 +364,8 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     1e-6 up, otherwise ``1.5e-7``.
 
     Args:
-        factors: (rows,) above 0.
-        end: The byte after each text.
+        factors: The factors, all above 0, shape (rows,).
+        end: The byte to write after each text.
     """
     # many n-grams have the same counts, hence the same probability: format each value once
     distinct, rows = np.unique(factors, return_inverse=True)
@@ -393,7 +393,7 @@ def shortest_text(value: np.float32) -> bytes:
 
 @compiled
 def _write_logs(factors: Any, logs: Any) -> None:
-    """Fill ``logs`` by C's logarithm, as lmplz does; numpy's may differ in the last digit."""
+    """Fill ``logs`` with C's log10, as lmplz does; numpy's log10 may differ in the last digit."""
     factors, logs = borrowed((factors, logs))
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])

@@ -1,12 +1,13 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
-The first layer is linear in each word of the history. So its product with every word's vector is
-computed once for each place in the history, and a history then costs C additions of rows. What
-remains is the second layer, and the output layer for ln Z, which a self-normalised model may omit.
+The first layer is linear in each word of the history. Therefore its product with every word's
+vector is computed once for each position in the history, and a history then costs only C additions
+of rows. The second layer, and the output layer for ln Z, are computed for each history; a
+self-normalised model may omit ln Z.
 
-Compiled passes between the matrix products read their inputs once and write their results once, on
-one core and without the interpreter's lock. N histories, C words in each, W words of an input, H
-and R hidden units, V words predicted.
+Compiled functions between the matrix products read their inputs once and write their results once,
+on one core and without the interpreter's lock. Shapes: N histories of C words, W words of an input,
+H and R hidden units of the two layers, V words that the model can predict.
 """
 
 from __future__ import annotations
@@ -40,17 +41,19 @@ _LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 _END = 0
-# histories per product: enough for a fast product, few enough for the cache of a core
+# The number of histories in one matrix product: large enough for speed, small enough for the cache
+# of a core.
 _CHUNK = 1024
 _LOGITS_BYTES = 8 << 20
 
 
 @_compiled
 def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> None:
-    """Add up the contributions of the words of each history, and rectify.
+    """Add up the contributions of the words of each history, and apply the rectifier.
 
     Args:
-        tables: ``(C, W, H)``, the product of each word's vector with the rows of its place.
+        tables: ``(C, W, H)``, for each position the product of each word's vector with the first
+            layer's rows for this position.
         bias: ``(H,)``.
         histories: ``(N, C)`` int32, the oldest word first.
         out: ``(N, H)``, filled.
@@ -71,7 +74,7 @@ def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> Non
 
 @_compiled
 def rectify(values: Array, bias: Array) -> None:
-    """Add a bias to the rows of ``values (N, R)``, and rectify them."""
+    """Add a bias to the rows of ``values (N, R)``, and apply the rectifier."""
     for n in range(values.shape[0]):
         row = values[n]
         for r in range(bias.size):
@@ -110,8 +113,8 @@ def scores_at(
     Args:
         vectors: ``(N, R)``, the input of the output layer for each history.
         normalisers: ``(N,)``, ln Z of each history, or zeros to leave scores unnormalised.
-        rows: ``(M,)`` int32, the number of a history.
-        words: ``(M,)`` int32, the number of a word.
+        rows: ``(M,)`` int32, the number of the history of each score.
+        words: ``(M,)`` int32, the number of the word of each score.
         output_words: ``(W, R)``.
         output_bias: ``(W,)``.
         out: ``(M,)``, filled.
@@ -128,7 +131,7 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
     """Read the folder of a language model that can score during decoding.
 
     Raises:
-        ModelError: The folder is no model folder, is damaged, or has a model of another kind.
+        ModelError: The folder is not a model folder, is damaged, or has a model of another kind.
     """
     stored = load_weights(folder)
     if not isinstance(stored.settings, FeedForwardLmSettings):
@@ -174,8 +177,8 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 class InputNetwork:
     """A language model whose vocabulary is the W words of an input.
 
-    The number W is the boundary of a sentence: in a history it is the beginning, as a word it is
-    the end.
+    The number W stands for the boundary of a sentence: in a history it is the beginning, as a
+    predicted word it is the end.
 
     Args:
         stored: The model.
@@ -219,7 +222,7 @@ class InputNetwork:
         Args:
             histories: Numbers of the input's words, the oldest first, shape (N, C); C is at least
                 the number of words that this model reads.
-            vectors: Filled, shape (N, width).
+            vectors: Filled with the last hidden layer, shape (N, width).
             normalisers: Filled with ln Z, or with 0 if scores omit it, shape (N,).
         """
         histories = histories[:, histories.shape[1] - self.context :]
@@ -262,11 +265,11 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
     """Read a model for use in decoding.
 
     Args:
-        folder: The model.
+        folder: The folder of the model.
         normalised: Whether scores will be ln p; otherwise they omit ln Z.
 
     Raises:
-        ModelError: The folder is no model folder, is damaged, or has a model of another kind.
+        ModelError: The folder is not a model folder, is damaged, or has a model of another kind.
         SettingsError: The scores of the model cannot omit ln Z.
     """
     if folder == STANDARD_STREAM:
@@ -292,7 +295,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
-        A sentence, without a final full stop, for each table of which the model knows few words.
+        A sentence, without a final full stop, for each table if the model knows few of its words.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.

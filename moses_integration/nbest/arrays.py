@@ -4,7 +4,8 @@ The rules are those of ``moses_integration.nbest.format``. A compiled loop reads
 with exactly the labels of the first line, and with numbers whose digits a double holds exactly. The
 loop marks every other line as doubtful, and ``format.parse_entry`` reads it again.
 All lines of a list must have the dense features of its first line. Sparse features
-(``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: they enter as one sum.
+(``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: only their weighted sum is
+kept.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ class NBestBlock(NamedTuple):
         sentences: (L,) the sentence number of each candidate, from 0.
         features: (L, F) the feature values.
         totals: (L,) the model scores.
-        words: (L, 2) begin and end of the words column in the block.
-        doubtful: (L,) whether ``parse_entry`` must read the line again; of such a line only
-            ``words`` is set, if the line has enough columns.
+        words: (L, 2) the begin and the end of the words column in the block.
+        doubtful: (L,) whether ``parse_entry`` must read the line again. For such a line only
+            ``words`` is filled in, if the line has enough columns.
     """
 
     sentences: NDArray[np.int32]
@@ -173,7 +174,8 @@ def up_to_short_line(data: bytes, min_length: int) -> bytes:
 
     Args:
         data: The lines.
-        min_length: The bytes of the shortest line with all values: a blank and a digit for each.
+        min_length: The minimum length of a line with all values: two bytes (a blank and a digit)
+            for each value.
     """
     if data.count(b"\n") * min_length <= len(data):
         return data
@@ -294,7 +296,7 @@ class NBestReader:
         """Yield the candidates of one sentence after the other, holding one block in memory.
 
         Raises:
-            NBestError: As ``read`` does, at the place in question.
+            NBestError: As in ``read``; the error is raised when the reader reaches the line.
         """
         held: list[Candidates] = []
         for block in self._blocks():
@@ -347,7 +349,7 @@ class NBestReader:
             self._sizes,
             block.sentences,
             np.arange(self._line + 1, self._line + lines + 1),
-            # turns minus zero into zero, so that equal values have equal bits
+            # adding 0.0 turns minus zero into zero, so that equal values have equal bits
             block.features + 0.0,
             sparse,
             block.totals,

@@ -1,8 +1,8 @@
 """Minimum-Bayes-risk decoding of n-best lists (Kumar and Byrne 2004), like Moses's -mbr.
 
 The risk of a candidate c is its expected loss, the sum over the list's candidates r of
-p(r) (1 - BLEU(c, r)). The probabilities p are the scaled and normalised model scores. BLEU is that
-of a sentence, with add-one smoothing of orders 2 to 4.
+p(r) (1 - BLEU(c, r)). The probabilities p come from the model scores, scaled and normalised. BLEU
+is computed for single sentences, with add-one smoothing of orders 2 to 4.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def expected_losses(
 
     Args:
         candidates: N translations of one sentence, words separated by spaces.
-        scores: Their model scores (ln of something that need not be normalised), shape (N,).
-        scale: The factor of the scores; 0 makes all candidates equally probable.
+        scores: The model scores (ln, not necessarily normalised), shape (N,).
+        scale: The factor of the scores; with 0, all candidates are equally probable.
 
     Returns:
         Expected losses, between 0 and 1, shape (N,).
@@ -39,7 +39,7 @@ def expected_losses(
     weights /= weights.sum()
     references = References([candidates])
     tokens, offsets = references.encode(candidates)
-    # score every candidate against every other one as its reference
+    # score every candidate with each candidate as its reference
     sizes = np.tile(np.diff(offsets), count)
     tiled = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     pairs = references.score_tokens(

@@ -69,7 +69,7 @@ class NBestModel:
         model: The model; it may read either side.
         factor: The factor of a factored word that it reads, from 0.
         of_sentences: Whether it scores whole translations; otherwise their phrases.
-        reads_source: Whether it reads a source at all.
+        reads_source: Whether it reads the source text.
     """
 
     name: str
@@ -96,7 +96,7 @@ class NBestModel:
 
     def _tokens(self, pair: PhrasePair, side: Side) -> list[bytes]:
         text = pair[0] if side == "source" else pair[1]
-        # Moses prints surfaces alone unless it is told otherwise
+        # by default, Moses prints only the surface factor
         return scored_tokens(text, side, self.factor if b"|" in text else 0)
 
 
@@ -275,23 +275,23 @@ def rescore_nbest(
 
     Args:
         path: The list, plain or gzip; for models of phrases with the phrases of each candidate.
-        source: The text it translates, a line for each sentence; ``None`` if no model reads it.
-        output: The new list, which gets its name when it is complete; ``-`` is standard output.
-        models: Their features come first.
+        source: The source text, one line for each sentence; ``None`` if no model reads it.
+        output: The new list, which appears when it is complete; ``-`` is standard output.
+        models: The models, whose features come first.
         table_words: The words that the phrase table translates by themselves. Moses copied or
-            dropped the others, and models of phrases give them 0, as a table does. ``None``: they
-            get the model's score.
-        scores: Numbers of other programs, the features after those of the models.
-        lines_per_block: The number of lines to hold at a time.
-        numerics: Further settings that affect the digits, as JSON values: an interrupted run only
-            continues under the same ones.
+            dropped all other words, and models of phrases give those 0, as a table does. With
+            ``None``, such words get the model's score.
+        scores: The numbers of other programs; their features follow those of the models.
+        lines_per_block: The number of lines to hold in memory at a time.
+        numerics: Further settings that affect the digits, as JSON values. An interrupted run
+            continues only with the same settings.
 
     Raises:
         NBestError: The list breaks its format, has no phrase segmentation, does not fit the
             source or the scores, or has a feature of this name already.
         SettingsError: Two features have the same name, a source is missing, or the output is an
             input.
-        ModelError: A model gives something that is not a log-probability.
+        ModelError: A model returns a score that is not a log-probability.
     """
     _check(models, scores, source)
     sentences: list[tuple[bytes, ...]] | None = None

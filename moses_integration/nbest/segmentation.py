@@ -3,9 +3,9 @@
 Moses prints the segmentation on request in one of two notations: as a column of spans such as
 ``0-1=0-1 2=2`` (source=target, positions from 0, phrases in target order), or as a mark after each
 phrase of the translation itself, ``la maison |0-1| . |2-2|``. In the first notation an empty target
-phrase has only a beginning, or at the start of a sentence a nonsensical end. So target ends are not
-read: a phrase ends where the next one begins. The second notation omits empty target phrases, so a
-source word that no phrase covers counts as translated by the empty phrase.
+phrase has only a beginning or, at the start of a sentence, a meaningless end. Therefore the target
+ends are ignored: a phrase ends where the next phrase begins. The second notation omits empty target
+phrases, so a source word without a phrase is taken as translated by the empty phrase.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def phrase_spans(
         covered[first:end] = [True] * (end - first)
         spans.append(PhraseSpan(first, end, begin, stop))
     lost = [place for place, found in enumerate(covered) if not found]
-    if column is None:  # marks omit words that are translated by nothing
+    if column is None:  # marks omit source words that are translated by the empty phrase
         spans += [PhraseSpan(place, place + 1, len(kept), len(kept)) for place in lost]
     elif lost or (begins and begins[0] != 0):
         raise NBestError(

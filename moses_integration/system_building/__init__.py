@@ -1,1 +1,1 @@
-"""From parallel text to a Moses-format system: align, extract, score, model the language."""
+"""Building a Moses-format system from parallel text: align, extract, score, model the language."""

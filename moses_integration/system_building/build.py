@@ -1,4 +1,4 @@
-"""The steps that build a Moses-format system from parallel text, each done once."""
+"""The steps that build a Moses-format system from parallel text; no step is done twice."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def build_system(
 
     Raises:
         CorpusError: The text or the alignment cannot be used.
-        ResumeError: The folder holds a build with other settings, or a modified one.
+        ResumeError: The folder holds a build with other settings, or its files were modified.
         MissingDependencyError: A program or the library of word aligners is not installed.
     """
     builder = _Builder(inputs, folder, settings)
@@ -234,12 +234,12 @@ class _Builder:
         return self._estimate(self._folder.texts[1], 0)
 
     def _forget(self, *names: str) -> None:
-        """Free the memory of cached values that no later step needs."""
+        """Free the memory of cached values when no later step needs them."""
         for name in names:
             self.__dict__.pop(name, None)
 
     def _more_text(self, number: int) -> dict[str, Any]:
-        """Prepare a text as the target side was, and estimate its language model."""
+        """Prepare a text in the same way as the target side, and estimate its language model."""
         given = TextSource(
             self._inputs.language_model_texts[number - 1], self._settings.text.target
         )

@@ -22,7 +22,7 @@ ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
 _MEMORY = 1 << 29
-# the phrase pairs of a single longer sentence pair could take too much memory
+# the phrase pairs of a single sentence pair beyond this length could take too much memory
 MAX_WORDS = 2000
 HIGHEST_ORDER = 20  # of the language model
 _TEMPLATE = """\
@@ -58,7 +58,7 @@ Distortion0= 0.3
 """
 _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
 _LANGUAGE_MODEL_WEIGHT = 0.5  # of all language models together
-# options of a system whose words are characters
+# the default options if every character is a word
 CHARACTER_DEFAULTS = {"aligner": "monotone", "max_phrase_length": 10, "lm_order": 10}
 # a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
@@ -70,10 +70,10 @@ class BuildInputs:
 
     Args:
         source: The source side, a sentence per line, plain or gzip.
-        target: Its translation, line by line.
-        alignment: A word alignment of the two, or ``None`` to compute one.
-        language_model_texts: More text of the target language, each with a language model of its
-            own.
+        target: The target side, with the translation of each line of the source side.
+        alignment: A word alignment of the two sides, or ``None`` to compute an alignment.
+        language_model_texts: More texts of the target language; a separate language model is
+            estimated from each.
     """
 
     source: Path
@@ -100,23 +100,23 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build; the defaults are those of Moses's training, if it has them.
+    """Settings of a build; where Moses's training has the setting, the default is the same.
 
     Args:
-        tokenize: The languages to tokenise source and target text for; ``None`` takes the text as
-            it is.
+        tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
+            to be tokenised.
         lowercase: Whether to lower-case the text.
         characters: Whether every character is a word.
         reordering: Whether phrases may be reordered; otherwise there is no reordering table.
         aligner: The word aligner, if no alignment is given.
-        max_phrase_length: The maximum words of a phrase, on either side.
+        max_phrase_length: The maximum number of words of a phrase, on either side.
         lm_order: The order of the language model.
-        distortion_limit: The distortion limit in the moses.ini; -1 is without limit.
-        max_sentence_length: The maximum words of a sentence; longer pairs are left out.
+        distortion_limit: The distortion limit in the moses.ini; -1 for no limit.
+        max_sentence_length: The maximum number of words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
         absolute_paths: Whether the moses.ini names its files by absolute paths.
         threads: The number of threads.
-        memory: Bytes for sorting.
+        memory: The number of bytes for sorting.
     """
 
     tokenize: tuple[str, str] | None = None
@@ -127,7 +127,8 @@ class BuildSettings:
     max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
     lm_order: Annotated[int, Between(1, HIGHEST_ORDER)] = 3
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
-    max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80  # as Moses's documentation
+    # the default is the value in Moses's documentation
+    max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1
@@ -144,7 +145,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """The preparation of both sides; text that is not tokenised is not escaped either."""
+        """The text settings of both sides; text that is not tokenised is not escaped either."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(
@@ -163,10 +164,10 @@ class SystemFolder:
         work: Intermediate files, and the stamps of finished steps.
         phrases: Phrase numbers and sorted runs.
         texts: The prepared and cleaned text of both sides.
-        alignment: Its word alignment.
+        alignment: The word alignment of these texts.
         lexical_tables: p(source word | target word) and p(target word | source word).
         tables: The phrase table and the reordering table.
-        language_models: The language model of the target side, and those of more text.
+        language_models: The language models of the target side and of further texts.
         inis: The moses.ini, and the record of the text preparation.
 
     Raises:

@@ -1,8 +1,8 @@
 """Preparation of a parallel corpus: read, preprocess, check and clean two files.
 
-Lines end at a line feed and nowhere else, as in Moses. Text that would break a Moses system in a
-later step is an error with its line; suspicious text is a note. Sentence pairs that cannot be
-aligned well are left out by the rules of clean-corpus-n.perl.
+Lines end only at a line feed, as in Moses. Text that would break a later step is an error that
+names the line; suspicious text is reported in a note. Sentence pairs that cannot be aligned well
+are left out by the rules of clean-corpus-n.perl.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
 
 _EMPTY = "empty"
-# the limits of clean-corpus-n.perl: words of one side per word of the other, characters of a word
+# the limits of clean-corpus-n.perl: the ratio of words of the two sides, the characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8
@@ -54,7 +54,7 @@ LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separ
 
 @dataclass
 class Notes:
-    """Notes on suspicious text, each kind with a count and the first place.
+    """Notes on suspicious text: the count and the first line of each kind.
 
     Args:
         counts: The number of lines of each kind.
@@ -75,10 +75,10 @@ class Notes:
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:
-    """Read parallel files in blocks; yield the 1-based number of the first line, and their lines.
+    """Read parallel files in blocks; yield the number of the first line, from 1, and the lines.
 
     Raises:
-        CorpusError: One has more lines than another, or all are empty.
+        CorpusError: The files have different numbers of lines, or all are empty.
     """
     line = 1
     nothing: list[bytes] = []
@@ -111,12 +111,12 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
 
     Args:
         lines: Lines without line feeds.
-        path: Their file.
+        path: The file of these lines.
         first: The 1-based number of the first line.
-        notes: Counts suspicious lines.
+        notes: Receives the counts of suspicious lines.
 
     Raises:
-        CorpusError: A line holds something that Moses or a language model would misread.
+        CorpusError: A line contains something that Moses or a language model would misread.
     """
     text = b"\n".join(lines)
     marks = (b"|", b"[", b"]", b"\0", *_SPECIAL_WORDS)
@@ -147,7 +147,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
 def reason_to_leave_out(sentences: Sequence[list[bytes]], max_words: int | None) -> str | None:
     """Return the reason to leave out parallel sentences, given as words; ``None`` to keep them.
 
-    Without a maximum of words, only empty sentences are left out.
+    If ``max_words`` is ``None``, only empty sentences are left out.
     """
     lengths = list(map(len, sentences))
     if not min(lengths):
@@ -170,8 +170,8 @@ class TextSource:
     """One side of the corpus as the user gave it.
 
     Args:
-        path: Its file, plain or gzip.
-        settings: The preparation; without tokenising and lower-casing a sentence stays as it is.
+        path: The file, plain or gzip.
+        settings: The text settings; without tokenising and lower-casing, sentences stay unchanged.
     """
 
     path: str | Path
@@ -179,12 +179,12 @@ class TextSource:
 
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
-        """The preprocessor of sentences; ``None`` if they stay as they are."""
+        """The preprocessor of sentences; ``None`` if sentences stay unchanged."""
         changes = self.settings.tokenize or self.settings.lowercase or self.settings.characters
         return Preprocessor(self.settings) if changes else None
 
     def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
-        """Prepare, check and split lines, of which the first has the 1-based number ``first``.
+        """Prepare, check and split lines; ``first`` is the 1-based number of the first line.
 
         Raises:
             CorpusError: A line cannot be used.
@@ -195,9 +195,10 @@ class TextSource:
                 text = preprocess(decode_line(line, self.path, number))
                 prepared.append(text.encode("utf-8"))
             lines = prepared
-        if not self.settings.characters:  # characters are escaped, and any of them may be a space
+        # characters need no check: they are escaped, and may include any space
+        if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
-        # bytes.split() parts at ASCII blanks only; U+00A0 and its like stay in their words
+        # bytes.split() splits at ASCII blanks only; U+00A0 and similar spaces stay inside words
         return [line.split() for line in lines]
 
 
@@ -206,10 +207,10 @@ class PreparedText:
     """The result of preparing parallel sentences.
 
     Args:
-        lines: The lines read.
+        lines: The number of lines read.
         kept: (kept,) int64, the 1-based line of each pair that was kept.
         left_out: The number of pairs left out for each reason.
-        words: The words kept on each side.
+        words: The number of words kept on each side.
         notes: Notes on the text.
     """
 
@@ -230,15 +231,16 @@ def prepare_corpus(
     """Write the kept pairs: one sentence per line, words separated by single spaces.
 
     Args:
-        sources: The source and the target side; or one text by itself.
-        outputs: The files to write, one for each.
-        max_words: The maximum length of a sentence; pairs with longer ones, and uneven pairs, are
-            left out. With ``None`` only empty sentences are.
+        sources: The source and the target side, or a single text.
+        outputs: The files to write, one for each source.
+        max_words: The maximum number of words of a sentence. Pairs with a longer sentence, and
+            uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
+            out.
         keeps_all: Whether a sentence that no later step can use is an error.
 
     Raises:
-        CorpusError: The sides have unequal numbers of lines, a line cannot be used, or no pair is
-            left.
+        CorpusError: The sides have different numbers of lines, a line cannot be used, or no pair
+            is left.
     """
     notes = Notes()
     kept: list[int] = []
@@ -272,7 +274,7 @@ def prepare_corpus(
                 path=sources[0].path,
                 remedy="write one sentence on each line, or raise --max-sentence-length",
             )
-    # a few full stops without a blank before them are normal, and raw text has them everywhere
+    # a few full stops without a blank before them are normal; in raw text most lines have one
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
@@ -280,7 +282,7 @@ def prepare_corpus(
 
 
 def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], line: int) -> None:
-    """Without cleaning, refuse sentences that no later step could use."""
+    """Refuse sentences that no later step could use (called if there is no cleaning)."""
     for words, source in zip(pair, sources, strict=True):
         if not 1 <= len(words) <= MAX_WORDS:
             raise CorpusError(

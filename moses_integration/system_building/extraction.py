@@ -1,17 +1,18 @@
 """Extraction of phrase pairs from word-aligned sentences into sorted files of counts.
 
-A pair of spans is extracted if at least one link is inside, no link leaves it, and neither span is
-longer than the longest phrase; spans also extend over unlinked words (Koehn, Och and Marcu 2003, as
-in Moses). The orientation towards the neighbouring phrase is word-based (wbe-msd): monotone if the
-cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
-linked, other if neither or both are.
+A source span and a target span are extracted as a pair if at least one link is inside, no link
+leads out of the pair, and neither span is longer than the maximum phrase length. Spans may also
+extend over unlinked words (Koehn, Och and Marcu 2003, as in Moses). The orientation towards the
+neighbouring phrase is word-based (wbe-msd): monotone if the cell diagonally before (or after) both
+spans is linked, swapped if the cell on the other diagonal is linked, and other if neither or both
+cells are linked.
 
-A row is a pair, the links inside it, and six counts. Rows of the same pair with the same links can
-be added up, so counting means sorting by pair and adding neighbours.
+A row consists of a pair, the links inside it, and six counts. Rows with the same pair and the same
+links can be added up. Therefore counting means sorting by pair and adding neighbouring rows.
 
-A run is a file of fixed-size records in ascending order of their pair, for more rows than fit in
-memory. To merge, the range of pairs is cut so that the records of all runs between two cuts fit in
-memory together; these are read, sorted and added up, without a heap.
+If the rows do not fit in memory, they are written to runs: files of fixed-size records, sorted by
+pair. To merge the runs, the range of pairs is cut into slices whose records, from all runs, fit in
+memory together. Each slice is read, sorted and added up; no heap is needed.
 
 The compiled loops release Python's lock, so threads share the corpus, each with its own sentences.
 """
@@ -41,12 +42,12 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 
 MASK_BITS = 64
-# records that are read at once where all are read in order
+# the number of records to read at a time when a whole run is read
 _RECORDS_AT_ONCE = 1 << 18
-# memory of a record while a slice is sorted: the record, its place in the order, the result
+# the memory to sort one record, as a multiple of its size: the record, its index, the result
 _COPIES = 3
 MONOTONE, SWAP, OTHER = 0, 1, 2
-# the columns of the counts: three towards the phrase before, then three towards the one after
+# the columns of the counts: three towards the previous phrase, then three towards the next phrase
 _BEHIND = 3
 
 
@@ -54,12 +55,14 @@ class PairCounts(NamedTuple):
     """Rows of counts.
 
     Args:
-        pairs: (rows,) uint64, the source phrase's number in the upper and the target phrase's in
-            the lower half.
-        alignments: (rows, words) uint64, the links inside as bits: source position s and target
-            position t, counted within the phrases, are bit ``t * longest + s``.
-        orientations: (rows, 6) uint32, how often monotone, swapped and other, towards the phrase
-            before and then towards the phrase after; each three add up to the occurrences.
+        pairs: (rows,) uint64, the number of the source phrase in the upper half, and the number of
+            the target phrase in the lower half.
+        alignments: (rows, words) uint64, the links inside the pair as bits. The link between source
+            position s and target position t, counted within the phrases, is bit
+            ``t * longest + s``.
+        orientations: (rows, 6) uint32, the counts of monotone, swapped and other, first towards the
+            previous phrase, then towards the next phrase. Each group of three adds up to the number
+            of occurrences.
     """
 
     pairs: NDArray[np.uint64]
@@ -124,7 +127,7 @@ class SortedRun:
 
     def __getitem__(self, row: int) -> int:
         """Return the pair of one record."""
-        # not memory-mapped: the system may keep whole files in memory for a few values of each
+        # not memory-mapped, because the system might keep whole files in memory for a few values
         return int(self.read(row, row + 1).pairs[0])
 
     def read(self, begin: int, end: int) -> PairCounts:
@@ -170,12 +173,12 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
 
     Args:
         runs: The runs.
-        rows: The maximum records of a slice, plus those of one source phrase, which is never
-            split.
+        rows: The maximum number of records of a slice. A slice may exceed it by the records of one
+            source phrase, because a source phrase is never split.
 
     Yields:
-        The records of one slice, as one piece per run that has any. ``together`` makes one sorted
-        sequence of them.
+        The records of one slice: a piece from each run that has any. ``together`` joins the pieces
+        into one sorted sequence.
     """
     cuts = _cuts(runs, rows)
     begins = [0] * len(runs)
@@ -198,17 +201,17 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
 
 
 def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
-    """Choose the sources that slices begin with, from samples at even distances in each run."""
+    """Choose the first source phrase of each slice from samples at even distances in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = sorted(run[row] for run in runs for row in range(step, len(run), step))
-    # m samples between two cuts stand for fewer than (m + runs) * step records
+    # between two cuts with m samples there are fewer than (m + runs) * step records
     every = max(rows // step - len(runs), 1)
     return sorted({pair >> 32 << 32 for pair in samples[every::every]})
 
 
 @dataclass(frozen=True)
 class AlignedText:
-    """A word-aligned parallel text, its phrases numbered."""
+    """A word-aligned parallel text with numbered phrases."""
 
     source: NumberedText
     target: NumberedText
@@ -218,13 +221,13 @@ class AlignedText:
 
 
 class SentenceLinks(NamedTuple):
-    """A sentence pair while it is extracted from.
+    """A sentence pair during extraction.
 
     Attributes:
-        linked: Whether two words are linked, by target and source position counted from 1, with
-            the ends of both sentences linked too; False all around.
-        degree: The links of each source word.
-        inside: Scratch: a number for each source word.
+        linked: Whether two words are linked, by target and source position counted from 1. The ends
+            of both sentences count as linked; the border is False.
+        degree: The number of links of each source word.
+        inside: Scratch memory: a number for each source word.
     """
 
     linked: NDArray[np.bool_]
@@ -238,9 +241,9 @@ def extract_phrase_pairs(
     """Extract from a range of sentences, in buffers of about ``rows`` rows.
 
     Yields:
-        The number of sentences done, and one row for each place where a pair occurs, with a count
-        of 1, in no particular order. The rows are views of a buffer that is reused for the next
-        ones: copy rows that must last.
+        The number of sentences done, and one row with a count of 1 for each occurrence of a pair,
+        in no particular order. The rows are views of a buffer that is reused for the next rows, so
+        copy rows that you want to keep.
     """
     longest = text.source_phrases.longest
     source, target = (int(side.lengths.max(initial=0)) for side in (text.source, text.target))
@@ -250,7 +253,8 @@ def extract_phrase_pairs(
         np.empty((room, mask_words(longest)), np.uint64),
         np.empty((room, 6), np.uint32),
     )
-    # one row and column more on each side, for the links before the first and after the last word
+    # one more row and column on each side, for the positions before the first and after the last
+    # word
     linked = np.zeros((target + 2, source + 2), np.bool_)
     here = SentenceLinks(linked, np.zeros(source, np.int64), np.zeros(source, np.int64))
     sentence, end = sentences
@@ -276,12 +280,12 @@ def _extract(
     )
     linked, degree = here.linked, here.degree
     longest = numbers[0].shape[1]
-    sentence, used = sentences[0], np.int64(0)  # a literal would have callees compiled twice
+    sentence, used = sentences[0], np.int64(0)  # with a literal, callees would be compiled twice
     while sentence < sentences[1]:
         source_start, target_start = starts[0][sentence], starts[1][sentence]
         source_length = starts[0][sentence + 1] - source_start - 1
         target_length = starts[1][sentence + 1] - target_start - 1
-        # an upper bound of the pairs of this sentence, so that no inner loop checks for room
+        # check an upper bound of the pairs of this sentence here, so that inner loops need no check
         bound = target_length * longest * min(longest, source_length) ** 2
         if used + bound > len(out.pairs):
             break
@@ -318,7 +322,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
                     low, high = min(low, s), max(high, s)
             if high < low or high - low >= longest or _leaves(inside, degree, low, high):
                 continue
-            # the pair, and those whose source also covers words without a link around it
+            # write the pair, and the pairs whose source also covers unlinked words around it
             target = np.uint64(numbers[1][target_start + t1, t2 - t1])
             s1 = low
             while s1 >= 0 and s1 > high - longest and (s1 == low or degree[s1] == 0):
@@ -344,7 +348,7 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
 
 @compiled
 def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> None:
-    """Write the alignment inside the spans, and the orientation given by the links around them."""
+    """Write the alignment inside the spans, and the orientation from the links around them."""
     s1, s2, t1, t2 = span
     for word in range(out.alignments.shape[1]):
         out.alignments[row, word] = 0
@@ -355,7 +359,7 @@ def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> No
                 out.alignments[row, bit // MASK_BITS] |= np.uint64(1) << np.uint64(bit % MASK_BITS)
     for column in range(6):
         out.orientations[row, column] = 0
-    for side in range(2):  # towards the phrase before, and behind
+    for side in range(2):  # towards the previous phrase, then towards the next
         t = t2 + 2 if side else t1
         diagonal, crossed = linked[t, s1], linked[t, s2 + 2]
         if side:
@@ -371,7 +375,7 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
         text: The aligned corpus.
         folder: An empty folder for the runs.
         threads: The number of threads.
-        memory: Bytes for sorting, in addition to the corpus itself.
+        memory: The number of bytes for sorting, in addition to the memory of the corpus.
 
     Raises:
         CorpusError: No phrase pair could be extracted.

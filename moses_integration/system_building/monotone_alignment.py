@@ -1,13 +1,13 @@
 """Monotone alignment of characters: a stochastic edit distance that is learned from the pairs.
 
-A pair of sequences comes about by operations from left to right, each drawn independently: write a
-source and a target symbol side by side, a source symbol alone, or a target symbol alone. The
-probabilities of the operations are estimated by expectation maximisation, and the most probable
-operations of a pair link the symbols written side by side (Ristad and Yianilos 1998, "Learning
-String-Edit Distance", sections 2.2 and 2.3).
+The model generates a pair of sequences from left to right by independent operations: write a source
+and a target symbol together, a source symbol alone, or a target symbol alone. The probabilities of
+the operations are estimated by expectation maximisation. Then the most probable sequence of
+operations is found for each pair, and symbols that are written together are linked (Ristad and
+Yianilos 1998, "Learning String-Edit Distance", sections 2.2 and 2.3).
 
-Aligners of words, fast_align among them, have no monotone model; for spelling, where symbols keep
-their order, links that cross are errors.
+Word aligners such as fast_align have no monotone model. In spelling, symbols keep their order, so
+links that cross are errors.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress
 
 _ROUNDS = 10
-_NONE = 0  # in place of a symbol of the other side; ids of symbols begin at 1
-# before the first round, equal symbols are this many times as probable as other pairs
+_NONE = 0  # stands for "no symbol" in an operation on one side; ids of symbols begin at 1
+# before the first round, a pair of equal symbols is this many times as probable as another pair
 _EQUAL = 100.0
 # added to the expected count of every operation, so that none becomes impossible
 _FLOOR = 1e-3
-_TOO_UNEVEN = 1e-200  # scaled probability of a pair whose lengths leave nothing to learn
+_TOO_UNEVEN = 1e-200  # a pair with a lower scaled probability has too uneven lengths to learn from
 _MAX_OPERATIONS = 50_000_000
 _SIDE_BY_SIDE, _SOURCE_ALONE, _TARGET_ALONE = 0, 1, 2
 
@@ -39,11 +39,11 @@ def align_monotonically(
     """Align all pairs of sequences.
 
     Returns:
-        (2, links) the source and target positions of all links; and (pairs + 1,) offsets: pair i
-        has the links offsets[i] to offsets[i + 1].
+        The source and target positions of all links, shape (2, links), and offsets, shape
+        (pairs + 1,): pair i has the links from offsets[i] up to, but not including, offsets[i + 1].
 
     Raises:
-        CorpusError: There are too many distinct symbols for a table of all pairs of them.
+        CorpusError: There are too many distinct symbols for a table of all symbol pairs.
     """
     shape = len(source.words), len(target.words)
     if shape[0] * shape[1] > _MAX_OPERATIONS:
@@ -74,7 +74,7 @@ def align_monotonically(
 
 @compiled
 def _expected_counts(texts: Any, prob: Any, rooms: Any) -> Any:
-    """Return how often each operation is expected, given its probability, by forward-backward."""
+    """Return the expected count of each operation, computed by the forward-backward algorithm."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     counts = np.zeros(prob.shape)
     scale = np.empty(rooms.shape[1])
@@ -91,7 +91,8 @@ def _expected_counts(texts: Any, prob: Any, rooms: Any) -> Any:
 def _go_forward(s: Any, t: Any, prob: Any, forward: Any, scale: Any) -> None:
     """Fill in the probability of every pair of prefixes.
 
-    Each row is divided by its sum, which ``scale`` keeps, so that long sequences do not underflow.
+    Each row is divided by its sum, so that long sequences do not underflow; ``scale`` receives the
+    sums.
     """
     for i in range(s.size + 1):
         scale[i] = 0.0
@@ -110,7 +111,7 @@ def _go_forward(s: Any, t: Any, prob: Any, forward: Any, scale: Any) -> None:
 
 @compiled
 def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: Any) -> None:
-    """Add the expected count of every operation; rows are scaled as those of the prefixes."""
+    """Add the expected count of every operation; rows are scaled like the rows of the prefixes."""
     forward, backward = rooms[0], rooms[1]
     n, m = s.size, t.size
     for i in range(n, -1, -1):
@@ -133,7 +134,7 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 @compiled
 def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
-    """Fill in the links of each pair on its most probable path; on a tie, symbols are linked."""
+    """Fill in the links on the most probable path of each pair; a tie is decided for the link."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
     used = 0
@@ -160,7 +161,7 @@ def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) 
 
 @compiled
 def _trace(how: Any, i: int, j: int, links: Any) -> int:
-    """Write the links of the path to (i, j), last one first; return their number."""
+    """Write the links of the path to (i, j), the last link first; return the number of links."""
     found = 0
     while i > 0 or j > 0:
         step = how[i, j]

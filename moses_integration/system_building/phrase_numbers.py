@@ -1,15 +1,17 @@
 """Numbers for the words and phrases of a text, in the order of the lines of a phrase table.
 
 A line of a phrase table is a sequence of words, each followed by a space, and ``|||`` is one of
-them. No word contains a space, so comparing two lines byte by byte (``LC_ALL=C sort``) is comparing
-their words one by one, each with the space after it. Words are therefore numbered in the byte
-order of word-and-space, and one number tells which of them stand before ``||| ``.
+these words. No word contains a space. Therefore comparing two lines byte by byte (``LC_ALL=C
+sort``) is the same as comparing their words one by one, each with the space after it. For this
+reason words are numbered in the byte order of the word plus a space. The number ``separator`` tells
+which words sort before ``||| ``.
 
 All positions of the text are sorted by the words that follow (a suffix array cut at the longest
-phrase). Neighbours that share their first words form a tree; walking it in order visits phrases in
-the byte order of ``phrase ||| ``: a phrase comes before its own longer phrases that continue with
-a word behind ``|||``, and after the others. A phrase pair is then two numbers, and a phrase table
-is sorted by sorting integers.
+phrase). Neighbours that share their first words form a tree. A walk through this tree visits the
+phrases in the byte order of ``phrase ||| ``. In this order, a phrase comes after those of its
+continuations whose next word sorts before ``|||``, and before its other continuations. Each phrase
+gets its index in this order as its number. Then a phrase pair is two numbers, and a phrase table is
+sorted by sorting integers.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class NumberedText:
     """Sentences as word ids.
 
     Args:
-        words: The word of each id; id 0 is the end of a sentence and has an empty one.
-        ids: (words and ends,) int32, each sentence followed by ``BOUNDARY``.
+        words: The word of each id; id 0 is the end of a sentence, and its word is empty.
+        ids: (words and ends,) int32, the ids of all sentences, each followed by ``BOUNDARY``.
         starts: (sentences + 1,) int64; sentence i is ``ids[starts[i] : starts[i + 1] - 1]``.
         separator: The first id whose word sorts after the column separator ``|||``.
     """
@@ -57,7 +59,7 @@ class NumberedText:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(sentences,) int64, the words of each sentence."""
+        """(sentences,) int64, the number of words of each sentence."""
         return np.diff(self.starts) - 1
 
     def sentence(self, number: int) -> list[int]:
@@ -79,12 +81,12 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     table = WordTable()
     parts = [np.zeros(0, np.int32)]
     size = 0
-    # preparing the corpus has refused zero bytes
+    # zero bytes need no check, because the preparation of the corpus refuses them
     with open_input(path, is_text=False) as stream:
         for block in line_blocks(stream, _BLOCK):
             whole = block if block.endswith(b"\n") else block + b"\n"
             numbers, offsets = table.encode_lines(whole, grow=True)
-            # arrivals count from 1
+            # words are first numbered from 1 in order of appearance
             parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
     if size > _MAX_IDS:
@@ -109,10 +111,10 @@ class PhraseNumbers:
     """The numbers of all phrases of one side of a corpus; arrays may be memory-mapped.
 
     Args:
-        at: (positions, longest) uint32, the number of the phrase that begins at a position and
-            has 1, 2, ... words; meaningless where the sentence is shorter.
-        position: (phrases,) int32, one place where each phrase occurs.
-        length: (phrases,) uint8, its words.
+        at: (positions, longest) uint32, the numbers of the phrases of 1, 2, ... words that begin at
+            each position; undefined if the sentence ends before the phrase does.
+        position: (phrases,) int32, the start of one occurrence of each phrase.
+        length: (phrases,) uint8, the number of words of each phrase.
     """
 
     at: NDArray[np.uint32]
@@ -124,25 +126,25 @@ class PhraseNumbers:
 
     @property
     def longest(self) -> int:
-        """The most words of a numbered phrase."""
+        """The maximum number of words of a numbered phrase."""
         return int(self.at.shape[1])
 
     def save(self, folder: Path) -> None:
-        """Write the arrays into a folder, which is made."""
+        """Create a folder and write the arrays into it."""
         own_folder(folder)
         for name in ("at", "position", "length"):
             with own_file(folder / f"{name}.npy", os.O_TRUNC) as stream:
                 np.save(stream, getattr(self, name))
 
     def chosen(self, text: Phrases, numbers: NDArray[np.int64]) -> Phrases:
-        """Return the phrases with these numbers as parts of the text that was numbered."""
+        """Return the phrases with these numbers, as spans of the numbered text."""
         return text._replace(
             positions=remapped(self.position)[numbers], lengths=remapped(self.length)[numbers]
         )
 
     @classmethod
     def load(cls, folder: Path) -> PhraseNumbers:
-        """Map the arrays that ``save`` wrote; the system keeps in memory what is in use."""
+        """Map the arrays that ``save`` wrote; only pages in use take memory."""
         names = ("at", "position", "length")
         paths = (folder / f"{name}.npy" for name in names)
         return cls(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in paths))
@@ -152,7 +154,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def remapped(array: Array) -> Array:
-    """Map a memory-mapped array again, so that the pages read are freed with the result."""
+    """Map a memory-mapped array again; pages read through the result are freed with it."""
     if not isinstance(array, np.memmap) or array.filename is None:
         return array
     mapped = np.memmap(array.filename, array.dtype, "r", array.offset, array.shape)
@@ -167,7 +169,7 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     after = np.repeat((text.starts[1:] - 1).astype(np.int32), text.lengths + 1)
     after -= np.arange(len(text.ids), dtype=np.int32)
     limits = np.minimum(after, longest).astype(np.uint8)[positions]
-    del after  # the larger arrays need its place
+    del after  # make room for the larger arrays
     shared = np.minimum(equal, limits)
     at = np.zeros((len(text.ids), longest), np.uint32)
     phrases = int(limits.sum(dtype=np.int64) - shared.sum(dtype=np.int64))
@@ -192,9 +194,9 @@ def _number_in_order(
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
-    A phrase gets its number before the first longer phrase that sorts after it, or at the latest
-    when all positions that begin with it were visited. For the phrase open at each depth,
-    ``open_at`` has its first row, and its number plus one, or 0 if it has none yet.
+    A phrase gets its number before the first longer phrase that sorts after it. If there is none,
+    it gets its number after the last position that begins with it. ``open_at`` describes the
+    current phrase at each depth: its first row, and its number plus one, or 0 without a number.
     """
     limits, shared = words
     given, depth = 0, 0

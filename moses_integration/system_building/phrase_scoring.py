@@ -1,25 +1,26 @@
 """Scores of phrase pairs: relative frequencies and lexical weights, with Moses's rounding.
 
-For a pair that was extracted n times, whose source phrase was extracted n_s and whose target
-phrase n_t times, the scores are
+For a pair that was extracted n times, with a source phrase that was extracted n_s times and a
+target phrase that was extracted n_t times, the scores are
 
     p(source | target) = n / n_t        lex(source | target)
     p(target | source) = n / n_s        lex(target | source)
 
-lex(target | source) is the product, over target words, of the mean of p(target word | source word)
-over the linked source words, or p(target word | NULL) without a link (Koehn, Och and Marcu 2003).
-It is computed on the most frequent alignment of the pair; among equally frequent ones Moses takes
-the largest, comparing them as lists that hold for each target word its source positions. The
-other direction compares them as lists over source words, so it may use another alignment.
+lex(target | source) is a product over the target words. The factor of a target word is the mean of
+p(target word | source word) over the source words linked to it, or p(target word | NULL) if it has
+no link (Koehn, Och and Marcu 2003). The most frequent alignment of the pair is used. If several are
+equally frequent, Moses takes the largest; it compares alignments as lists of the source positions
+of each target word. For the other direction it compares them as lists of the target positions of
+each source word, so that direction may use another alignment.
 
 Lexical probabilities are counted as in Moses: every link counts once, and an unlinked word counts
 once as linked to the special word NULL of the other side. Values are rounded to seven decimals,
-because Moses computes phrase scores from the written file.
+because Moses computes phrase scores from a file with seven decimals.
 
 Slices of pairs are scored on several threads and written in order. The tables do not depend on the
 number of threads, the memory or the runs. Millions of lines share few different counts, relative
-frequencies, orientations and alignments, so each distinct value is formatted once. Lexical weights
-hardly repeat: each is formatted.
+frequencies, orientations and alignments, so each distinct value is formatted only once. Lexical
+weights hardly repeat, so each of them is formatted.
 """
 
 from __future__ import annotations
@@ -55,20 +56,21 @@ from phrasescore.words.word_table import as_array
 NULL = b"NULL"
 _SENTENCES_AT_ONCE = 50_000
 _LINES_AT_ONCE = 100_000
-# from here on, Moses prints counts with an exponent and six digits, and divides what it printed
+# Moses prints counts from this number on with an exponent and six digits, and divides the printed
+# numbers
 _ROUNDED_COUNT = 1_000_000
-_SMOOTHING = 0.5  # train-model.perl's: added to each count of an orientation
+_SMOOTHING = 0.5  # added to each count of an orientation, as in train-model.perl
 _END = b"\0"
-# up to this many times as many places as rows, a lookup table is faster than sorting
+# a lookup table is faster than sorting if it has at most this many entries per row
 _PLACES_A_ROW = 8
 _AT_ONCE = 1 << 14
 _SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = b" ||| |||\n"
-# memory of a row while it is scored, as a multiple of its record: the lines take most of it
+# the memory to score a row, as a multiple of the size of its record; most of it is for the lines
 _SCORING_COPIES = 5
 
-# the lines of both tables for a slice of pairs, how many pairs, and of how many records
+# the result for a slice of pairs: the lines of both tables, the number of pairs and of records
 _Sides: TypeAlias = tuple[tuple[Phrases, PhraseNumbers], tuple[Phrases, PhraseNumbers]]
 _Scored: TypeAlias = tuple[list[memoryview], list[memoryview], int, int]
 
@@ -77,10 +79,11 @@ class LexicalTable(NamedTuple):
     """p(column word | row word), as rows of a sparse matrix that compiled loops can search.
 
     Args:
-        starts: (row words + 1,) int64; row i has entries starts[i] to starts[i + 1].
+        starts: (row words + 1,) int64; row i has the entries from starts[i] up to, but not
+            including, starts[i + 1].
         columns: (entries,) int32, ascending within a row.
         prob: (entries,) float64, rounded to seven decimals.
-        null: The row of NULL.
+        null: The number of the row of the word NULL.
     """
 
     starts: NDArray[np.int64]
@@ -94,11 +97,11 @@ class LexicalCounts:
     """Counts of links between source words and target words.
 
     Args:
-        source_words: The source words by id, NULL among them.
-        target_words: The target words by id, NULL among them.
-        sources: (pairs,) int32, ascending.
-        targets: (pairs,) int32, ascending among pairs of the same source word.
-        counts: (pairs,) int64.
+        source_words: The source words by id, including NULL.
+        target_words: The target words by id, including NULL.
+        sources: (pairs,) int32, the source word of each pair, ascending.
+        targets: (pairs,) int32, the target word of each pair, ascending within a source word.
+        counts: (pairs,) int64, the number of links of each pair.
     """
 
     source_words: list[bytes]
@@ -196,7 +199,7 @@ def _packed(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the values as they read after being printed with seven decimals."""
+    """Return the values rounded as if they were printed with seven decimals and read again."""
     return np.array([float(f"{value:.7f}") for value in values.tolist()], np.float64)
 
 
@@ -241,11 +244,11 @@ def count_targets(runs: Sequence[SortedRun], targets: int) -> NDArray[np.uint32]
     """Count how often each target phrase was extracted.
 
     Args:
-        runs: All counts.
+        runs: The runs with all counts.
         targets: The number of target phrases.
 
     Returns:
-        (targets,) uint32.
+        The count of each target phrase, (targets,) uint32.
     """
     totals = np.zeros(targets, np.uint32)
     for run in runs:
@@ -255,7 +258,7 @@ def count_targets(runs: Sequence[SortedRun], targets: int) -> NDArray[np.uint32]
 
 
 def source_counts(pairs: PairSummaries) -> NDArray[np.int64]:
-    """Return how often the source of each pair was extracted, if all its pairs are given."""
+    """Return the count of each pair's source phrase; all pairs of a source must be given."""
     firsts = np.flatnonzero(np.diff(pairs.sources, prepend=-1))
     sizes = np.diff(firsts, append=len(pairs.sources))
     return np.repeat(np.add.reduceat(pairs.counts, firsts), sizes)
@@ -276,11 +279,11 @@ def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def summarise(counts: PairCounts, longest: int) -> PairSummaries:
-    """Add up the alignments of each pair, and choose among them.
+    """Add up the counts of each pair over its alignments, and choose among the alignments.
 
     Args:
-        counts: Sorted and added up.
-        longest: The most words of a phrase, which the alignments are laid out by.
+        counts: The rows, sorted and added up.
+        longest: The maximum number of words of a phrase, which determines the order of the bits.
     """
     pairs, firsts, sizes = np.unique(counts.pairs, return_index=True, return_counts=True)
     occurrences = _occurrences(counts)
@@ -291,7 +294,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
     for chosen, by_source in ((best, False), (inverse_best, True)):
         lists = _partner_lists(counts.alignments[rows], longest, by_source=by_source)
         order = np.lexsort((lists, occurrences[rows], group))
-        # numpy keeps the last assignment: the most frequent, largest alignment of each pair
+        # numpy keeps the last assignment, so each pair gets its most frequent, largest alignment
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(
@@ -309,14 +312,15 @@ def _partner_lists(
 ) -> NDArray[np.bytes_]:
     """Return a text for each alignment, ordered as Moses orders alignments.
 
-    Moses compares lists that hold, for each word, the ascending list of its partners. A text has a
-    letter for each word and possible partner: 0 where the word's list has ended, so that a list is
-    less than its continuations, 1 for a partner in the list, 2 for one that is not.
+    The partners of a word are the words linked to it. For each word, Moses compares the ascending
+    list of its partners. A text has a letter for each word and each possible partner: 1 if the
+    partner is in the list, 2 if it is not, and 0 after the last partner in the list, so that a list
+    sorts before its continuations.
 
     Args:
         alignments: (rows, words), see ``PairCounts``.
-        longest: The most words of a phrase.
-        by_source: Whether the words are those of the source, their partners those of the target.
+        longest: The maximum number of words of a phrase.
+        by_source: Whether the text lists the partners of source words; otherwise of target words.
     """
     letters = np.zeros((len(alignments), longest, longest), np.uint8)
     for bit in range(longest * longest):
@@ -342,10 +346,10 @@ def lexical_weights(
     Args:
         counts: The rows that ``pairs`` refers to.
         pairs: The pairs.
-        phrases: Their source and their target phrases.
+        phrases: The source and the target phrases of the pairs.
         tables: p(target word | source word) by source word, and p(source word | target word) by
             target word.
-        longest: The most words of a phrase, which the alignments are laid out by.
+        longest: The maximum number of words of a phrase, which determines the order of the bits.
     """
     inverse, forward = (np.empty(len(pairs.sources), np.float32) for _ in range(2))
     source, target = phrases
@@ -360,7 +364,7 @@ def lexical_weights(
 def _lexical_weights(
     masks: Any, rows: Any, sides: Any, steps: Any, table: Any, weights: Any
 ) -> None:
-    """Score the words of one side given those of the other, in Moses's order of operations."""
+    """Score the words of one side given the other side, in Moses's order of operations."""
     masks, rows, sides, steps, table, weights = borrowed(
         (masks, rows, sides, steps, table, weights)
     )
@@ -388,7 +392,7 @@ def _lexical_weights(
 
 @compiled
 def _look_up(table: Any, row: int, column: int) -> float:
-    """Find an entry by binary search; as in Moses, a missing one is neutral (1)."""
+    """Find an entry by binary search; return 1 if it is missing, as in Moses."""
     low, high = table.starts[row], table.starts[row + 1]
     while low < high:
         middle = (low + high) // 2
@@ -413,7 +417,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
     """Return p(orientation | pair), (rows, 3) float64.
 
     Args:
-        orientations: (rows, 3), how often monotone, swapped and other.
+        orientations: (rows, 3), the counts of monotone, swapped and other.
 
     >>> orientation_probabilities(np.array([[1, 0, 0]])).round(3).tolist()
     [[0.6, 0.2, 0.2]]
@@ -424,7 +428,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
-    """Return the distinct rows of columns of whole numbers from 0, and the number of each row.
+    """Return the distinct rows of non-negative integer columns, and for each row its index there.
 
     >>> distinct_rows(np.array([1, 2, 1]), np.array([7, 5, 7]))
     ([array([1, 2]), array([7, 5])], array([0, 1, 0]))
@@ -440,7 +444,7 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[n
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values, ascending, and which one each is."""
+    """Return the distinct values, ascending, and for each value its index among them."""
     if int(values.max(initial=0)) > _PLACES_A_ROW * len(values):
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct, codes
@@ -453,9 +457,9 @@ def number_texts(values: NDArray[Any], end: bytes, rows: NDArray[np.int64]) -> C
     r"""Format numbers as C++ streams do, with six significant digits, without trailing zeros.
 
     Args:
-        values: (texts,) one number each, or (texts, n) numbers with a space between two.
-        end: What follows the last number.
-        rows: Which text each row has.
+        values: (texts,) one number per text, or (texts, n) numbers, separated by spaces.
+        end: The bytes after the last number.
+        rows: The index of the text of each row.
 
     >>> texts = number_texts(np.array([[0.5, 8.42632e-07]]), b" |", np.zeros(9, np.int64))
     >>> bytes(texts.characters)
@@ -473,8 +477,8 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
 
     Args:
         alignments: (rows, words) the links as bits, see ``PairCounts``.
-        longest: The most words of a phrase, which the bits are laid out by.
-        end: What follows each alignment.
+        longest: The maximum number of words of a phrase, which determines the order of the bits.
+        end: The bytes after each alignment.
     """
     masks, rows = distinct_rows(*alignments.T)
     bits = longest * longest
@@ -487,7 +491,7 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
 
 
 def _ended(texts: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
-    """Find the bounds of concatenated texts, each with its end mark."""
+    """Find the bounds of concatenated texts that each end with an end mark."""
     characters = as_array(texts)
     ends = np.flatnonzero(characters == _END[0])
     begins = np.zeros(len(ends), np.int64)
@@ -505,11 +509,11 @@ def phrase_table_lines(
     """Yield blocks of ``source ||| target ||| four scores ||| links ||| three counts`` lines.
 
     Args:
-        sides: The source and the target phrases, one per line.
-        counts: How often each pair was extracted, its source phrase, and its target phrase.
+        sides: The source phrase and the target phrase of each line.
+        counts: The counts of each pair, of its source phrase, and of its target phrase.
         lexical: lex(source | target) and lex(target | source) of each pair.
         alignments: (lines, words) the links as bits, see ``PairCounts``.
-        longest: The most words of a phrase, which the bits are laid out by.
+        longest: The maximum number of words of a phrase, which determines the order of the bits.
     """
     joint, source, target = counts
     lines = np.arange(len(joint))
@@ -542,9 +546,9 @@ def reordering_table_lines(
     """Yield blocks of ``source ||| target ||| six probabilities`` lines.
 
     Args:
-        sides: The source and the target phrases, one per line.
-        orientations: (lines, 6), how often monotone, swapped and other, towards the phrase before
-            and then towards the phrase behind.
+        sides: The source phrase and the target phrase of each line.
+        orientations: (lines, 6), the counts of monotone, swapped and other, first towards the
+            previous phrase, then towards the next phrase.
     """
     columns = []
     for first, end in ((0, _SPACE), (3, b"\n")):
@@ -567,13 +571,13 @@ def write_tables(
     Args:
         sides: The source and the target side, and the numbers of their phrases.
         lexical: p(target word | source word), and p(source word | target word).
-        runs: All counts.
+        runs: The runs with all counts.
         outputs: The phrase table, and the reordering table if one is needed.
-        threads: How many work at the same time.
-        memory: Bytes for sorting.
+        threads: The number of threads.
+        memory: The number of bytes for sorting.
 
     Returns:
-        How many distinct pairs the tables hold, and how many places these were extracted from.
+        The number of distinct pairs in the tables, and the number of their occurrences.
     """
     longest = sides[0][1].longest
     totals = count_targets(runs, len(sides[1][1]))
@@ -616,7 +620,7 @@ def _score_slice(
     totals: NDArray[np.uint32],
     pieces: Sequence[PairCounts],
 ) -> _Scored:
-    """Score the pairs of one slice; threads share all but the pieces, which are only read."""
+    """Score the pairs of one slice; all other arguments are shared by threads and only read."""
     counts = together(pieces)
     (source_text, sources), (target_text, targets) = sides
     longest = sources.longest

@@ -1,16 +1,17 @@
 r"""Conversion of raw text to the tokens of a Moses system, and back.
 
-Before translation, text is tokenised, lower-cased if the system is, and escaped where Moses would
-see markup. After translation, escapes are undone and tokens joined, optionally with a capital at
-the beginning. The settings of a system are recorded beside it in ``text.json``.
+Before translation, text is tokenised, lower-cased if the system was trained on lower-cased text,
+and escaped where Moses would see markup. After translation, the escapes are undone and the tokens
+are joined, optionally with a capital at the beginning. The settings of a system are recorded in
+``text.json`` in its folder.
 
-For spelling normalisation, transliteration and the like, every character is a token instead. A
-space becomes the token ``▁``, and the few characters that Moses could not read as a token, or that
-are ``▁`` themselves, become ``▁`` and a letter, so that the text comes back exactly.
+For spelling normalisation, transliteration and similar tasks, every character is a token instead. A
+space becomes the token ``▁``. The few characters that Moses could not read as a token, and ``▁``
+itself, become ``▁`` and a letter, so that the original text can be restored exactly.
 
-Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. When
-text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in Moses;
-they never end a line.
+Tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses, with two corrections.
+When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in
+Moses; they never end a line.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from phrasescore.table.input_files import read_lines
 SETTINGS_FILE = "text.json"
 Side = Literal["source", "target"]
 
-# ampersand first; the order and the names are Moses's
+# ampersand must come first; the order and the names are those of Moses
 _ESCAPES = (
     ("&", "&amp;"),
     ("|", "&#124;"),
@@ -41,12 +42,12 @@ _ESCAPES = (
     ("[", "&#91;"),
     ("]", "&#93;"),
 )
-# what versions of Moses before 2012 wrote
+# the escapes that versions of Moses before 2012 wrote
 _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
-# control characters that Python counts among the spaces and Perl does not: Moses deletes them
+# control characters that are spaces for Python but not for Perl: Moses deletes them
 _SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
-# spaces that Moses's decoder takes for part of a token, and sacremoses's detokeniser does not
+# spaces that are part of a token for Moses's decoder, but not for sacremoses's detokeniser
 _SPACES_IN_TOKENS = "".join(
     character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
 )
@@ -70,12 +71,13 @@ class TextSettings:
     """The conversion of the text of one language to tokens.
 
     Args:
-        language: Its ISO 639 code, which decides about abbreviations and apostrophes; needed only
-            to tokenise.
-        tokenize: Whether words and punctuation are separated; if not, text is taken as tokenised.
-        lowercase: Whether all is lower-cased.
+        language: The ISO 639 code of the language, which determines how abbreviations and
+            apostrophes are treated; needed only to tokenise.
+        tokenize: Whether words and punctuation are separated; if not, the text must be tokenised
+            already.
+        lowercase: Whether the text is lower-cased.
         escape: Whether the characters that Moses would take for markup are written as entities.
-        characters: Whether every character is a token; then the text is not tokenised otherwise.
+        characters: Whether every character is a token; then ``tokenize`` must be false.
 
     Raises:
         SettingsError: Both characters and tokenising are requested.
@@ -105,19 +107,19 @@ class SystemText:
 
 
 def write_settings(folder: str | Path, text: SystemText) -> None:
-    """Record in a system's folder how its text was prepared."""
+    """Write the text settings of a system to its folder."""
     write_json(Path(folder) / SETTINGS_FILE, dataclasses.asdict(text))
 
 
 def read_settings(system: str | Path) -> SystemText:
-    """Read how a system's text was prepared.
+    """Read the text settings of a system.
 
     Args:
-        system: Its folder, or a file in that folder such as its moses.ini.
+        system: The folder of the system, or a file in it such as the moses.ini.
 
     Raises:
-        InputError: There is no such record.
-        SettingsError: The record is damaged.
+        InputError: The folder has no ``text.json``.
+        SettingsError: ``text.json`` is damaged.
     """
     folder = Path(system)
     path = (folder if folder.is_dir() else folder.parent) / SETTINGS_FILE
@@ -146,7 +148,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo ``escape``; entities of old versions of Moses are known, too.
+    """Undo ``escape``; entities of old versions of Moses are replaced, too.
 
     >>> unescape("l&apos; &amp;apos;")
     "l' &apos;"
@@ -193,7 +195,7 @@ class Preprocessor:
             _SEPARATOR_JUNK.sub("", line), return_str=True, escape=False
         )
         tokens = [token for token in text.split(" ") if token]
-        # Moses splits a full stop off the last word, even off an abbreviation
+        # Moses separates a full stop from the last word, even if the word is an abbreviation
         if tokens and re.fullmatch(r".*[^.]\.", tokens[-1]):
             tokens[-1:] = [tokens[-1][:-1], "."]
         return " ".join(tokens)
@@ -203,8 +205,8 @@ class Postprocessor:
     """Turns lines of tokens, as a decoder prints them, into readable text.
 
     Args:
-        settings: How the text of this side was prepared; its tokenising and escaping is undone.
-        capitalize: Whether the first letter of every line becomes a capital.
+        settings: The settings with which the text was prepared; tokenising and escaping are undone.
+        capitalize: Whether to capitalise the first letter of every line.
 
     Raises:
         SettingsError: The language is not a code.
@@ -255,7 +257,7 @@ def check_language(language: str | None) -> str:
     """Check and return a language code.
 
     Raises:
-        SettingsError: It is missing or not a code.
+        SettingsError: The code is missing or is not a language code.
     """
     if language is None:
         raise SettingsError(
@@ -269,11 +271,11 @@ def check_language(language: str | None) -> str:
 
 
 def read_text(path: str | Path) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file, plain or gzip, or of ``-``; they end at ``\n`` alone.
+    r"""Yield the lines of a UTF-8 file, plain or gzip, or of ``-``; lines end only at ``\n``.
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is not UTF-8; the error names it.
+        CorpusError: A line is not UTF-8; the error names the line.
     """
     for number, line in enumerate(read_lines(path), 1):
         text = decode_line(line, path, number)
@@ -284,7 +286,7 @@ def decode_line(line: bytes, path: str | Path, number: int) -> str:
     """Decode a line of UTF-8.
 
     Raises:
-        CorpusError: It is not UTF-8.
+        CorpusError: The line is not UTF-8.
     """
     try:
         return line.decode("utf-8")

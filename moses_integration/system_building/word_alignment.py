@@ -1,14 +1,14 @@
 """Word alignments: read from a file, or computed in both directions by a library.
 
-The text form is that of Moses and of all aligners: one line per sentence pair, ``0-0 1-2 2-1``,
-source position first, counted from 0.
+The text format is that of Moses and of all common aligners: one line per sentence pair, such as
+``0-0 1-2 2-1``, source position first, counted from 0.
 
-An aligner sees words as numbers.
-The two directions are joined by grow-diag-final-and, as in Moses's symal: start from the links that
-both directions share; repeatedly add links of either direction that touch a joint link (also
-diagonally) and cover an unlinked word; finally add links of one direction whose words are both
-still unlinked (Koehn, Och and Marcu 2003). Links are visited by target position, then by source
-position, and an added link may be visited in the same round: the result depends on this order.
+The aligner receives words as numbers. The two directions are joined by grow-diag-final-and, as in
+Moses's symal. Start from the links that both directions share. Repeatedly add links of either
+direction that touch a joint link (also diagonally) and cover an unlinked word. Finally add links of
+one direction whose words are both still unlinked (Koehn, Och and Marcu 2003). Links are visited by
+target position, then by source position, and an added link may be visited in the same round; the
+result depends on this order.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
 
 _BLOCK_LINES = 20_000
-# links with blanks between them, and nothing else; longer numbers are not word positions
+# a link; word positions have at most six digits
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
 _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
 _ROUNDS = 4  # the library's own default
 _PAIRS_AT_ONCE = 10_000
-# what joins two words: links of one direction, or of both and what was added
+# the kinds of links: of one direction each, and joint links (shared by both directions, or added)
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
-# in the order in which symal looks around a link: (target, source)
+# the neighbours of a link as (target, source), in the order in which symal visits them
 _NEIGHBOURS = np.array(
     [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)], np.int64
 )
@@ -53,7 +53,8 @@ class Links:
     Args:
         sources: (links,) int32, positions in the source sentences.
         targets: (links,) int32, positions in the target sentences.
-        offsets: (sentences + 1,) int64; sentence i has links offsets[i] to offsets[i + 1].
+        offsets: (sentences + 1,) int64; sentence i has the links from offsets[i] up to, but not
+            including, offsets[i + 1].
     """
 
     sources: NDArray[np.int32]
@@ -79,7 +80,8 @@ def read_links(path: str | Path) -> Links:
                     raise _bad_link(text).at(path, number)
             links = [text.count(b"-") for text in lines]
             positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
-            numbers.append(positions[: 2 * sum(links)])  # blanks alone would read as one 0
+            # cut off the 0 that is read from a block with blanks only
+            numbers.append(positions[: 2 * sum(links)])
             counts += links
             line += len(lines)
     positions = np.concatenate(numbers)
@@ -100,12 +102,12 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
 
     Args:
         links: One alignment for every line of the text.
-        lines: The 1-based lines to take, ascending.
-        total: The lines of the text.
-        path: The file that the links are from, for errors.
+        lines: The 1-based numbers of the lines to take, ascending.
+        total: The number of lines of the text.
+        path: The file of the links, for errors.
 
     Raises:
-        CorpusError: There is not one line of links for every line of text.
+        CorpusError: The number of lines with links differs from the number of lines of the text.
     """
     if len(links) != total:
         raise CorpusError(
@@ -130,11 +132,11 @@ def check_links(
     Args:
         links: The alignment.
         lines: (sentences,) the 1-based line of each sentence pair, for errors.
-        lengths: (sentences,) words of each source sentence, and of each target sentence.
-        path: The file that the links are from, for errors.
+        lengths: (sentences,) the number of words of each source and of each target sentence.
+        path: The file of the links, for errors.
 
     Raises:
-        CorpusError: A link points outside.
+        CorpusError: A link has a position outside its sentence.
     """
     sentences = np.repeat(np.arange(len(links)), np.diff(links.offsets))
     outside = (links.sources >= lengths[0][sentences]) | (links.targets >= lengths[1][sentences])
@@ -162,17 +164,17 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
 
 
 def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) -> Links:
-    """Align all sentence pairs in both directions, and join the two.
+    """Align all sentence pairs in both directions, and join the two alignments.
 
     Args:
         source: The source sentences.
         target: The target sentences.
-        aligner: ``monotone``, or ``fast_align`` (Dyer et al. 2013), by sil-thot.
+        aligner: ``monotone``, or ``fast_align`` (Dyer et al. 2013, from the library sil-thot).
 
     Raises:
-        MissingDependencyError: The library is not there.
+        MissingDependencyError: The library is not installed.
     """
-    if aligner == "monotone":  # the two directions would be the same
+    if aligner == "monotone":  # one direction is enough, because both would be the same
         links, offsets = align_monotonically(source, target)
         return Links(links[0], links[1], offsets)
     forward, reverse = _fast_align(source, target), _fast_align(target, source)
@@ -200,7 +202,7 @@ def _fast_align(source: NumberedText, target: NumberedText) -> Links:
 
 
 def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:
-    """Yield sentences whose words are their ids, as text."""
+    """Yield sentences as lists of word ids in decimal text."""
     for sentence in range(begin, len(text) if end is None else end):
         yield list(map(str, text.sentence(sentence)))
 
@@ -230,11 +232,11 @@ def grow_diag_final_and(
     Args:
         forward: The links of p(target | source), at most one for each target word.
         backward: The links of p(source | target), at most one for each source word.
-        source_lengths: (sentences,) words of each source sentence.
-        target_lengths: (sentences,) words of each target sentence.
+        source_lengths: (sentences,) the number of words of each source sentence.
+        target_lengths: (sentences,) the number of words of each target sentence.
 
     Returns:
-        The joint alignment, its links sorted by source, then by target position.
+        The joint alignment, with links sorted by source position, then by target position.
     """
     max_links = len(forward.sources) + len(backward.sources)
     links = np.empty((2, max_links), np.int32)
@@ -259,7 +261,7 @@ def grow_diag_final_and(
 def _join_all(
     forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
-    """Join sentence by sentence; ``grid`` has the directions that link each pair of words."""
+    """Join the alignments of each sentence; ``grid`` holds the kind of link of each word pair."""
     forward, backward, lengths, room, links, offsets = borrowed(
         (forward, backward, lengths, room, links, offsets)
     )
@@ -304,7 +306,7 @@ def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: An
 
 @compiled
 def _grow(source_length: int, target_length: int, grid: Any, sources: Any, targets: Any) -> None:
-    """Step "grow-diag": add neighbours of joint links, in rounds until nothing is added."""
+    """Step "grow-diag": add neighbours of joint links in rounds until a round adds nothing."""
     added = True
     while added:
         added = False

@@ -56,7 +56,7 @@ class PhraseFilter:
 
     def occurs(self, phrase: bytes) -> bool:
         """Return whether a phrase, with any blanks, occurs in a line of the text."""
-        # lines of one source stand together in a table, so remember the last answer
+        # the lines of one source are adjacent in a table, so remember the last answer
         if phrase != self._last[0]:
             words = _words(phrase)
             joined = b" ".join(words)
@@ -84,7 +84,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
 
     Raises:
         InputError: The table cannot be read.
-        PhraseTableError: It is no table.
+        PhraseTableError: The file is not a table.
     """
     lines = kept = 0
     with (
@@ -127,7 +127,7 @@ def filter_system(
     Args:
         ini: The system; its paths resolve against the current directory.
         text: The text to translate.
-        folder: The new folder, which gets its name when everything in it is complete.
+        folder: The new folder, which appears when everything in it is complete.
 
     Returns:
         The system with absolute paths to the filtered tables, also written to

@@ -2,11 +2,11 @@
 
 The conditions apply in this order, each to the pairs that the previous ones left: a list of pairs,
 the significance test, a threshold, the best of each source. Memory does not depend on the table's
-length. The same command continues after ``kill -9`` and arrives at the same bytes.
+length. After ``kill -9``, the same command continues and writes the same bytes.
 
 A reordering table is cut to the pairs that are left. Both tables are sorted by ``source |||``, so
-one parallel walk is enough. A line is kept if its pair, byte for byte, is in the phrase table;
-Moses never looks up other lines. Pairs that the reordering table lacks get Moses's default.
+both are read once, in parallel. A line is kept if its pair, byte for byte, is in the phrase table;
+Moses never looks up other lines. For pairs that the reordering table lacks, Moses uses defaults.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 Positions: TypeAlias = NDArray[np.int64]
-_LOWEST_LN = np.float32(-100.0)  # Moses's floor
+_LOWEST_LN = np.float32(-100.0)  # the lowest logarithm of a score in Moses
 
 
 class DropList:
     """Phrase pairs to drop, held in memory.
 
     Args:
-        lines: A pair each: source, tab, target. Further columns are ignored, so they may hold
-            comments. A repeated pair counts once.
+        lines: The lines, each with one pair: source, tab, target. Further columns are ignored, so
+            they may contain comments. A repeated pair counts once.
         path: The file of the lines, for errors.
 
     Attributes:
@@ -149,7 +149,7 @@ class PruningConditions:
         significance: The minimum significance of a pair.
         ranking: The value that threshold and top compare.
         threshold: The minimum value of the ranking.
-        top: The number of best targets to keep of each source.
+        top: The number of best targets to keep for each source.
     """
 
     drop: DropList | None = None
@@ -291,7 +291,7 @@ def prune_table(
         return chosen_lines(block, kept), counts + judged
 
     def finish(outputs: JournaledOutputs, counts: PruningCounts) -> None:
-        """Cut the reordering table before the phrase table gets its name: both appear, or none."""
+        """Cut the reordering table before the phrase table appears, so that both appear or none."""
         nonlocal cut
         if not counts.kept:
             raise PhraseTableError(
@@ -366,7 +366,7 @@ def best_of_runs(
     run_offsets: NDArray[np.int64],
     limit: int,
 ) -> NDArray[np.bool_]:
-    """Choose the best lines of each run; of equally good ones those that come first.
+    """Choose the best lines of each run; if lines are equally good, the earlier ones.
 
     Args:
         values: (lines,) The values to compare.
@@ -382,7 +382,7 @@ def best_of_runs(
     order = np.lexsort((-values[lines], runs))  # stable
     rank = np.arange(lines.size) - np.searchsorted(runs, runs)
     chosen = np.zeros(candidates.size, np.bool_)
-    # runs stay in their order when sorted, so rank k of a run belongs to its k-th best line
+    # sorting keeps the order of the runs, so rank k in a run belongs to its k-th best line
     chosen[lines[order[rank < limit]]] = True
     return chosen
 

@@ -1,8 +1,8 @@
-"""Surveys the scores of a phrase table after Moses's logarithm.
+"""Counts the scores of a phrase table that Moses changes when it takes their logarithms.
 
-Moses reads a score as float32, takes the natural logarithm and floors it at -100; that affects
-zero and everything below 3.715e-44. A few such scores are normal. A column full of them does not
-hold probabilities.
+Moses reads a score as float32, takes the natural logarithm and raises it to -100 if it is lower.
+That affects zero and every score below 3.715e-44. A few such scores are normal. A column full of
+them does not contain probabilities.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
 extracted with several partners, counts more than once, so frequent phrases may have been extracted
-more often than there are sentences. Where N is too small for the counts of a pair, the test uses
-the smallest table in which both phrases have room side by side, C(source) + C(target) in all.
+more often than there are sentences. If N is too small for the counts of a pair, the test uses
+C(source) + C(target) instead of N, so that the two phrases need not occur together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
 # columns from the end of the scores to the counts
 _TO_COUNTS = 2
-# whole numbers above this need not be doubles
+# not every whole number above this is a double
 _LARGEST_COUNT = 2.0**53
 _ENOUGH = 1e-17  # terms smaller than this share of their sum change nothing in double precision
 
@@ -50,7 +50,7 @@ class SignificanceLevel:
     """The condition for a significant pair.
 
     Args:
-        level: The bound that -ln p must exceed.
+        level: The limit that -ln p must exceed.
         sentences: The number of sentence pairs that the phrases were extracted from.
     """
 
@@ -62,12 +62,12 @@ class SignificanceLevel:
         """Parse a level as a user writes it.
 
         Args:
-            text: A number, or ``a+e``: just above alpha = ln N, so that 1-1-1 pairs go, or
-                ``a-e``: just below, so that they stay.
-            sentences: N.
+            text: A number, or ``a+e`` (just above alpha = ln N, to drop 1-1-1 pairs), or ``a-e``
+                (just below alpha, to keep them).
+            sentences: N, the number of sentence pairs.
 
         Raises:
-            SettingsError: It is neither.
+            SettingsError: The text is none of these.
         """
         if text in _NAMED:
             return cls(math.log(sentences) + _NAMED[text], sentences)
@@ -186,7 +186,7 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
             both, one, other, neither = both + 1, one - 1, other - 1, neither + 1
         return -(first + math.log(share))
     if both == 0 or neither == 0:
-        return 0.0  # fewer meetings are impossible, so p is 1
+        return 0.0  # fewer joint occurrences are impossible, so p is 1
     # the upper tail is most of the distribution: sum the lower tail, and take p = 1 - sum
     both, one, other, neither = both - 1, one + 1, other + 1, neither - 1
     term = share = 1.0

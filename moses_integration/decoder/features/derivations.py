@@ -25,8 +25,8 @@ class Derivations(NamedTuple):
     Args:
         offsets: The start of each derivation's phrases in the arrays below, shape (N + 1,).
         entries: The table entry of each phrase.
-        starts: First source word of each phrase.
-        ends: Last source word of each phrase.
+        starts: The position of the first source word of each phrase.
+        ends: The position of the last source word of each phrase.
     """
 
     offsets: NDArray[np.int64]
@@ -49,16 +49,16 @@ class FeatureTables(NamedTuple):
 
     Attributes:
         static: Values that depend on the phrase alone, shape (E, S).
-        static_components: The places of these values in the feature vector, shape (S,).
-        distortions: The places of distortion features, shape (D,).
+        static_components: The indexes of these values in the feature vector, shape (S,).
+        distortions: The indexes of the distortion features, shape (D,).
         reordering: ln scores of all reordering models, shape (E, R).
-        backward: The columns that count of the phrase's own entry.
-        forward: The columns that count of the previous phrase's entry.
+        backward: The columns of ``reordering`` to read from the phrase's own entry.
+        forward: The columns of ``reordering`` to read from the previous phrase's entry.
         models: The language models.
         phrases: The target phrases of all entries, in the word ids of the models.
-        lm_components: The place of each model's score, shape (models,).
-        unknown_components: The place of each model's count of unknown words, -1 for none, shape
-            (models,).
+        lm_components: The index of each model's score in the feature vector, shape (models,).
+        unknown_components: The index of each model's count of unknown words in the feature vector,
+            -1 for none, shape (models,).
     """
 
     static: NDArray[np.float32]
@@ -92,7 +92,7 @@ def _add_reordering(
 def _add_language_models(
     values: NDArray[np.float64], tables: FeatureTables, entries: NDArray[np.int32]
 ) -> None:
-    """Score the words of all phrases, and the end unless the last phrase is empty."""
+    """Score the words of all phrases, and ``</s>`` unless the last phrase is empty."""
     values, tables, entries = borrowed((values, tables, entries))
     state_of_all = tables.models.begin_state[0]
     for model in range(tables.models.order.size):

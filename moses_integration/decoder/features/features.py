@@ -1,7 +1,8 @@
-"""The typed features of a moses.ini, with their places in the feature vector.
+"""The features of a moses.ini as typed objects, with their indexes in the feature vector.
 
-The vector has the order of n-best lists (`feature_weights.FeatureLayout`). Nothing in an ini is
-ignored: everything that the decoder does not support is an error with its line.
+The components of the vector are in the order of n-best lists (`feature_weights.FeatureLayout`).
+Nothing in an ini is ignored: anything that the decoder does not support is an error that names the
+line.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-# decoding paths count from 0; unknown words have one more, and the number takes eight bits
+# decoding paths count from 0; unknown words get one more number, and all must fit into eight bits
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
@@ -41,8 +42,8 @@ _COMMON_OPTIONS = frozenset(
     ]
 )
 _FACTORS = frozenset(["input-factor", "output-factor"])
-# class -> its further options; cache-size, order, load and lazyken affect how Moses loads a model,
-# not what it computes
+# class -> the options it has besides the common ones; cache-size, order, load and lazyken affect
+# how Moses loads a model, not the scores
 OPTIONS = {
     "UnknownWordPenalty": frozenset[str](),
     "WordPenalty": frozenset[str](),
@@ -53,7 +54,7 @@ OPTIONS = {
     "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
     "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
 }
-# sections that other code reads, or that only affect messages
+# sections that other code reads, or that affect only messages
 _READ = frozenset(
     [
         "feature",
@@ -89,8 +90,8 @@ class ModelFeature:
 
     Args:
         path: The path of the file.
-        line: The ini's line.
-        first: Its first component in the feature vector.
+        line: The line of the ini.
+        first: The index of its first component in the feature vector.
     """
 
     path: str
@@ -127,9 +128,9 @@ class NeuralModelFeature(ModelFeature):
     """A neural language model, in a folder.
 
     Args:
-        normalised: Whether scores are ln p; otherwise they lack ln Z.
-        shares_unknown: Whether a word outside the shortlist gets its share of p(<unk>); otherwise
-            it gets all of p(<unk>).
+        normalised: Whether scores are ln p; otherwise the normaliser ln Z is not subtracted.
+        shares_unknown: Whether the words outside the shortlist share p(<unk>) out among them;
+            otherwise each of them gets all of p(<unk>).
     """
 
     normalised: bool
@@ -146,12 +147,12 @@ class FeatureSet:
         reorderings: The lexicalised reordering models.
         language_models: The n-gram models.
         neural_models: The neural language models.
-        distortions: Component of each distortion feature.
-        word_penalties: Component of each word penalty.
-        phrase_penalties: Component that counts every phrase.
-        table_penalties: First component of each penalty with one component per table.
-        unknown_penalties: Component of each unknown-word penalty.
-        table_numbers: The number of the ini's phrase table that each decoding path uses.
+        distortions: The component of each distortion feature.
+        word_penalties: The component of each word penalty.
+        phrase_penalties: The component of each phrase penalty that counts all phrases.
+        table_penalties: The first component of each phrase penalty with one component per table.
+        unknown_penalties: The component of each unknown-word penalty.
+        table_numbers: For each decoding path, the number of its phrase table in the ini.
     """
 
     layout: FeatureLayout
@@ -167,7 +168,7 @@ class FeatureSet:
     table_numbers: tuple[int, ...]
 
     def table_penalty_components(self) -> Iterator[tuple[int, int]]:
-        """Yield the component that counts phrases of a decoding path's table, and the path."""
+        """Yield pairs: a component that counts the phrases of one table, and its decoding path."""
         for first in self.table_penalties:
             for path, number in enumerate(self.table_numbers):
                 yield first + number, path
@@ -237,7 +238,7 @@ class FeatureSet:
 def _each(
     ini: MosesIni, lines: Sequence[FeatureLine], understand: Callable[[FeatureLine], Understood]
 ) -> tuple[Understood, ...]:
-    """Convert each line; an error names its line."""
+    """Convert each line; errors name the line."""
     found = []
     for line in lines:
         try:
@@ -311,10 +312,10 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
 
 
 def _check_sections(ini: MosesIni) -> None:
-    """Refuse sections that Moses does not know, and those that this decoder does not support.
+    """Refuse sections that Moses does not have or that this decoder does not support.
 
     Raises:
-        IniError: There is such a section; the error names the first one.
+        IniError: The ini has such a section; the error names the first one.
     """
     for _, problem in section_problems(ini):
         raise problem
@@ -331,7 +332,7 @@ def _check_sections(ini: MosesIni) -> None:
 
 
 def _check_feature(line: FeatureLine) -> None:
-    """Refuse a feature class or an option that this decoder does not know."""
+    """Refuse a feature class or an option that this decoder does not support."""
     if line.kind not in OPTIONS:
         raise IniError(
             f"the embedded decoder has no feature class {line.kind}"

@@ -1,9 +1,9 @@
-"""Language models in the search: several models at once, and whole phrases instead of words.
+"""Language model scores in the search, of whole phrases and by all models of a system together.
 
-The models of a system follow one another in shared arrays, and their joint state is one integer in
-mixed radix. Most words of a phrase are scored once, when the phrase is loaded: only its first
-words, often only the very first one, depend on the words before the phrase. A small table per
-thread caches recent lookups.
+The arrays of all models are joined, and the states of all models are combined into one integer (in
+mixed radix). Most words of a phrase are scored once, when the phrase is loaded: only its first
+words, often just the first, depend on the words before the phrase. Each thread caches recent
+lookups in a small table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_ENTRY = -1
 
 
 class LanguageModels(NamedTuple):
-    """The models of a system in shared arrays; each model has offsets.
+    """The models of a system in joined arrays, with the offsets of each model.
 
     Attributes:
         tables: The arrays of all models, joined.
@@ -58,7 +58,7 @@ class LanguageModels(NamedTuple):
 
 
 def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
-    """Join models into shared arrays; a single model is not copied.
+    """Join the arrays of models; a single model is not copied.
 
     Raises:
         SettingsError: The joint state does not fit into one 64-bit number.
@@ -104,10 +104,10 @@ def model_tables(models: LanguageModels, model: int) -> AutomatonTables:
 
 PHRASE_WORD = np.dtype(
     [
-        ("word", np.int32),  # its id
-        ("state", np.int32),  # the state after it in the phrase alone
-        # log10 probability of the later words of the phrase that lack a full history, in the phrase
-        # alone
+        ("word", np.int32),  # the id of the word
+        ("state", np.int32),  # the state after the word, if nothing precedes the phrase
+        # log10 probability, if nothing precedes the phrase, of those later words whose full history
+        # begins before the phrase
         ("rest", np.float32),
     ]
 )
@@ -117,7 +117,7 @@ class PhraseWords(NamedTuple):
     """The target phrases of all table entries, in the word ids of every language model.
 
     Attributes:
-        first: First word of each entry in the arrays below, shape (entries + 1,).
+        first: The start of each entry's words in ``words``, shape (entries + 1,).
         words: The data of each word in each model, shape (models, words).
     """
 
@@ -126,7 +126,7 @@ class PhraseWords(NamedTuple):
 
 
 class PhraseScorer(NamedTuple):
-    """The language models and target phrases of a search; each thread has its own.
+    """The language models and target phrases of a search, with the cache of one thread.
 
     Attributes:
         models: The models.
@@ -151,9 +151,10 @@ def score_alone(
     Args:
         models: The models.
         phrases: The phrases; their words are filled in already.
-        inner_log10: Filled: log10 of the words whose n - 1 predecessors are in the phrase, shape
-            (entries, models).
-        estimate_log10: Filled: log10 of the words before those words, shape (entries, models).
+        inner_log10: Filled with the log10 probability of the words whose n - 1 predecessors are all
+            in the phrase, shape (entries, models).
+        estimate_log10: Filled with the log10 probability of the other words, which are the first
+            ones, shape (entries, models).
     """
     models, phrases, inner_log10, estimate_log10 = borrowed(
         (models, phrases, inner_log10, estimate_log10)
@@ -215,11 +216,11 @@ def _score_word(
 def _score_boundary(
     scorer: PhraseScorer, phrase: int, model: int, state: int, last: bool
 ) -> tuple[float, int]:
-    """Score the words that lack a full history in a phrase, and ``</s>`` if it is the last.
+    """Score the words whose full history begins before the phrase, and ``</s>`` after the last.
 
-    As soon as the state equals the state in the phrase alone, the scores of the remaining words are
-    known. One loop scores all these words and ``</s>``: the function it calls is inlined, so a
-    second call would be compiled again.
+    As soon as the state equals the state that the phrase has without context, the scores of the
+    remaining words are known. One loop scores all these words and ``</s>``: the function it calls
+    is inlined, so a second call in the source would be compiled a second time.
     """
     models, phrases = scorer.models, scorer.phrases
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]
@@ -270,7 +271,7 @@ def score_after(
     for model in range(models.order.size):
         nodes = models.node_offsets[model + 1] - models.node_offsets[model]
         own = state
-        if model + 1 < models.order.size:  # the last model needs no division, which is slow
+        if model + 1 < models.order.size:  # skip the slow division for the last model
             own = state % nodes
             state //= nodes
         log10, after = _score_boundary(scorer, phrase, model, own, last)

@@ -1,13 +1,14 @@
 """Neural language models in the search: a graph of requested words, scored in batches.
 
-Words that every model of a system maps to the same id share a number. Numbers count from 0; the
-number after the last one is the boundary of a sentence.
+Words have numbers from 0. Two words share a number if every model of a system maps both to the same
+id. The number after the last word's stands for the boundary of a sentence.
 
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
-Hypotheses walk along edges whose scores are not known yet; new edges are scored in batches. A
-network reads a history only once, however often words are requested after it, because its last
-hidden layer is kept as long as there is room. Node 0 is the beginning of the sentence.
+Hypotheses walk along edges before the scores of the edges are known; new edges are scored in
+batches. A network reads each history only once, even if many words are requested after it, because
+the output of the last hidden layer is kept as long as there is room. Node 0 is the beginning of the
+sentence.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ EDGE = np.dtype(
         ("node", np.int32),
         ("word", np.int32),
         ("next", np.int32),
-        ("score", np.float32),  # weighted, over all models, once it is known
+        ("score", np.float32),  # the weighted sum over all models, once it is known
     ]
 )
-# an edge by its node, counted from 1, and its word
+# the key of an edge combines its node, counted from 1, and its word
 _EDGE_SLOT = np.dtype([("key", np.uint64), ("edge", np.int32)])
 HISTORIES_USED = np.dtype(
     [
@@ -63,10 +64,10 @@ class NeuralTerms(NamedTuple):
         numbers: The number of every target word of the input, shape (target words,).
         boundary: The number of the sentence's boundary.
         longest: The number of words of the longest option.
-        stand_in: The weighted score of an n-gram model in place of the neural models, for the words
-            of an option whose whole history is in the option, shape (options,).
-        lm_weights: The weights of the n-gram models; the model that stands in for the neural models
-            has their weights added, shape (models,).
+        stand_in: A weighted n-gram score that replaces the neural scores for the time being. It
+            covers the words of an option whose whole history is in the option, shape (options,).
+        lm_weights: The weights of the n-gram models, shape (models,). The n-gram model that
+            replaces the neural models has their weights added.
         weights: The weights of the neural models.
     """
 
@@ -84,7 +85,7 @@ class NeuralModels:
 
     Args:
         networks: The networks.
-        components: The place of each model in the feature vector, shape (models,).
+        components: The index of each model in the feature vector, shape (models,).
         numbers: The number of every target word of the input, shape (target words,).
         boundary: The number of the sentence's boundary.
     """
@@ -110,8 +111,8 @@ class NeuralModels:
 
         Args:
             features: The feature of each model in the ini.
-            models: The models, each with the words outside its shortlist, which share p(<unk>);
-                with ``None``, an unknown word gets all of p(<unk>).
+            models: Pairs of a model and the words outside its shortlist, which share p(<unk>). If
+                ``None`` replaces the words, each unknown word gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)
@@ -141,14 +142,14 @@ class NeuralModels:
 
 
 def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
-    """Keep numpy's matrix products on the calling core: the search has a thread per core."""
+    """Keep numpy's matrix products on one core, because the search has a thread for each core."""
     if not models.networks:
         return contextlib.nullcontext()
     return threadpool_limits(1, user_api="blas")
 
 
 class Histories(NamedTuple):
-    """The graph of one sentence. Nodes always have room for one more than edges.
+    """The graph of one sentence. There is always room for one more node than edges.
 
     Attributes:
         contexts: The words of each node, the oldest first, shape (nodes, C).
@@ -166,7 +167,7 @@ class Histories(NamedTuple):
 
     @classmethod
     def new(cls, context: int) -> Histories:
-        """Make room for a graph of histories; `clear_histories` makes it ready.
+        """Allocate a graph of histories; call `clear_histories` before use.
 
         Args:
             context: C, the maximum number of words of a history that a model reads; 0 without
@@ -237,7 +238,7 @@ def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
     for word in words:
         key = (key ^ np.uint64(word)) * PAIR_FACTOR
         key ^= key >> _SHIFT_29
-    # the upper half of the key, scaled to the number of slots
+    # the slot is the upper half of the key, scaled to the number of slots
     slot = np.int64(((key >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
     while slots[slot] != _NONE:
         there = histories.contexts[slots[slot]]
@@ -268,7 +269,7 @@ def _node_after(histories: Histories, node: int, word: int) -> int:
 
 @compiled
 def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
-    """Walk from a node along a word; there must be room for it.
+    """Follow the edge of a word from a node, and add it if it is new; there must be room for it.
 
     Args:
         histories: The graph.
@@ -341,8 +342,8 @@ class HistoryScores:
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
-        # the output of each network for the histories that it read; the row of each node, -1 for
-        # none
+        # per network, the last hidden layer for each history that it read; and the row of each
+        # node, -1 for none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
         self._row_of = np.empty(0, np.int32)
@@ -357,7 +358,7 @@ class HistoryScores:
             clear_histories(self.histories, self._models.boundary)
 
     def make_room(self, words: int) -> None:
-        """Make room for so many more words."""
+        """Make room for ``words`` more words."""
         self.histories = self.histories.with_room(words)
 
     def score(self, weights: NDArray[np.float64]) -> None:
@@ -434,7 +435,7 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Walk along the words of derivations, and sum the known scores.
+    """Follow the edges of the words of derivations, and sum the scores, if they are given.
 
     Args:
         histories: The graph.
@@ -442,9 +443,9 @@ def _walk_derivations(
         ends: The start of each phrase's words, shape (phrases + 1,).
         words: The words of all phrases.
         boundary: The number of the sentence's end.
-        values: The score of each edge by every model, shape (models, edges); without edges the
-            scores are not known yet.
-        sums: Added to, shape (N, models).
+        values: The score of each edge by every model, shape (models, edges); an array without edges
+            if the scores are not known yet.
+        sums: The sums, to which the scores are added, shape (N, models).
     """
     histories, phrases, ends, words, values, sums = borrowed(
         (histories, phrases, ends, words, values, sums)

@@ -21,7 +21,7 @@ from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
 from phrasescore.words.word_table import WordTable
 
-UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word
+UNKNOWN_PENALTY = -100.0  # the value that Moses uses for ln 0, for every unknown word
 _DIGITS = frozenset(b"0123456789")
 
 
@@ -32,11 +32,12 @@ class Entries:
     Args:
         targets: The target phrases.
         vocabulary: The target words by number.
-        first: First entry of each source phrase, shape (phrases + 1,).
-        table: The decoding path of each entry; the number of paths for unknown words, shape (E,).
-        static: Values of features that the phrase alone decides, language models not counted,
+        first: The first entry of each source phrase, shape (phrases + 1,).
+        table: The decoding path of each entry, shape (E,). For unknown words it is P, the number of
+            paths.
+        static: The values of features that depend on the phrase alone, without language models,
             shape (E, S).
-        static_components: Their places in the feature vector, shape (S,).
+        static_components: The indexes of these values in the feature vector, shape (S,).
     """
 
     targets: TargetPhrases
@@ -66,9 +67,9 @@ def collect_entries(
 
     Args:
         features: The features of the system.
-        tables: The entries of each of its tables.
+        tables: The entries of each table of the system.
         source: The phrases of the input.
-        drop_unknown: Whether unknown words without a digit are dropped, not copied.
+        drop_unknown: Whether unknown words without a digit are dropped instead of copied.
     """
     vocabulary = WordTable()
     parts = [*tables, _unknown_words(tables, source, drop_unknown=drop_unknown)]
@@ -150,7 +151,7 @@ def _static_features(
 
 
 def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseWords:
-    """Number the target words as each language model does; states and scores are left empty.
+    """Convert target words to the ids of each language model; leave states and scores empty.
 
     Args:
         entries: The entries.

@@ -1,9 +1,9 @@
-"""The text to translate: its sentences, checked, and their phrases.
+"""The text to translate: its checked sentences, and their phrases.
 
-Sentences are checked for what the decoder would get wrong. Only table entries whose source is a
-phrase of the input need to be kept, so the phrases form a trie over word ids, flat in one hash
-table: a phrase is a number, 0 the empty one, and (phrase, word) leads to the phrase that is one
-word longer.
+Sentences with text that the decoder would misread are refused. Only table entries whose source is a
+phrase of the input are kept. To find these entries, the phrases of the input are stored in a trie
+over word ids, which is one hash table. Each phrase has a number (the empty phrase has 0), and the
+pair (phrase, word) is the key of the phrase that is one word longer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
-# text that the decoder would get wrong, the problem, and a remedy
+# text that the decoder would misread, the problem, and a remedy
 _REFUSED = (
     (rb"\0()", "binary data, where a line of text was expected", None),
     (
@@ -51,7 +51,8 @@ _REFUSED = (
         f"write them as &#91; and &#93;: {_ESCAPE}",
     ),
 )
-# key: a phrase without its last word, counted from 1, and that word; value: the phrase, its length
+# the key combines a phrase without its last word (counted from 1) with that word; the value is the
+# phrase and its length
 _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
 
 
@@ -60,11 +61,11 @@ def read_sentences(path: str | Path, *, longest: int = LONGEST_SENTENCE) -> list
 
     Args:
         path: A plain or gzip file, or ``-``.
-        longest: Words of the longest sentence that is accepted.
+        longest: The maximum number of words of a sentence.
 
     Raises:
         InputError: The file cannot be read, or a line has a bar, a token in brackets, markup, a
-            lattice or too many words; the error names it.
+            lattice or too many words; the error names the line.
     """
     with open_input(path) as stream:
         lines = stream.read().split(b"\n")
@@ -83,7 +84,7 @@ def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[byt
     """Split a line into words at spaces and tabs.
 
     Raises:
-        InputError: What is wrong with it.
+        InputError: The line has a bar, a token in brackets, markup, a lattice or too many words.
 
     >>> parse_sentence(b"a man &apos;s  hat ")
     (b'a', b'man', b'&apos;s', b'hat')
@@ -106,8 +107,9 @@ class PhraseTrie(NamedTuple):
     """The arrays of `SourcePhrases` for compiled functions.
 
     Attributes:
-        slots: The table of pairs (`hashing.find_pair`) of phrases with one word more.
-        size: One number, the phrases in the trie, including the empty one.
+        slots: The hash table (`hashing.find_pair`) from pairs of a phrase and one more word to
+            phrases.
+        size: One number, the count of phrases in the trie, including the empty one.
     """
 
     slots: Records
@@ -142,7 +144,7 @@ class SourcePhrases:
 
     Args:
         sentences: The input, one list of words for each sentence.
-        longest: Words of the longest span.
+        longest: The maximum number of words of a span.
     """
 
     def __init__(self, sentences: Sequence[Sequence[bytes]], longest: int) -> None:
@@ -174,14 +176,14 @@ class SourcePhrases:
         return texts
 
     def word_phrases(self) -> NDArray[np.int32]:
-        """Return the phrase that each word is alone, shape (words,)."""
+        """Return for each word the phrase that consists of this word, shape (words,)."""
         return np.array([child(self.trie, 0, word) for word in range(len(self.words))], np.int32)
 
     def longest_of(self, first: NDArray[np.int64]) -> int:
-        """Return the words of the longest phrase that has entries.
+        """Return the number of words of the longest phrase that has entries.
 
         Args:
-            first: First entry of each phrase, shape (phrases + 1,).
+            first: The first entry of each phrase, shape (phrases + 1,).
         """
         phrases = self.trie.slots[self.trie.slots["key"] != 0]
         has_entries = np.diff(first) > 0

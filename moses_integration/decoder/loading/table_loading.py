@@ -1,9 +1,10 @@
 """Loading of phrase tables and reordering tables: the entries whose source occurs in the input.
 
 A table is read as a stream, so it may be larger than memory; its entries are kept as arrays. The
-arrays of tables and language models are cached on disk, one ``.npz`` file for each, so that another
-start need not parse them again. The name of a file is a digest of everything that the arrays depend
-on, so a changed table, input or format has another name, and the cache is never stale.
+arrays of tables and language models are cached on disk, one ``.npz`` file for each, so that later
+runs need not parse the same files again. The name of a cache file is a digest of everything that
+the arrays depend on. A changed table, input or format leads to another name, so the cache is never
+stale.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ from phrasescore.table.phrase_table import TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
-# the arrays of a cache file, of several types
+# the arrays of a cache file; their types differ
 Arrays = Sequence[NDArray[Any]]
 
 _FORMAT = 3  # raise it when the meaning of the arrays changes
-_MAX_BYTES = 4 << 30  # the oldest files go when there are more
-# columns counted from the scores
+_MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are deleted
+# columns, counted from the column of the scores
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
-_MAX_LINKS = 10_000  # of a phrase; insertion sort would take too long for more
+_MAX_LINKS = 10_000  # per phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -102,10 +103,10 @@ class TargetPhrases(NamedTuple):
     """The target sides of E phrase pairs, as arrays for compiled functions.
 
     Attributes:
-        word_offsets: The place at which each target phrase begins in ``words``, shape (E + 1,).
-        words: Target words by number.
-        link_offsets: The place at which each alignment begins in ``links``, shape (E + 1,).
-        links: Source and target position of each link, shape (links, 2).
+        word_offsets: The start of each target phrase in ``words``, shape (E + 1,).
+        words: The numbers of the target words.
+        link_offsets: The start of each alignment in ``links``, shape (E + 1,).
+        links: The source and the target position of each link, shape (links, 2).
     """
 
     word_offsets: NDArray[np.int64]
@@ -125,7 +126,7 @@ class TargetPhrases(NamedTuple):
         )
 
     def taken(self, rows: NDArray[np.int64]) -> TargetPhrases:
-        """Return some of the phrases, in another order."""
+        """Return the phrases with the given row numbers, in that order."""
         word_offsets, words = taken_runs(self.word_offsets, rows)
         link_offsets, links = taken_runs(self.link_offsets, rows)
         return TargetPhrases(word_offsets, self.words[words], link_offsets, self.links[links])
@@ -135,9 +136,9 @@ class TableEntries(NamedTuple):
     """Entries of one table.
 
     Attributes:
-        phrases: Source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
-        scores: ln of each score, floored at -100, shape (E, scores).
-        targets: Their target phrases.
+        phrases: The source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
+        scores: The ln of each score, at least -100, shape (E, scores).
+        targets: The target phrases of the entries.
         vocabulary: The target words by number.
     """
 
@@ -151,9 +152,9 @@ def cached_arrays(folder: Path | None, parts: Sequence[str], parse: Callable[[],
     """Return the cached arrays, or else parse them and store them in the cache.
 
     Args:
-        folder: The cache; ``None`` keeps nothing.
-        parts: Everything that the arrays depend on, above all digests.
-        parse: Returns the arrays.
+        folder: The folder of the cache; ``None`` stores nothing.
+        parts: Everything that the arrays depend on, mostly digests.
+        parse: A function that returns the arrays.
     """
     if folder is None:
         return parse()
@@ -187,8 +188,8 @@ class TableLoader:
 
     Args:
         cache: The folder of parsed tables; ``None`` keeps nothing on disk.
-        in_memory: Whether to read each table once and keep its text, for inputs that come one after
-            the other; tables are not kept on disk then.
+        in_memory: Whether to read each table only once and keep its text in memory for later
+            inputs. Tables are then not cached on disk.
     """
 
     def __init__(self, cache: Path | None, *, in_memory: bool = False) -> None:
@@ -210,14 +211,14 @@ class TableLoader:
         Args:
             path: A plain or gzip table.
             scores: The number of scores that the ini implies.
-            where: The place in the ini that says so, for the error.
+            where: The line of the ini that implies this number, for errors.
             source: The phrases of the input.
             reordering: Whether it is a reordering table.
 
         Raises:
             InputError: The file cannot be read.
-            PhraseTableError: A line breaks the format, disagrees with the ini, or has what this
-                decoder lacks; the error names the line.
+            PhraseTableError: A line breaks the format, disagrees with the ini, or uses a feature
+                that this decoder does not support; the error names the line.
         """
 
         def blocks() -> Iterator[TableBlock]:
@@ -266,15 +267,16 @@ class _HeldTable(NamedTuple):
         """Return the arrays of the `TableEntries` that an input needs.
 
         Raises:
-            PhraseTableError: A line that the input needs has what this decoder lacks.
+            PhraseTableError: A line that the input needs uses a feature that this decoder does not
+                support.
         """
         needed = b"".join(self.lines.get(phrase, b"") for phrase in source.texts())
-        # an input that needs nothing gets lines that it does not need, because a block has lines
+        # a block cannot be empty: if the input needs no lines, take the lines of any phrase
         text = needed or next(iter(self.lines.values()))
         block = checked_block(text, text.count(b"\n"), 1, self.path, self.format)
         try:
             return _parse(iter([block]), scores, source)
-        except PhraseTableError as error:  # its line is not one of the file
+        except PhraseTableError as error:  # drop its line number, which is not that of the file
             raise PhraseTableError(error.problem, path=self.path, remedy=error.remedy) from None
 
 
@@ -290,10 +292,11 @@ def match_sources(
 
     Args:
         data: The bytes of the lines.
-        spans: Begin and end of the columns of each line, shape (lines, 6).
+        spans: The begin and the end of three columns of each line, shape (lines, 6).
         words: The words of the input.
-        trie: Its phrases.
-        phrases: Filled: the phrase's number, -1 where the input does not have it, shape (lines,).
+        trie: The phrases of the input.
+        phrases: Filled with the number of each line's source phrase, -1 if the input does not
+            contain it, shape (lines,).
     """
     data, spans, words, trie, phrases = borrowed((data, spans, words, trie, phrases))
     for line in range(phrases.size):
@@ -331,7 +334,7 @@ def _parse_target(
     words: NDArray[np.int32],
     count: int,
 ) -> tuple[int, int]:
-    """Append the target words; return their new number, and the problem code."""
+    """Append the target words; return the new total of words, and the problem code."""
     data, target, words = borrowed((data, target, words))
     while True:
         at = token_begin(data, at, end, BLANKS)
@@ -356,7 +359,7 @@ def _parse_links(
     links: NDArray[np.int16],
     count: int,
 ) -> int:
-    """Append the links of a phrase, sorted by source, then target; return the count, or -1."""
+    """Append the links of a phrase, sorted by source, then target; return the total, or -1."""
     data, links = borrowed((data, links))
     first = count
     while True:
@@ -392,15 +395,16 @@ def parse_lines(
     scores: NDArray[np.float32],
     parsed: TargetPhrases,
 ) -> tuple[int, int]:
-    """Parse the lines that are kept.
+    """Parse the lines whose entries are kept.
 
     Args:
         data: The bytes of the block.
-        spans: Begin and end of source, target and scores of each of its lines, shape (all, 6).
-        lines: Which lines to parse, shape (lines,).
-        target: The target words, with room for more.
-        scores: Filled with the ln of each score, floored, shape (lines, scores).
-        parsed: Filled; its offsets begin with 0.
+        spans: The begin and the end of source, target and scores of each line of the block, shape
+            (all, 6).
+        lines: The lines to parse, shape (lines,).
+        target: The table of target words, with room for more.
+        scores: Filled with the ln of each score, at least -100, shape (lines, scores).
+        parsed: Filled with the target phrases; its offsets begin with 0.
 
     Returns:
         The first bad line and its problem code; -1 and ``FINE`` if there is none.

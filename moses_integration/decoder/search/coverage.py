@@ -2,8 +2,8 @@
 
 Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
 estimate, the spans that may be translated next) is computed once for each coverage. The future cost
-of a span is that of its best option, by the future score in isolation, or of the best way to split
-the span (Koehn et al. 2003); it includes neither distortion nor reordering models.
+of a span is the highest future score of its options or, if it is higher, the sum for the best split
+of the span (Koehn et al. 2003). It includes neither distortion nor reordering models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COVERAGE = np.dtype(
         ("covered", np.int32),  # number of covered words
         ("first_gap", np.int32),
         ("chain", np.int32),  # next coverage of the same bucket
-        ("first_step", np.int32),  # the range of its steps, once they are known
+        ("first_step", np.int32),  # the range of its steps, once `find_steps` has found them
         ("last_step", np.int32),
         ("options", np.int32),  # number of options of all steps
         ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
@@ -41,7 +41,7 @@ STEP = np.dtype(
         ("end", np.int32),
         ("coverage", np.int32),  # the coverage after the step
         ("covered", np.int32),
-        ("begin", np.int32),  # the options of the span
+        ("begin", np.int32),  # the range of the options of the span
         ("stop", np.int32),
         ("estimate", np.float64),
     ],
@@ -55,9 +55,10 @@ class SentenceSpans(NamedTuple):
     Attributes:
         length: The number of source words.
         longest: The number of words of the longest span with options.
-        begin: First option of the span that starts at i and has k + 1 words, at i * longest + k.
-        stop: One after the last option of the span; equal to ``begin`` if the span has none.
-        estimates: Future cost of each span, shape (length, length).
+        begin: The first option of each span. Element i * longest + k belongs to the span that
+            starts at word i and has k + 1 words.
+        stop: One after the last option of each span; equal to ``begin`` if a span has no options.
+        estimates: The future cost of each span, shape (length, length).
     """
 
     length: int
@@ -76,8 +77,8 @@ class Coverages(NamedTuple):
     Attributes:
         records: One per coverage.
         bits: One bit per source word, shape (capacity, words / 64).
-        heads: First coverage of each bucket.
-        steps: The steps of all coverages whose steps were requested.
+        heads: The first coverage of each bucket.
+        steps: The steps from all coverages for which `find_steps` was called.
         scratch: The bits of the coverage to look up, shape (words / 64,).
         used: One record, the numbers of coverages and steps in use.
     """
@@ -114,14 +115,14 @@ class Coverages(NamedTuple):
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
-    """Give each span the best sum of future scores over all of its splits.
+    """Replace the estimate of each span by the best sum of future scores over all of its splits.
 
-    The dynamic programme goes from short to long spans; a span is a single option, or two shorter
-    spans, each with its best split.
+    The dynamic programme proceeds from short to long spans. A span is covered by a single option,
+    or by two shorter spans whose best splits are already known.
 
     Args:
-        estimates: Best future score of an option for the words i to j, -inf for none, shape (n, n);
-            afterwards the highest sum over any split of the words into spans.
+        estimates: The best future score of an option for the words i to j, -inf if there is no
+            option, shape (n, n). Afterwards: the highest sum over all splits of the words.
     """
     length = estimates.shape[0]
     for size in range(2, length + 1):
@@ -134,7 +135,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 
 @compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
-    """Forget all coverages but the empty one."""
+    """Remove all coverages except the empty one."""
     table.heads[:] = _NONE
     used = table.used[0]
     used.coverages = used.steps = 0
@@ -206,9 +207,9 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
 
 @compiled
 def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
-    """Find the steps out of a coverage, unless they are known.
+    """Find the steps from a coverage, unless they are known.
 
-    A phrase that does not start at the first gap must end so near to the gap that the jump back is
+    If a phrase does not start at the first gap, the jump from its end back to the gap must be
     within the distortion limit. The jump from the previous phrase to this one depends on the
     hypothesis; it is tested when the hypothesis is expanded.
 

@@ -64,7 +64,7 @@ EDGE = np.dtype(
         ("first", np.int32),  # the first of the edge's hypotheses in ``ranked``
         ("hypotheses", np.int32),  # the number of hypotheses
         ("next", np.int32),  # the next edge to the same stack
-        ("seen", np.int32),  # the first of the edge's numbers in ``seen``
+        ("seen", np.int32),  # the index of the edge's first number in ``seen``
         ("rows", np.int32),  # the number of rows in ``seen`` that are in use
         ("behind", np.int32),  # the word after the span
     ],
@@ -88,8 +88,8 @@ CELL = np.dtype(
         ("total", np.float64),  # ``score`` plus the future cost of the new coverage
         ("lm_state", np.int64),
         ("edge", np.int32),
-        ("row", np.int32),  # the hypothesis, by its rank
-        ("column", np.int32),  # the option, by its rank
+        ("row", np.int32),  # the rank of the hypothesis
+        ("column", np.int32),  # the rank of the option
     ],
     align=True,
 )
@@ -108,7 +108,7 @@ class Cubes(NamedTuple):
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts with a new number.
         heap: The scored cells that are not yet popped, best on top; entries as in ``stacks``.
-        used: One record with the number of edges, cells and so on in use.
+        used: One record with the numbers of edges, cells and other elements in use.
     """
 
     edges: Records
@@ -150,8 +150,8 @@ def _words_per_row(columns: int) -> int:
 def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
     """Mark a cell as scored; return whether it was not marked before.
 
-    A row is always reached from the row above it, so rows become used in order, and each row is
-    cleared when it is first reached. A row that is never reached costs nothing.
+    A row is always reached from the row above it, so rows come into use in order. Each row is
+    cleared when it is first reached; other rows cost no time.
     """
     words = _words_per_row(edge.columns)
     first = edge.seen + row * words
@@ -197,8 +197,8 @@ def _rank(
     """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
 
     The hypotheses are ``number`` and the hypotheses chained after it. With a distortion limit they
-    are sorted again, because the costs of their jumps differ; without one they keep their order, as
-    in Moses.
+    are sorted again, because the costs of their jumps differ. Without a limit they keep their
+    order, as in Moses.
 
     Returns:
         The number of hypotheses whose jump is within the limit.
@@ -226,7 +226,7 @@ def _rank(
 
 @compiled
 def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
-    """Add the edges out of a coverage with chained hypotheses; return whether there was room."""
+    """Add the edges from a coverage with chained hypotheses; return whether there was room."""
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
@@ -261,12 +261,12 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
 
 @compiled
 def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
-    """Add the edges out of a stack's hypotheses, starting with the first one not expanded."""
+    """Add the edges from a stack's hypotheses, starting with the first one not expanded."""
     search, cubes = borrowed((search, cubes))
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
         prune(stacks, progress.stack, search.limits)
-    # the members are sorted again after every pause, to the same order
+    # sorting again after a pause gives the same order
     size = sort_members(stacks, progress.stack)
     _chain_members(search, size)
     while progress.expanded < size:
@@ -292,7 +292,7 @@ def _score_cell(
     column: int,
     ends: bool,
 ) -> float:
-    """Score a cell, the next of ``cubes.cells``; return its total."""
+    """Score a cell and write it to the next record of ``cubes.cells``; return its total."""
     model, edge = search.model, cubes.edges[edge_number]
     option = edge.begin + column
     cell = cubes.cells[cubes.used[0].cells]
@@ -309,8 +309,8 @@ def _score_cell(
     cell.lm_state = state
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
-        # neural language models score a cell only when it is taken; until then an n-gram model
-        # stands in for them
+        # neural language models score a cell only when it is popped; until then the score of an
+        # n-gram model replaces theirs
         cell.score += waiting.neural.stand_in[option]
     cell.total = cell.score + edge.estimate
     return np.float64(cell.total)

@@ -1,9 +1,9 @@
 """The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
-A derivation is a final hypothesis with its predecessors. Another derivation deviates from it in one
-place: there it takes a hypothesis that recombined (an arc). Deviations are tried in the order of
-their totals, and so are the arcs of a place; the list is therefore the list of Moses's
-Manager::CalcNBest.
+A derivation is a final hypothesis with its predecessors. A new derivation deviates from an earlier
+one at one hypothesis: it replaces this hypothesis by one that recombined with it (an arc).
+Deviations are tried in the order of their totals, and so are the arcs of a hypothesis. Therefore
+the list is the same as that of Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from moses_integration.decoder.search.stacks import INITIAL, NONE, sort_by_total
 from moses_integration.decoder.settings import NBestSettings
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 
-# a path: its total, the path it deviates from, the place (counted from the last hypothesis), and
-# the arc it takes there; a path that deviates from none has the number of its final hypothesis
+# a path: its total, the path that it deviates from, the position of the deviation (counted from the
+# last hypothesis), and the arc at this position; if a path deviates from no other path, the arc is
+# its final hypothesis
 _Path: TypeAlias = tuple[float, int, int, int]
 
 
@@ -27,13 +28,13 @@ _Path: TypeAlias = tuple[float, int, int, int]
 def _best_arc(
     records: Records, number: int, is_sorted: NDArray[np.bool_], scratch: NDArray[np.int32]
 ) -> int:
-    """Return the best arc of a hypothesis, -1 for none, and chain its arcs by rank.
+    """Return the best arc of a hypothesis (-1 if it has none), and chain its arcs by rank.
 
     Args:
         records: All hypotheses.
         number: The number of the hypothesis.
         is_sorted: Whether the arcs of each hypothesis are chained by rank already.
-        scratch: Room for the numbers of all hypotheses.
+        scratch: Scratch memory for the numbers of all hypotheses.
     """
     records, is_sorted, scratch = borrowed((records, is_sorted, scratch))
     if not is_sorted[number]:
@@ -90,7 +91,7 @@ def _hash_words(
 def _hypotheses(
     nodes: list[int], spans: list[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and hypotheses of paths, without the first span, a dummy."""
+    """Return the offsets and hypotheses of paths, without the first span, which is a dummy."""
     offsets = np.zeros(len(spans), np.int64)
     for path in range(1, len(spans)):
         offsets[path] = offsets[path - 1] + spans[path][1] - spans[path][0]
@@ -110,10 +111,10 @@ def _write_nodes(
 
     Args:
         records: All hypotheses.
-        complete: Those that cover the sentence.
+        complete: The hypotheses that cover the sentence.
         path: The path.
-        shared: The index in ``nodes`` where the path that this one deviates from begins.
-        nodes: The hypotheses of the paths that were taken.
+        shared: The index in ``nodes`` at which the path that this path deviates from begins.
+        nodes: The hypotheses of all paths taken so far.
     """
     records, complete = borrowed((records, complete))
     _, parent, place, arc = path
@@ -138,15 +139,15 @@ def best_paths(
 
     Args:
         records: The hypotheses that are in use.
-        complete: Those that cover the sentence, the best first, at least one.
-        first: First target word of each option, shape (options + 1,).
+        complete: The hypotheses that cover the sentence, the best first; there is at least one.
+        first: The first target word of each option, shape (options + 1,).
         words: The target words of all options.
         settings: The settings of the list.
         pops: The maximum number of derivations to examine.
 
     Returns:
-        The offsets of the derivations among the hypotheses, shape (N + 1,); the hypotheses in the
-        order in which they were applied; and the totals.
+        The start of each derivation in the hypotheses, shape (N + 1,); the hypotheses in the order
+        in which they were applied; and the totals.
     """
     is_sorted = np.zeros(records.size, np.bool_)
     scratch = np.empty(records.size, np.int32)
@@ -155,7 +156,7 @@ def best_paths(
     heap = [(-best, 0)]
     # numba infers the type of a list or set from its first entry, so each begins with a dummy
     nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
-    begins = {0: 0}  # path -> the first of its hypotheses in `nodes`
+    begins = {0: 0}  # path -> index of its first hypothesis in `nodes`
     while len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
         number = heapq.heappop(heap)[1]

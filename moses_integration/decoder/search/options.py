@@ -2,8 +2,7 @@
 
 For every source phrase and table, the entries with the best future scores are kept, as Moses does
 when it loads a table. The future score depends on the weights, so options are chosen again when
-weights change. A word that no entry translates alone has an entry of its own, which copies or drops
-the word.
+weights change. If no entry translates a word alone, an extra entry copies or drops the word.
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from phrasescore.compiled import borrowed, compiled
 
 
 class Options(NamedTuple):
-    """All options of all source phrases; those of one phrase are neighbours, the best first.
+    """All options, sorted by source phrase; the options of one phrase are sorted best first.
 
     Attributes:
-        first: First option of each source phrase, shape (phrases + 1,).
+        first: The first option of each source phrase, shape (phrases + 1,).
         entry: The table entry of each option, shape (options,).
         future: The future score of each option, shape (options,).
-        score: The contribution of an option to the model score after each orientation, without
-            distortion and without language models across its boundary, shape (orientations,
-            options).
-        reach: The highest ``score`` of an option and the later options of the same phrase; same
-            shape.
-        forward: The contribution of an option to the score of the next phrase, by the orientation
-            of the next phrase, shape (orientations, options).
-        forward_class: Equal for options with equal forward reordering scores, shape (options,).
+        score: The contribution of an option to the model score, for each orientation of the phrase,
+            shape (orientations, options). It includes neither distortion nor the language model
+            scores of words whose history begins before the phrase.
+        reach: The highest ``score`` among an option and the later options of the same phrase, with
+            the shape of ``score``.
+        forward: The forward reordering score of an option, which is added with the next phrase, for
+            each orientation of the next phrase, shape (orientations, options).
+        forward_class: A class number, the same for options with equal forward reordering scores,
+            shape (options,).
     """
 
     first: NDArray[np.int32]
@@ -50,9 +50,10 @@ class Options(NamedTuple):
 def _adjust(
     heap: NDArray[np.int64], size: int, hole: int, item: int, future: NDArray[np.float32]
 ) -> None:
-    """Insert an item into a heap with a hole, the lowest future score on top.
+    """Insert an item into a heap with a hole; the lowest future score is on top.
 
-    As in std::__adjust_heap of the C++ library, the hole sinks to the bottom and the item rises.
+    As in std::__adjust_heap of the C++ library, the hole first moves down to the bottom, and then
+    the item moves up from there.
     """
     top = child = hole
     while child < (size - 1) // 2:
@@ -77,11 +78,11 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return their number.
+    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return how many.
 
-    If scores tie at the limit, the choice is that of the C++ library's std::partial_sort, which
-    Moses calls: a heap of the first ``limit`` entries, which later entries enter only if they are
-    better.
+    If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
+    C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry
+    enters the heap only if it is better than the worst entry in it.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -127,14 +128,14 @@ def choose_entries(
         limits: The table limit of each decoding path, 0 for none.
         max_options: The maximum number of options of a source phrase, over all tables; 0 for no
             limit.
-        future: Future score of every entry, float32 as in Moses, shape (E,).
+        future: The future score of every entry, float32 as in Moses, shape (E,).
 
     Returns:
-        First option of each source phrase, shape (phrases + 1,), and the entry of each option, the
-        best of a phrase first.
+        The first option of each source phrase, shape (phrases + 1,), and the entry of each option.
+        The options of a phrase are sorted best first.
     """
     chosen = np.empty(len(entries), np.int64)
-    # unknown words have a table number of their own, without a limit
+    # unknown words have an extra table number, and no limit
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]
@@ -150,11 +151,11 @@ def choose_entries(
 
 @compiled
 def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return for each option the highest score among it and the later options of the same phrase.
+    """Return the highest score among each option and the later options of its phrase.
 
     Args:
-        scores: Shape (orientations, options).
-        first: First option of each source phrase, shape (phrases + 1,).
+        scores: The scores of the options, shape (orientations, options).
+        first: The first option of each source phrase, shape (phrases + 1,).
     """
     highest = scores.copy()
     for turn in range(scores.shape[0]):

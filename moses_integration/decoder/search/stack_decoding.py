@@ -1,22 +1,22 @@
 """Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
 Hypotheses that cover the same number of source words share a stack. The search expands one stack
-after the other. It expands each hypothesis, the best first, with every option of every span that
-may come next. The recurrence is
+after the other. Within a stack it begins with the best hypothesis, and expands each hypothesis with
+every option of every span that may be translated next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
 
-and hypotheses in a stack compete by score plus future cost, the estimated score of the words that
-are not covered. An expansion covers more words, so a stack is complete when all earlier stacks are
+Hypotheses in a stack compete by score plus future cost (the estimated score of the words that are
+not covered). An expansion covers more words, so a stack is complete when all earlier stacks are
 expanded.
 
 With neural language models, hypotheses wait for scores before they enter their stacks. A network
 scores a thousand words in little more time than one word, so the search defers hypotheses until
 there are enough, or until a stack must be complete. Phrases are scored word by word: the first
-words of all deferred hypotheses, then the second words of those that may still enter their stacks,
-and so on. If no weight is negative, a word cannot raise a score; if a hypothesis is hopeless after
-its first word, its later words are never scored. Cube pruning drops few of the hypotheses that it
-pops, so it requests all words at once.
+words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
+stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
+is hopeless after its first word, its later words are never scored. Cube pruning drops few of the
+hypotheses that it pops, so it requests the scores of all words together.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from moses_integration.decoder.search.stacks import (
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
-ENOUGH = 4096  # hypotheses to score together: larger matrix products are hardly faster
+ENOUGH = 4096  # hypotheses to score together: larger matrix products save hardly any time
 
 DEFERRED = np.dtype(
     [
@@ -83,8 +83,10 @@ class Model(NamedTuple):
         phrases: The target phrase of each option, in the word ids of the language models.
         models: The language models.
         lm_weights: The weight of each model's ln probability, shape (models,).
-        lowers: Whether no language model can raise the model score: no weight is negative.
-        distortion_weight: The weight of minus the distance of a jump.
+        lowers: Whether language models can only lower the model score, because none of their
+            weights is negative.
+        distortion_weight: The weight of the distortion feature, which is minus the distance of a
+            jump.
         neural: The neural language models; ``None`` if none has a weight.
     """
 
@@ -155,9 +157,9 @@ class Waiting(NamedTuple):
 
 @inlined
 def step_score(model: Model, record: Record, start: int, end: int) -> tuple[float, int]:
-    """Return the score that all options of a span share, and the orientation.
+    """Return the part of the score that all options of a span share, and the orientation.
 
-    The shared score is the hypothesis's score with distortion and forward reordering.
+    The shared part is the hypothesis's score plus distortion and forward reordering.
     """
     turn = orientation(record.start, record.end, start, end)
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
@@ -201,7 +203,7 @@ def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> in
 def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     """Add the known scores of a hypothesis's words; return whether it may still enter its stack.
 
-    Afterwards the hypothesis has the edge whose score it must wait for, if any.
+    Afterwards ``edge`` of the hypothesis is the next edge without a known score, or -1.
     """
     search, waiting = borrowed((search, waiting))
     histories, first = waiting.histories, search.model.phrases.first
@@ -239,7 +241,7 @@ def defer(
         step: The span of the option.
         expanded: The previous hypothesis, the option, the score without neural language models, and
             the state of n-gram models.
-        ahead: Whether to request the scores of all words at once, though some may not be needed.
+        ahead: Whether to request the scores of all words now, although some may not be needed.
     """
     search, waiting = borrowed((search, waiting))
     new = waiting.deferred[waiting.used[0]]
@@ -266,7 +268,7 @@ def settle(search: SentenceSearch, waiting: Waiting) -> None:
 
     The edges that hypotheses wait for must have scores, and there must be room for one more edge
     for each hypothesis. Cube pruning has counted every deferred hypothesis as an entry of its
-    coverage, so hypotheses that do not enter a stack are subtracted.
+    coverage, so this function subtracts the hypotheses that do not enter a stack.
     """
     search, waiting = borrowed((search, waiting))
     stacks = search.stacks
@@ -352,7 +354,7 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def finish_search(search: SentenceSearch) -> None:
-    """Leave the best hypotheses that cover the sentence, sorted, in ``stacks.numbers``."""
+    """Write the best hypotheses that cover the sentence to ``stacks.numbers``, best first."""
     prune(search.stacks, search.sentence.length, search.limits)
     sort_members(search.stacks, search.sentence.length)
 

@@ -1,7 +1,7 @@
 """Hypotheses in stacks, as arrays: recombination, histogram and beam pruning.
 
-A hypothesis is one record in a growing array, and its number is the index. A stack is a hash table
-of chains through the records, so records never move. The rules are those of Moses's
+A hypothesis is one record in a growing array, and its number is its index. A stack is a hash table
+whose buckets are chains of records, so records never move. The rules are those of Moses's
 HypothesisStackNormal and HypothesisStackCubePruning.
 """
 
@@ -31,11 +31,11 @@ HYPOTHESIS = np.dtype(
         ("coverage", np.int32),
         ("start", np.int16),  # source span of the last phrase, inclusive; -1 for none
         ("end", np.int16),
-        ("arcs", np.int32),  # first of the hypotheses that recombined into this one
-        ("next_arc", np.int32),  # the next hypothesis that recombined into the same one
-        ("chain", np.int32),  # next in the same bucket
-        ("member", np.int32),  # next in the same stack
-        ("forward_class", np.int32),  # the class of its option
+        ("arcs", np.int32),  # the first hypothesis that recombined into this hypothesis
+        ("next_arc", np.int32),  # the next hypothesis that recombined into the same hypothesis
+        ("chain", np.int32),  # the next hypothesis in the same bucket
+        ("member", np.int32),  # the next hypothesis in the same stack
+        ("forward_class", np.int32),  # the forward class of its option
     ],
     align=True,
 )
@@ -46,8 +46,8 @@ class Limits(NamedTuple):
 
     Attributes:
         stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
-        beam_ln: The minimum of a hypothesis's total minus the best total of the stack; negative,
-            ln.
+        beam_ln: The minimum difference (negative, in ln) between a hypothesis's total and the best
+            total of the stack.
         distortion: The maximum distance in words between the end of a phrase and the start of the
             next; -1 for no limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
@@ -73,14 +73,14 @@ class Stacks(NamedTuple):
 
     Attributes:
         records: The hypotheses.
-        heads: First hypothesis of each bucket, shape (stacks, buckets).
-        members: First hypothesis of each stack, shape (stacks,).
+        heads: The first hypothesis of each bucket, shape (stacks, buckets).
+        members: The first hypothesis of each stack, shape (stacks,).
         size: The number of hypotheses in each stack, shape (stacks,).
         best: The highest total that entered each stack, shape (stacks,).
         worst: The minimum total to enter each stack, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
-        numbers: The hypotheses of one stack, as `sort_members` leaves them.
+        numbers: The hypotheses of one stack, sorted by `sort_members`.
         used: One number, the count of records in use.
     """
 
@@ -244,7 +244,7 @@ def _bucket(record: Record, limits: Limits, buckets: int) -> int:
 
 @compiled
 def _recombines(one: Record, other: Record, limits: Limits) -> bool:
-    """Return whether two hypotheses have equal futures, as Moses compares all feature states."""
+    """Return whether two hypotheses have equal feature states, so that Moses recombines them."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
         return False
     if one.history != other.history or (limits.joins_by_end and one.end != other.end):
@@ -345,7 +345,7 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     ties = limits.stack
     for i in range(size):
         ties -= stacks.records[stacks.pruned[i]].total > threshold
-    # hypotheses cannot be unlinked from a chain: empty the stack, and link the survivors again
+    # a hypothesis cannot be removed from a chain: empty the stack, and link the survivors again
     for bucket in range(stacks.heads.shape[1]):
         stacks.heads[stack, bucket] = NONE
     stacks.members[stack] = NONE

@@ -2,8 +2,9 @@
 
 The layout follows KenLM's lm/binary_format.cc and lm/model_type.hh (format version 5): magic,
 numbers that reveal byte order and word sizes, the type of the model, the n-gram counts. KenLM looks
-words up by MurmurHash64A (Austin Appleby, public domain). It stores the text of words, in the order
-of their ids, only for programs that enumerate them. A file is intact if text and hashes agree.
+words up by MurmurHash64A (Austin Appleby, public domain). It stores the text of the words, in the
+order of their ids, only for programs that list them. This reader compares the text with the hashes
+to detect damaged files.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Sections:
         self.at = at
 
     def take(self, kind: npt.DTypeLike, count: int, what: str) -> NDArray[Any]:
-        """Return a view of the next ``count`` values; errors call them ``what``.
+        """Return a view of the next ``count`` values; ``what`` names them in errors.
 
         Raises:
             LanguageModelError: The file is too short.
@@ -159,7 +160,7 @@ def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
 def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:
-    """Add words 1, 2, ...; return the first that has a wrong hash or is repeated, or the count."""
+    """Add words 1, 2, ...; return the id of the first wrong hash or repeated word, or the count."""
     words, text, ends, hashes = borrowed((words, text, ends, hashes))
     for word in range(1, ends.size):
         start, stop = ends[word - 1] + 1, ends[word]
@@ -174,7 +175,7 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
     """Read the words at the end of a binary.
 
     Args:
-        text: Words by id, each followed by a zero byte, ``<unk>`` first.
+        text: The words in the order of their ids, ``<unk>`` first, each followed by a zero byte.
         hashes: The hash of each word by id, shape (words,); the hash of ``<unk>`` is ignored.
 
     Raises:

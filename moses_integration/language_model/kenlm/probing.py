@@ -1,16 +1,17 @@
 """A KenLM probing binary: hash tables of keys, from which the n-grams are recovered.
 
 The layout follows KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The
-tables hold keys of n-grams, not their words. The model also has the suffix and the context (all
-words but the last) of every n-gram, so each n-gram of order n is one of the pairs of (n-1)-grams
-that overlap in n-2 words. Two flags, the sign of the probability and the sign of a back-off weight
-of 0, tell which (n-1)-grams are suffixes or contexts of any n-gram. A pair must be found for every
-key, which proves that the recovery is complete.
+tables hold the keys of n-grams (64-bit hashes), not their words. For every n-gram the model also
+contains its suffix (all words but the first) and its context (all words but the last). Therefore
+each n-gram of order n is a pair of (n-1)-grams that overlap in n-2 words. Two flags, the sign of
+the probability and the sign of a back-off weight of 0, mark the (n-1)-grams that are suffixes or
+contexts of longer n-grams. The recovery is complete when a pair was found for every key; otherwise
+it is an error.
 
-The key of an n-gram is the XOR of two halves, one from the key of its suffix, one from its first
-word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all pairs. Both
-kinds of halves are sorted and tried tile by tile: the keys of a tile agree in their first bits, so
-they use a part of the bitmap that fits into the cache.
+The key of an n-gram is the XOR of two halves: one comes from the key of its suffix, the other from
+its first word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all
+pairs. Both kinds of halves are sorted and tried tile by tile. The keys of a tile agree in their
+first bits, so they use a part of the bitmap that fits into the cache.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _WORD_BITS = np.uint64(6)
 _ONE = np.uint64(1)
 _BITMAP_BITS_PER_KEY = 16
 _TILE = 256  # the number of halves on each side of a tile
-# the maximum number of pairs to try for one order; trying so many takes over ten minutes
+# the maximum number of pairs to try for one order; this number takes over ten minutes
 MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
 _SPARE_MATCHES = 1024  # two n-grams may have the same key by chance
@@ -55,7 +56,10 @@ def word_halves(words: NDArray[np.int32]) -> NDArray[np.uint64]:
 
 
 def keys_of(words: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return the keys of n-grams, shape (rows, order): a word's key is its id, no word's is 0."""
+    """Return the keys of n-grams, given as word ids of shape (rows, order).
+
+    The key of a single word is its id, and the key of no words is 0.
+    """
     rows, order = words.shape
     if not order:
         return np.zeros(rows, np.uint64)
@@ -69,12 +73,13 @@ class KeyIndex(NamedTuple):
     """An index of sorted keys for fast lookups.
 
     Attributes:
-        keys: All different, ascending, shape (keys,).
-        bitmap: One bit for each value of the first bits of a key: whether a key has that value.
-        bitmap_shift: The right shift of a key that leaves these first bits.
-        starts: The index of the first key with each value of the first few bits; then the number of
-            keys.
-        starts_shift: The right shift of a key that leaves these few bits.
+        keys: The keys, all different and ascending, shape (keys,).
+        bitmap: One bit for each value of the first bits of a key, set if any key begins with these
+            bits.
+        bitmap_shift: The number of bits to shift a key to the right to get the index in ``bitmap``.
+        starts: For each value of the first few bits, the index of the first key with this value;
+            then the number of keys.
+        starts_shift: The number of bits to shift a key to the right to get the index in ``starts``.
     """
 
     keys: NDArray[np.uint64]
@@ -118,10 +123,10 @@ class Halves(NamedTuple):
     """The halves of all possible keys.
 
     Attributes:
-        suffix: Halves of suffixes, shape (rows,).
-        start: The first word half to try with each suffix half, shape (rows,).
-        stop: The word half after the last one to try, shape (rows,).
-        word: Halves of first words.
+        suffix: The halves from suffixes, shape (rows,).
+        start: The index in ``word`` of the first half to try with each suffix, shape (rows,).
+        stop: The index in ``word`` after the last half to try with each suffix, shape (rows,).
+        word: The halves from first words.
     """
 
     suffix: NDArray[np.uint64]
@@ -142,16 +147,17 @@ def find_matches(
     """Try the suffix halves ``first`` to ``last - 1`` with their word halves.
 
     Args:
-        halves: The halves; this is fastest if halves with the same partners are sorted by value.
-        first: The first suffix half.
-        last: The suffix half after the last one.
+        halves: The halves. The search is fastest if halves with the same partners are sorted by
+            value.
+        first: The index of the first suffix half.
+        last: The index after the last suffix half.
         index: The keys of the table.
-        matches: Receives, for each pair whose key is in the table, the positions of the key, the
-            suffix half and the word half, shape (3, capacity).
+        matches: Receives the indexes of the key, the suffix half and the word half of each pair
+            whose key is in the table, shape (3, capacity).
         found: The number of pairs found before.
 
     Returns:
-        The number of pairs found so far. Pairs without room are counted but not stored.
+        The number of pairs found so far. Pairs beyond the capacity are counted but not stored.
     """
     halves, index, matches = borrowed((halves, index, matches))
     row = first
@@ -201,11 +207,11 @@ class ProbingModel:
 
     Args:
         sections: The file after its header; the constructor reads up to the end of the hash tables.
-        header: Its header.
+        header: The header of the file.
 
     Attributes:
         hashes: The hash of each word by id, shape (words,).
-        unigrams: log10 and back-off of each word by id, shape (words,).
+        unigrams: The log10 probability and the back-off weight of each word by id, shape (words,).
 
     Raises:
         LanguageModelError: The file is cut off or damaged.
@@ -286,7 +292,7 @@ def _recover(
     """Recover the n-grams of keys from pairs of n-grams that are one word shorter.
 
     Returns:
-        Positions of the keys, shape (rows,), and words, shape (rows, order).
+        The positions of the keys, shape (rows,), and the words, shape (rows, order).
 
     Raises:
         LanguageModelError: A key belongs to no pair, or there are too many pairs to try.
@@ -304,7 +310,7 @@ def _recover(
     found = row = 0
     with Progress(f"finding the words of {order}-grams", total, "pairs") as progress:
         while row < halves.suffix.size:
-            # all pairs of some suffixes, at least one
+            # take whole suffixes with all their pairs, and at least one suffix
             end = int(np.searchsorted(pairs, pairs[row] + _PAIRS_AT_A_TIME, "right")) - 1
             end = max(end, row + 1)
             found = int(find_matches(halves, row, end, index, matches, found))

@@ -1,12 +1,11 @@
-"""A KenLM trie binary: n-grams from their last word to their first, packed in bits.
+"""A KenLM trie binary: a trie of n-grams from their last word to their first, packed in bits.
 
 The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The
 children of the root are the words; the children of a node are the words that may precede its
 n-gram. The nodes of one order form a row. Each node has its word, its weights and the position of
-its first child in the next row; the children of the node before it end there. Weights are numbers
-or, in a quantised model, positions in tables of numbers. Child positions are numbers or, if
-compressed, only their low bits; then a list has the nodes from which on the high bits are one
-greater.
+its first child in the next row, where the children of the previous node end. Weights are numbers
+or, in a quantised model, positions in tables of numbers. Child positions may be compressed. Then a
+node has only the low bits, and a list contains the nodes at which the high bits increase by one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from phrasescore.compiled import compiled
 from phrasescore.errors import LanguageModelError
 
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])
-_LOG10_BITS, _BACKOFF_BITS = 31, 32  # a probability's sign is not stored
+_LOG10_BITS, _BACKOFF_BITS = 31, 32  # the sign of a log10 probability is not stored
 _SIGN = np.uint64(1 << 31)
 _QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
 _MAX_BITS_OF_A_TABLE = 25
@@ -40,11 +39,11 @@ _BYTE = np.uint64(8)
 
 
 class Quantisation(NamedTuple):
-    """The tables of weights of a quantised model, in which a weight is a position.
+    """The tables of weights of a quantised model, whose nodes store positions in these tables.
 
     Attributes:
         log10: A table of log10 probabilities for each order from 2 on; empty if not quantised.
-        backoff: A table of back-off weights for each order from 2 to the last but one.
+        backoff: A table of back-off weights for each order from 2 to the highest but one.
     """
 
     log10: tuple[NDArray[np.float32], ...] = ()
@@ -57,12 +56,12 @@ class Level(NamedTuple):
     Attributes:
         row: The packed bits of the n-grams, shape (bytes,).
         size: The number of n-grams.
-        word_bits: Bits of a word.
-        weight_bits: The bits of a probability, and the bits of a back-off weight (0 in the highest
+        word_bits: The number of bits of a word.
+        weight_bits: The number of bits of a probability, and of a back-off weight (0 in the highest
             order).
-        child_bits: Bits of a child position; none in the highest order, or if all bits were moved
-            to ``grows_at``.
-        grows_at: The nodes from which on the high bits are one greater, two greater, and so on.
+        child_bits: The number of bits of a child position; 0 in the highest order, or if all bits
+            were moved to ``grows_at``.
+        grows_at: The nodes at which the high bits of child positions increase by one.
     """
 
     row: NDArray[np.uint8]
@@ -74,7 +73,7 @@ class Level(NamedTuple):
 
     @property
     def step(self) -> int:
-        """Bits of a node."""
+        """The number of bits of a node."""
         return self.word_bits + sum(self.weight_bits) + self.child_bits
 
     def unpack(self, offset: int, width: int, extra: int = 0) -> NDArray[np.uint64]:
@@ -87,11 +86,11 @@ class TrieModel:
 
     Args:
         sections: The file after its header; the constructor reads up to the end of the trie.
-        header: Its header.
+        header: The header of the file.
 
     Attributes:
         hashes: The hash of each word by id, shape (words,).
-        unigrams: log10 and back-off of each word by id, shape (words,).
+        unigrams: The log10 probability and the back-off weight of each word by id, shape (words,).
 
     Raises:
         LanguageModelError: The file is cut off, damaged, or of another version.
@@ -102,7 +101,7 @@ class TrieModel:
         hashes = sections.take("<u8", types + 1, "its vocabulary")
         if int(hashes[0]) + 1 != types:
             raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
-        # the number of words stands in place of the hash of <unk>
+        # the file has the number of words where the hash of <unk> would be
         self.hashes = hashes[:types]
         self._quantisation = Quantisation()
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
@@ -156,7 +155,7 @@ def _take_quantisation(sections: Sections, order: int) -> Quantisation:
 def _take_level(
     sections: Sections, header: KenlmHeader, order: int, quantisation: Quantisation
 ) -> Level:
-    """Cut out the n-grams of one order; a list of high bits, if there is one, precedes them."""
+    """Cut out the n-grams of one order, and the list of high bits that may precede them."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
     weight_bits = (_LOG10_BITS, 0 if longest else _BACKOFF_BITS)
@@ -174,7 +173,7 @@ def _take_level(
     step = word_bits + sum(weight_bits) + child_bits
     if max(word_bits, child_bits) > _MAX_BITS:
         raise damaged(f"its header states {size:,} {order}-grams")
-    # one more record has the end of the last node's children; then eight bytes of padding
+    # an extra record contains the end of the last node's children; eight bytes of padding follow
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
     return Level(row, size, word_bits, weight_bits, child_bits, grows_at)
 
@@ -182,7 +181,7 @@ def _take_level(
 def _take_high_bits(
     sections: Sections, size: int, children: int, what: str
 ) -> tuple[int, NDArray[np.uint64]]:
-    """Cut out the list of nodes from which on the high bits of child positions are greater.
+    """Cut out the list of nodes at which the high bits of child positions increase.
 
     Returns:
         The number of high bits, and the list, shape (greatest high bits + 1,).
@@ -194,7 +193,7 @@ def _take_high_bits(
     width = children.bit_length()
 
     def cost(moved: int) -> int:
-        """Return the bits that the list takes, minus the bits that it saves."""
+        """Return the number of bits of the list, minus the number of bits that it saves."""
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
     moved = min(range(min(width, max_moved) + 1), key=cost)
@@ -215,7 +214,7 @@ def _weights(
         log10 = as_floats(level.unpack(at, log10_bits) | _SIGN)
         backoff = as_floats(level.unpack(at + log10_bits, backoff_bits))
         return log10, backoff
-    # here the back-off comes first
+    # in a quantised model, the back-off weight precedes the probability
     log10 = quantisation.log10[order - 2][level.unpack(at + backoff_bits, log10_bits)]
     if not backoff_bits:
         return log10, np.zeros(level.size, np.float32)
@@ -254,14 +253,14 @@ def _unpack(
 def unpack(
     row: NDArray[np.uint8], offset: int, step: int, width: int, count: int
 ) -> NDArray[np.uint64]:
-    """Return ``count`` numbers of ``width`` bits, one every ``step`` bits from ``offset`` on.
+    """Return ``count`` numbers of ``width`` bits, which begin every ``step`` bits from ``offset``.
 
     Args:
-        row: The bits, shape (bytes,), with eight more bytes after the last number.
+        row: The bits, shape (bytes,), with at least eight more bytes after the last number.
         offset: The first bit of the first number.
         step: The distance in bits from one number to the next.
-        width: The bits of a number, at most 57.
-        count: The number of numbers.
+        width: The number of bits of a number, at most 57.
+        count: How many numbers to return.
     """
     assert 0 <= width <= _MAX_BITS
     assert count == 0 or (offset + (count - 1) * step) // 8 + 8 <= row.size
