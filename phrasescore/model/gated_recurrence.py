@@ -2,8 +2,9 @@
 
 Autograd would record about fifteen operations for each step and compute weight gradients step by
 step. Here a step is two matrix products and a few passes over its gates, and each weight gradient
-is one large product at the end. The formulas are those of section 2.3 of the paper in the form of
-the authors' program (reset before the product). Tests compare them with numerical gradients.
+is one large product at the end. The formulas are from section 2.3 of the paper. As in the authors'
+program, the reset gate is applied before the matrix product. Tests compare the gradients with
+numerical ones.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, start: Tensor, gate_weight: Tensor, candidate_weight: Tensor
     ) -> Tensor:
-        """Step through the sequence, keeping what the gradient needs."""
+        """Step through the sequence; keep the values that the gradient needs."""
         L, B, H3 = inputs.shape
         H = H3 // 3
         states = inputs.new_empty(L + 1, B, H)
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
-        resets = inputs.new_empty(L, B, H)  # r * h, what the candidate sees of the state
+        resets = inputs.new_empty(L, B, H)  # r * h, the candidate's input from the state
         # the state accumulates over the steps: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         kept = states, gates, candidates, resets
-        # all views are made at once: one by one they take longer than a step of a small network
+        # make all views in one call: single calls take longer than a step of a small network
         s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
         finish_gates, finish_state = _forward_passes(inputs)
         x, h, s, g, k, r = map(_seen_by_passes, (inputs, carried, *kept))
-        # each product needs the previous pass: h -> z, r -> r * h -> k -> h'
+        # each matrix product needs the result of the pass before it: h -> z, r -> r * h -> k -> h'
         for t in range(L):
             torch.mm(s_t[t], gate_weight, out=g_t[t])
             finish_gates(x[t], g[t], h, r[t])
@@ -66,14 +67,15 @@ class _Recurrence(torch.autograd.Function):
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(_seen_by_passes, given)
-        # `flowing` is the gradient of the state after step t, then of the state before it
+        # `flowing` is the gradient of the state after step t; the loop turns it into the gradient
+        # of the state before step t
         for t in range(L - 1, -1, -1):
             back_state(f, g[t], k[t], s[t], out[t])
             torch.mm(into_candidate[t], candidate_back, out=product)
             back_reset(f, g[t], s[t], p, out[t])
             torch.mm(into_gates[t], gate_back, out=product)
             add_flow(f, p, above[t])
-        # the sum over the steps of the weight gradients, as one product each
+        # one product sums a weight's gradients over all steps
         flat = grad_inputs.view(L * B, 3 * H)
         grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
         grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
@@ -84,7 +86,7 @@ Pass = Callable[..., None]
 
 
 def _forward_passes(like: Tensor) -> tuple[Pass, Pass]:
-    """Return the passes for arguments converted by :func:`_seen_by_passes`: compiled, or torch."""
+    """Return the compiled or the torch passes, for arguments from :func:`_seen_by_passes`."""
     if kernels.can_compile(like):
         return kernels.gates_forward, kernels.state_forward
     return _gates_forward, _state_forward
@@ -100,7 +102,7 @@ def _seen_by_passes(tensor: Tensor) -> Any:
     return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
 
 
-# Twins of the kernels in plain torch, for float64, for other devices, and for tests.
+# The same passes in plain torch, for float64, for other devices, and for tests.
 
 
 def _gates_forward(inputs: Tensor, gates: Tensor, carried: Tensor, resets: Tensor) -> None:

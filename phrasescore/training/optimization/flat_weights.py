@@ -3,9 +3,9 @@
 An optimiser treats each number by itself, so each core can take an equal part of a block, wherever
 parameters begin and end. On a CPU, forked processes share the blocks.
 
-If matrix products run in bfloat16, the weights that occur only in matrix products are also stored
-in bfloat16, and so are their gradients before they are summed. Otherwise each process would convert
-all weights and gradients at every update, which takes an eighth of its time for the paper's model.
+If matrix products run in bfloat16, the weights that are always converted to it are also stored in
+bfloat16, and so are their gradients before they are summed. Otherwise each process would convert
+these weights and gradients at every update, an eighth of its time for a model of the paper's size.
 The results are the same to the bit.
 """
 
