@@ -1,4 +1,4 @@
-"""Soft alignments of sentence pairs as pictures, after figure 3 of Bahdanau et al. (2014)."""
+"""Draws soft alignments of sentence pairs, like figure 3 of Bahdanau et al. (2014)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import EOS
 
-_CELL = 0.28  # inches, unless the matrix would exceed
+_CELL = 0.28  # size of a cell in inches; smaller if the matrix would exceed _MAX_SIZE
 _MAX_SIZE = 30.0  # inches
-_SCALE = 1.1  # inches: the width of the colour scale and its minimum height
-_LETTERS = 0.09  # inches of a letter at the largest font size
+_SCALE = 1.1  # width of the colour scale, and its minimum height, in inches
+_LETTERS = 0.09  # width of a letter at the largest font size, in inches
 _POINTS, _POINTS_PER_INCH = 9.0, 72
 
 
@@ -31,11 +31,11 @@ def draw_alignment(
     """Write one picture: source words from left to right, target words from top to bottom.
 
     Args:
-        path: The picture; its ending names the format.
-        source: J words, </s> the last of them.
-        target: I words, </s> the last of them.
-        alignment: (I, J) the share of attention that each target word gives each source word. The
-            darkest colour is 0, the lightest the largest share, which the scale shows.
+        path: The picture; the ending of the name determines the format.
+        source: J words; the last one is </s>.
+        target: I words; the last one is </s>.
+        alignment: (I, J) the share of its attention that each target word gives to each source
+            word. The darkest colour means 0, the lightest means the maximum of the matrix.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -54,12 +54,12 @@ def draw_alignment(
         )
     )
     with warnings.catch_warnings(), saved_figure(path, width, height) as figure:
-        # a letter that the font lacks appears as an empty box, which needs no warning
+        # a letter that the font lacks is drawn as an empty box; matplotlib's warning is not needed
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         axes = figure.add_subplot()
-        # the scale ends at the largest share, or a weak alignment would be one dark square
+        # the scale ends at the maximum; otherwise a weak alignment would be dark everywhere
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
-        # no interpolation between cells, in vector formats either
+        # cells are drawn without interpolation, also in vector formats
         cells = axes.imshow(
             alignment, cmap="viridis", vmin=0.0, vmax=largest, interpolation="nearest"
         )
@@ -90,15 +90,16 @@ def draw_alignments(
     Args:
         models: At least one of them has attention.
         source: The source text, plain, gzip or ``-``.
-        target: The target text, line by line its translation.
+        target: The target text; each line is the translation of the same line of ``source``.
         sentences: The numbers of the lines to draw, from 1.
-        folder: Gets the pictures, each named after its line; it is made if need be.
+        folder: The folder for the pictures, which are named after their lines. It is created if it
+            does not exist.
         form: ``png``, ``svg`` or ``pdf``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
-        InputError: A text cannot be read, the texts have different numbers of lines, or there is no
-            such pair of sentences.
+        InputError: A text cannot be read, the texts have different numbers of lines, or one of the
+            lines does not exist.
         SettingsError: A picture cannot be written.
         MissingDependencyError: matplotlib is not installed.
     """
@@ -112,7 +113,7 @@ def draw_alignments(
     )
     aligned = SoftAlignments(models.aligning, device).align(read, predicted)
     aligned = between_words(aligned, (read, predicted), vocabularies)
-    # not before the alignments, which may run out of memory: no empty folder is left
+    # created after the alignments, which may run out of memory, so that no empty folder is left
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -265,7 +265,7 @@ class GatedSteps:
                         states = self._narrow_states
                 else:  # word 1 is predicted from the first state, without a step
                     states = here.narrow[a:]
-                # wanted are ln p of the words of the prefixes' children, then of </s> after each
+                # compute ln p of the last words of the children, and of </s> after each prefix
                 children = slice(*trie.first_children[[a, b]].tolist())
                 own = torch.arange(b - a, device=words_of.device)
                 rows = torch.cat([parents_of[children] - a, own])
