@@ -19,7 +19,8 @@ from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-# the limit without --max-length: _TIMES_SOURCE times the words of the source, at least _MIN_LIMIT
+# without --max-length, a target has at most three times as many words as its source, but 10 words
+# are always allowed
 _TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
