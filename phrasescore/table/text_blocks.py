@@ -2,8 +2,8 @@ r"""Blocks of lines with pairs of texts, in columns of one file or in files side
 
 In a single file, the texts of a line are its first columns, separated by tabs; further columns are
 kept unchanged. With files side by side, line i of each file is a text, and tabs separate tokens.
-Lines end at ``\n``, tokens at a space or a tab. A carriage return at the begin or end of a text is
-ignored, as in a phrase table. Blocks have a maximum number of lines and of bytes; where they end
+Lines end at ``\n``, tokens at a space or a tab. A carriage return at the beginning or end of a text
+is ignored, as in a phrase table. Blocks have a maximum number of lines and of bytes; where they end
 depends only on the input.
 """
 
