@@ -14,7 +14,7 @@ from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
 _TOO_LARGE = 10**300
-_SHOWN = 80  # characters of a name or a value in an error
+_SHOWN = 80  # maximum number of characters of a name or a value in an error
 
 
 @dataclasses.dataclass(frozen=True)

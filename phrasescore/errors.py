@@ -57,7 +57,7 @@ class PhrasescoreError(Exception):
 
 
 def terminal_text(text: str) -> str:
-    r"""Escape all but printable characters and line feeds, so that no text controls the terminal.
+    r"""Escape all characters but printable ones and line feeds, to protect the terminal.
 
     >>> terminal_text("a\x1b[2J\nb")
     'a\\x1b[2J\nb'

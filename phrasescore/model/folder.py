@@ -181,7 +181,7 @@ def load_model(folder: str | Path) -> LoadedModel:
         ModelError: The folder is not a model, is incomplete or damaged, or has a newer format.
     """
     loaded = load_weights(folder)
-    loaded.model  # noqa: B018 - builds the network now, so that its errors are raised here
+    loaded.model  # noqa: B018 - its errors belong here
     return loaded
 
 
@@ -212,7 +212,7 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     weights = {}
     try:
         with safetensors.safe_open(path, framework="numpy") as stored:
-            for name in stored.keys():  # noqa: SIM118 - the opened file is not iterable
+            for name in stored.keys():  # noqa: SIM118 - it is no mapping
                 kind = stored.get_slice(name).get_dtype()
                 if kind != _KIND:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
