@@ -33,11 +33,11 @@ from phrasescore.runs.system_errors import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_OBJECTS = 400_000  # new objects before a garbage collection: more than torch and numba make
+_OBJECTS = 400_000  # new objects before a garbage collection; importing torch and numba makes fewer
 _READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
 _COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
-# no command needs these settings of libraries, which fail if a value is wrong
+# settings of libraries that no command needs; a wrong value would be an error
 _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
@@ -72,7 +72,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("tuning", "Show a folder of results as one page."),
     "warm-up": ("phrasescore", "Compile the code of all commands, once per machine."),
 }
-# modules that are not called like their command
+# commands whose module has another name
 _MODULES = {"preprocess": "text", "postprocess": "text"}
 
 
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         terminal.serves_a_command = True
-        # a program that imports the packages decides itself what it does with their notes
+        # only for a command: a program that imports the packages handles their log messages itself
         if logging.lastResort is not None:
             logging.getLogger("moses_integration").addHandler(logging.lastResort)
         name = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
@@ -126,8 +126,8 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
     interrupt_on_signals()
-    # imports make hundreds of thousands of objects, none of them garbage; collecting among them
-    # takes a tenth of a short command
+    # Imports make hundreds of thousands of objects that are not garbage. Searching them for garbage
+    # would take a tenth of the time of a short command.
     gc.set_threshold(_OBJECTS)
     _quieten_libraries()
     try:
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def _quieten_libraries() -> None:
-    """Hide the warnings of libraries, which are for programmers; Python's ``-W`` shows them."""
+    """Hide warnings of libraries, which are meant for programmers; Python's ``-W`` shows them."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for name in _UNUSED_VARIABLES:
@@ -162,7 +162,7 @@ def _status(debug: bool) -> int:
         known = _known(error)
         if known is None and _is_interrupt(error):
             return _interrupted("interrupted")
-        # an error without a file name is mostly one of writing standard output
+        # an error without a file name mostly comes from writing standard output
         nameless = isinstance(error, OSError) and error.filename is None
         if nameless and (status := _flush()):
             return status
@@ -180,7 +180,7 @@ def _status(debug: bool) -> int:
 
 def _run() -> int:
     if os.environ.get(_COMPLETE):
-        cli.main(prog_name="phrasescore")  # answers the shell and exits
+        cli.main(prog_name="phrasescore")  # prints the completions for the shell, and exits
     try:
         # not cli.main, which turns a broken pipe into status 1 without a message
         with pipes_read_once(), cli.make_context("phrasescore", sys.argv[1:]) as context:
@@ -194,7 +194,7 @@ def _run() -> int:
 
 
 def _known(error: Exception) -> PhrasescoreError | None:
-    """Return an error as one that a user can act on, or ``None`` for an internal error."""
+    """Turn an error into one that a user can act on, or ``None`` for an internal error."""
     if isinstance(error, PhrasescoreError):
         return error
     if isinstance(error, OSError):
@@ -222,9 +222,9 @@ def _say(tell: Callable[[], None]) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open closed standard streams, so that no file of ours gets their numbers.
+    """Open closed standard streams, so that other files do not get their descriptors.
 
-    Reading and writing these streams fails as it should; only standard error is discarded.
+    Reading and writing these streams still fails, but text for standard error is discarded.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -248,6 +248,6 @@ def _flush() -> int:
         _say(lambda: click.echo(f"phrasescore: {known}", err=True))
         status = known.exit_code
     if status:
-        # Python would flush again at its end, and complain
+        # when Python exits, it would flush again and print an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return status

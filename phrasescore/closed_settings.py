@@ -14,7 +14,7 @@ from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
 _TOO_LARGE = 10**300
-_SHOWN = 80  # characters of a name or a value in an error
+_SHOWN = 80  # maximum number of characters of a name or a value in an error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Between:
 
 
 def check_bounds(settings: object, what: str = "") -> None:
-    """Refuse numbers outside the bounds that the fields of a dataclass are annotated with.
+    """Raise an error if a number is outside the bounds in the annotation of its field.
 
     Args:
         settings: The dataclass.
@@ -105,7 +105,7 @@ def from_mapping(
 
 
 def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> Any:
-    """Return a value as its type wants it; lists become tuples, and tables dataclasses."""
+    """Return a value converted to its type: lists become tuples, and tables become dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
         if value is None:
@@ -132,7 +132,7 @@ def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> A
 
 
 def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
-    """Check a value that is not made of others, or whose content is not checked."""
+    """Check a value that does not contain other values, or whose content is not checked."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return value
@@ -142,7 +142,7 @@ def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
             raise _wrong(key, value, where, f"expected {arguments[1]}")
         return number
     if origin is typing.Literal:
-        # True equals 1, but is not a number
+        # compare types, too: in Python, True equals 1
         if not any(type(value) is type(choice) and value == choice for choice in arguments):
             raise _wrong(key, value, where, f"which is none of: {', '.join(map(str, arguments))}")
         return value
@@ -157,11 +157,11 @@ def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
 
 
 def check_whole_number(name: str, number: object, minimum: int, maximum: int) -> None:
-    """Check a number that a caller in Python gives.
+    """Check a number that is an argument of a Python function.
 
     Raises:
-        TypeError: It is not a whole number.
-        SettingsError: It is out of bounds.
+        TypeError: The number is not a whole number.
+        SettingsError: The number is out of bounds.
     """
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")

@@ -1,6 +1,7 @@
-"""The exception tree: each error has a problem, a place, a remedy and an exit status.
+"""The exceptions: each error has a problem, a place, a remedy and an exit status.
 
-Library code raises; only ``phrasescore.cli`` prints. A leaf module: standard library only.
+Library code raises errors; only ``phrasescore.cli`` prints them. This module imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class PhrasescoreError(Exception):
         self.remedy = remedy
 
     def at(self, path: str | Path, line: int | None = None) -> PhrasescoreError:
-        """Fill in the place unless it is known already, and return the error itself."""
+        """Set path and line unless they are known already, and return the error itself."""
         if self.path is None:
             self.path = path
             if self.line is None:
@@ -56,7 +57,7 @@ class PhrasescoreError(Exception):
 
 
 def terminal_text(text: str) -> str:
-    r"""Escape all but printable characters and line feeds, so that no text controls the terminal.
+    r"""Escape all characters but printable ones and line feeds, to protect the terminal.
 
     >>> terminal_text("a\x1b[2J\nb")
     'a\\x1b[2J\nb'
@@ -95,19 +96,19 @@ class InputError(PhrasescoreError):
 
 
 class PhraseTableError(InputError):
-    """A phrase table, reordering table or lexical table that breaks its format."""
+    """A phrase table, reordering table or lexical table that violates its format."""
 
 
 class IniError(InputError):
-    """A moses.ini that breaks its format, or that cannot be edited without guessing."""
+    """A moses.ini that violates its format, or that cannot be edited without guessing."""
 
 
 class NBestError(InputError):
-    """An n-best list that breaks its format, or is out of step with its references."""
+    """An n-best list that violates its format, or does not match its references."""
 
 
 class LanguageModelError(InputError):
-    """A language model, ARPA or KenLM binary, that breaks its format."""
+    """A language model, ARPA or KenLM binary, that violates its format."""
 
 
 class CorpusError(InputError):
@@ -121,7 +122,7 @@ class ModelError(PhrasescoreError):
 
 
 class MissingDependencyError(PhrasescoreError):
-    """An optional library or an outside program that is not there."""
+    """An optional library or an external program that is not installed."""
 
     exit_code = 5
 

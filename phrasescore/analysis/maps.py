@@ -1,6 +1,7 @@
 """Figures 4 and 5 of Cho et al. (2014): maps of words or phrases in two dimensions.
 
-Points that are close in the map are close in the model; long distances and directions mean nothing.
+Points that are close in the map are close in the model. Long distances and directions in the map
+have no meaning.
 The layout is Barnes-Hut t-SNE (van der Maaten, 2013), and clusters are found by HDBSCAN. A map is
 an HTML page to browse.
 """
@@ -27,20 +28,20 @@ _MIN_POINTS = 10
 _PERPLEXITY = 30.0
 # van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
-# With fewer points or threads, the threads mostly wait for each other: on 5,000 points two threads
-# take 76 s of processor time where one takes 53 s, and even longer on a busy machine.
+# With fewer points or threads, the threads mostly wait for each other: for 5,000 points, two
+# threads take 76 s of processor time, one thread takes 53 s. On a busy machine they take longer.
 _POINTS_FOR_THREADS, _MIN_THREADS = 1000, 4
-_MIN_CLUSTER = 5  # points
-_MIN_SHARE = 200  # a cluster has at least one in this many of all points
+_MIN_CLUSTER = 5  # minimum number of points in a cluster
+_MIN_SHARE = 200  # a cluster has at least one 200th of all points
 _MAX_CLUSTERS = 24
 _WORDS = 3  # in a cluster's name
 _NO_CLUSTER = "#8a8f98"
-# The page reaches no other machine. Bokeh compiles the code of the search box, which is eval.
+# The page may not connect to any machine. It may use eval, with which Bokeh runs the search box.
 _POLICY = """{% block preamble %}
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
 script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:; font-src data:">
 {% endblock %}"""
-# the page's search marks the points whose text has the words
+# the search of the page marks points whose text contains the words
 _SEARCH = """
 const wanted = cb_obj.value_input.toLowerCase();
 const rows = [...points.data.text.keys()];
@@ -121,8 +122,8 @@ class PointCluster:
     """A dense region of the map.
 
     Args:
-        name: Its most typical words.
-        members: Indices of its points, nearest to the centre first.
+        name: The most typical words of the cluster.
+        members: Indices of its points; the point nearest to the centre comes first.
         centre: Position of the name, x and y.
         colour: The colour of the cluster; colours repeat.
     """
@@ -179,7 +180,7 @@ def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int
 def write_map_page(
     path: str | Path, title: str, texts: Sequence[str], places: Vectors
 ) -> list[PointCluster]:
-    """Write a page with hover, zoom and search, one file that loads nothing from the network.
+    """Write a page with hover, zoom and search: one file that loads nothing from the network.
 
     Args:
         path: Output file.

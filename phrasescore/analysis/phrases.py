@@ -1,4 +1,4 @@
-"""Phrases for the analyses, from a phrase table or one on each line, and their summaries c."""
+"""Phrases for the analyses (from a phrase table or a text file), and their summaries c."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_li
 from phrasescore.words.vocabulary import UNK_ID
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # phrases
-_LONG = 64  # the largest area of a padded batch, in words per phrase
+_LONG = 64  # a padded batch has at most this many words per phrase of a full batch
 
 Rows: TypeAlias = NDArray[np.int64]
 
@@ -37,9 +37,8 @@ def sample_phrases(
     """Draw a uniform sample of the distinct phrases of a table, in one pass.
 
     Each phrase is hashed with the seed, and the phrases with the lowest hashes are taken, so the
-    sample does not depend on where or how often a phrase occurs. A phrase with an unknown word is
-    skipped: all unknown words are the same word to the model, so different phrases would look
-    alike.
+    sample does not depend on where or how often a phrase occurs. Phrases with an unknown word are
+    skipped: the model cannot tell unknown words apart, so different phrases would look alike.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
@@ -52,7 +51,7 @@ def sample_phrases(
         The phrases as word ids, and the number of distinct phrases that they were drawn from.
 
     Raises:
-        InputError: The table cannot be read or breaks its format.
+        InputError: The table cannot be read or violates its format.
         CorpusError: The model knows no phrase of the table.
     """
     side: Side = "source" if loaded.direction == "source-target" else "target"

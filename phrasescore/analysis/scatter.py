@@ -1,4 +1,4 @@
-"""Figure 3 of Cho et al. (2014): ln p of phrase pairs by a model against ln p by their table."""
+"""Figure 3 of Cho et al. (2014): ln p of phrase pairs by a model and by their phrase table."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from phrasescore.table.phrase_table import SIDES, Side, TableFormat, parse_entry
 NEAR, FAR = 1.0, 5.0  # nats
 _PAIRS_AT_ONCE = 8192
 _INCHES = 6.0, 5.0
-_CELLS = 70  # hexagons of the density plot, from left to right
-_OUTSIDE = 5e-3  # share of outliers that may be cut off, so that the rest is not squeezed
+_CELLS = 70  # number of hexagons in a row of the density plot
+_OUTSIDE = 5e-3  # share of pairs that may be outside of an axis, so that outliers do not widen it
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DrawnPairs:
 
     Args:
         path: The table.
-        format: The format that all its lines share.
+        format: The format of all lines.
         numbers: Line numbers from 1, ascending.
         lines: The bytes of the lines, without line feeds.
         among: Number of lines of the whole table.
@@ -58,7 +58,7 @@ def draw_pairs(
         lines_per_block: Number of lines to hold in memory at a time.
 
     Raises:
-        InputError: The table cannot be read or breaks its format.
+        InputError: The table cannot be read or violates its format.
     """
     kept: LowestItems[tuple[int, bytes]] = LowestItems(count)
     rng, among = np.random.default_rng(seed), 0
@@ -108,7 +108,7 @@ class Scores:
 
 
 def _logarithms(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (N,) ln p of probabilities, at least Moses's floor of -100 and at most 0."""
+    """Return (N,) ln p of probabilities, at least -100 (the minimum in Moses) and at most 0."""
     with np.errstate(divide="ignore"):
         return np.clip(np.log(p), FLOOR_LN, 0.0)
 
@@ -117,7 +117,7 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
     """Return ln p of N drawn pairs by table and model, ``(2, N)``; errors name the table's lines.
 
     Raises:
-        PhrasescoreError: As `Scores.score` does.
+        PhrasescoreError: For the reasons that `Scores.score` states.
     """
     parts = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
@@ -141,7 +141,7 @@ class ScatterRecord(Record):
 
     Args:
         pairs: Number of pairs in the table.
-        drawn_pairs: Number of drawn pairs; the figures are over these.
+        drawn_pairs: Number of drawn pairs, from which all figures are computed.
         pearson: Correlation of the two ln p; ``None`` if one of them is constant.
         spearman: Rank correlation; equal values share their mean rank.
         near: Share of pairs whose two ln p differ by at most 1 nat.
@@ -202,8 +202,8 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 def write_pairs(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64]) -> None:
     """Write lines of source, target, ln p by the table and by the model, separated by tabs.
 
-    The pairs to which the model gives most more than the table come first, those to which it gives
-    most less come last. Every line is valid input of ``prune --drop``.
+    Pairs are sorted by ln p of the model minus ln p of the table, the largest difference first.
+    Every line is valid input of ``prune --drop``.
 
     Args:
         path: Output file.
@@ -250,7 +250,7 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
     by = f"score {scores.model} of the table" if isinstance(scores.model, int) else "the model"
     with saved_figure(path, *_INCHES) as figure:
         axes = figure.add_subplot()
-        # pixels even in vector formats: thousands of hexagons would make a large file
+        # drawn as pixels even in vector formats, because thousands of hexagons make a large file
         cells = axes.hexbin(
             *inside,
             gridsize=_CELLS,

@@ -1,4 +1,4 @@
-"""Reading phrase tables for the analyses: probabilities, and uniform random samples."""
+"""Reads phrase tables for the analyses: probabilities, and uniform random samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
 
 
 class LowestItems(Generic[Item]):
-    """The items with the lowest keys of a stream; of equal keys the first in the stream.
+    """The items of a stream with the lowest keys; among equal keys, the first items are kept.
 
     With random keys, the items are a uniform sample without replacement.
 
@@ -53,14 +53,14 @@ class LowestItems(Generic[Item]):
         self._kept: list[tuple[float, Item]] = []
 
     def candidates(self, keys: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the rows of a block whose keys (n,) are low enough to add; never infinite ones."""
+        """Return rows of a block whose keys ``(n,)`` are finite and low enough to be added."""
         rows = np.flatnonzero(keys < self._bound)
         return rows[np.argsort(keys[rows], kind="stable")[: self._limit]]
 
     def add(self, keys: NDArray[np.float64], items: Iterable[Item]) -> None:
         """Add the candidates of the next block of the stream, (n,) keys and n items."""
         self._kept += zip(keys.tolist(), items, strict=True)
-        # sorting only when the list has doubled keeps the cost per item constant
+        # the list is sorted only when it has doubled, so the cost per item is constant
         if len(self._kept) >= 2 * self._limit:
             self._drop_surplus()
             self._bound = self._kept[-1][0]
@@ -71,6 +71,6 @@ class LowestItems(Generic[Item]):
         return [item for _, item in self._kept]
 
     def _drop_surplus(self) -> None:
-        # the sort is stable, so of equal keys the item that came first stays first
+        # the sort is stable: items with equal keys stay in the order of the stream
         self._kept.sort(key=operator.itemgetter(0))
         del self._kept[self._limit :]

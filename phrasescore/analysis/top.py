@@ -26,7 +26,7 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_run
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
-# the reason for choosing a source; "long" if the table has no counts
+# the reason for choosing a source: frequent, rare, or only long if the table has no counts
 Group: TypeAlias = Literal["frequent", "rare", "long"]
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
@@ -46,7 +46,7 @@ class TopSettings:
     Args:
         phrases: Number of sources to draw for each group.
         min_words: Minimum number of words of a source.
-        min_targets: Minimum number of targets in the table; one target leaves nothing to rank.
+        min_targets: Minimum number of targets in the table; a single target cannot be ranked.
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
         column: Number of the score that is p(target | source), counted from 1.
@@ -110,7 +110,7 @@ def draw_sources(
 ) -> tuple[list[ChosenSource], dict[Group, int]]:
     """Draw long sources of a table that have several targets: frequent ones and rare ones.
 
-    Sources without counts form a group of their own, of which only the length is known.
+    Sources without counts form a separate group of long sources.
 
     Args:
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
@@ -123,7 +123,7 @@ def draw_sources(
         sources that each group was drawn from.
 
     Raises:
-        InputError: The table cannot be read, breaks its format or is not sorted.
+        InputError: The table cannot be read, violates its format or is not sorted.
         SettingsError: The table has no such score.
     """
     kept: dict[Group, LowestItems[ChosenSource]] = {
@@ -153,7 +153,7 @@ def draw_sources(
 
 
 def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
-    """Yield blocks of whole sources whose scores have been checked."""
+    """Yield blocks with all lines of each source, whose scores have been checked."""
     with Progress("reading the table", unit="lines") as progress:
         for block in read_source_runs(table, lines):
             probabilities(block, column)
@@ -292,7 +292,7 @@ def _sample(
 
 
 def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Preferred, ...]:
-    """Return the candidates with the highest values; of equal values the first ones."""
+    """Return the candidates with the highest values; among equal values, the first are taken."""
     order = sorted(range(len(values)), key=lambda row: -values[row])[:limit]
     return tuple(Preferred(source.candidates[row].target, values[row]) for row in order)
 

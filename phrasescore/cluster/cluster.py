@@ -1,8 +1,9 @@
 """Runs tasks on a Dask cluster; each task returns one result or raises an error.
 
-Dask finds the workers and sends each task to one of them. If that worker dies or gives no sign of
-life (``distributed.scheduler.worker-ttl``), the task goes to another one. A worker whose software
-could produce other output bytes than this process refuses its tasks, and the work ends.
+Dask finds the workers and sends each task to a worker. If this worker dies or gives no sign of life
+for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If the
+software of a worker could produce other output bytes than this process, its task raises an error,
+and the work ends.
 """
 
 from __future__ import annotations
@@ -32,21 +33,21 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-_LOOK = 1.0  # seconds between two looks at the workers while a result is awaited
+_LOOK = 1.0  # seconds between two checks of the workers while waiting for a result
 _REMINDER = 60.0  # seconds between two messages that there is no worker
-_FILE_PATIENCE = 10.0  # seconds for a scheduler that has just been started to write its file
-_CLOSING = 20.0  # seconds for leaving a scheduler that may be gone
+_FILE_PATIENCE = 10.0  # seconds to wait for the file of a scheduler that has just been started
+_CLOSING = 20.0  # timeout in seconds for disconnecting from a scheduler
 _START_IT = "start one with: dask scheduler --scheduler-file FILE; see docs/cluster.md"
-# what Dask's client raises when the scheduler does not answer or is gone
+# the exceptions of Dask's client if the scheduler does not answer or has gone
 _CANCELLED = (CancelledError, asyncio.CancelledError)
 _UNANSWERED = (OSError, ValueError, TypeError, RuntimeError, asyncio.TimeoutError, *_CANCELLED)
 
-# the libraries that decide the bytes of an output; builds of a version differ after a plus sign
+# libraries that determine output bytes; in their versions, the part after a plus sign is ignored
 _LIBRARIES = ("torch", "numpy")
 
 
 class LostWorkerError(ClusterError):
-    """A task's only worker is gone."""
+    """The only worker that may do a task has gone."""
 
 
 class Cluster:
@@ -64,7 +65,7 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, int]:
-        """The number of threads of each present worker, by its address.
+        """The number of threads of each connected worker, by its address.
 
         Raises:
             ClusterError: The scheduler has gone.
@@ -84,12 +85,12 @@ class Cluster:
     def start(
         self, function: Callable[..., Made], *arguments: Any, worker: str | None = None
     ) -> Task[Made]:
-        """Start a task on some worker.
+        """Start a task on a worker.
 
         Args:
             function: A function of a module; it may run several times, with equal results.
             arguments: Values that can be pickled.
-            worker: The only worker that may do the task; by default any.
+            worker: The only worker that may do the task; by default, any worker may.
 
         Raises:
             ClusterError: The scheduler has gone.
@@ -111,7 +112,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         from distributed import Client
 
-        # broken connections are reported in our own words
+        # hide Dask's messages about broken connections, which this module reports
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             self._client = Client(self.address, set_as_default=False, name="phrasescore")
@@ -147,7 +148,7 @@ class Task(Generic[Made]):
         self._is_cancelled = False
 
     def done(self) -> bool:
-        """Tell whether the result or error is there."""
+        """Tell whether the task has ended with a result or an error."""
         return bool(self._future.done())
 
     def cancel(self) -> None:
@@ -161,7 +162,7 @@ class Task(Generic[Made]):
 
         Raises:
             CancelledError: The task was cancelled.
-            LostWorkerError: The only worker that may do the task is gone.
+            LostWorkerError: The only worker that may do the task has gone.
             ClusterError: The scheduler has gone, the task killed too many workers, or a worker has
                 other software.
             BaseException: The error of the function.
@@ -189,7 +190,7 @@ class Task(Generic[Made]):
         return result
 
     def _wait(self) -> None:
-        """Wait until the task is done; remind the user if there is no worker for long."""
+        """Wait until the task is done; print a message if there is no worker for a long time."""
         told = time.monotonic()
         while not self.done():
             with contextlib.suppress(asyncio.TimeoutError, *_CANCELLED):
@@ -236,7 +237,7 @@ def address_of(place: str) -> str:
 
     Raises:
         MissingDependencyError: Dask is not installed.
-        ClusterError: There is no such file, or no address in it.
+        ClusterError: The file does not exist, or contains no address.
     """
     try:
         import distributed  # noqa: F401 - whether it is installed
@@ -270,7 +271,7 @@ def say(text: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the software that decides the bytes of an output."""
+    """Return the versions of the software that determines the bytes of an output."""
     found = {"phrasescore": __version__, "gzip": packer()}
     for name in _LIBRARIES:
         try:
@@ -306,14 +307,14 @@ def run_on_worker(
 
 
 def own_name() -> str:
-    """Return the address of the worker that calls this."""
+    """Return the address of the worker on which this is called."""
     from distributed import get_worker
 
     return str(get_worker().address)
 
 
 def own_threads() -> int:
-    """Return the number of threads of the worker that calls this, set by ``--nthreads``."""
+    """Return how many threads (``--nthreads``) the worker has on which this is called."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)

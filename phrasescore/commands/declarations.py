@@ -1,8 +1,9 @@
-"""Declarations of command-line options, each once, as a typed field of a class of options.
+"""Declares each command-line option once, as a typed field of a class of options.
 
-A command has one such class. Its own options come first in the help. Its base classes are groups of
-options that several commands share, and follow in the order of the bases. A declaration also says
-which other options an option needs or excludes; that is checked when the command line is parsed.
+Each command has a class of options. The options of the class itself come first in the help. Its
+base classes are groups of options that several commands share; they follow in the order of the
+bases. A declaration also says which other options an option needs or excludes. This is checked when
+the command line is parsed.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclasses.dataclass(frozen=True)
 class _Declared:
-    """A parameter whose name is that of its field.
+    """A parameter that has the name of its field.
 
     Args:
         add: ``click.option`` or ``click.argument``.
-        flags: Its spellings; ``--name`` is added unless one of them begins with two dashes.
+        flags: The spellings; ``--name`` is added unless one of them begins with two dashes.
         attributes: Further arguments of click.
-        needs: Names of fields, one of which must be given with it, if there are any.
-        excludes: Names of fields that must not be given with it.
+        needs: Names of fields; unless empty, one of these must be given with the parameter.
+        excludes: Names of fields that must not be given with the parameter.
     """
 
     add: Callable[..., _Decorator]
@@ -53,7 +54,7 @@ class Options:
     """The values of a command's options and arguments, which subclasses declare as fields.
 
     Attributes:
-        one_of: Names of fields, exactly one of which must be given, if there are any.
+        one_of: Names of fields; unless empty, exactly one of these must be given.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ()
@@ -83,7 +84,7 @@ class Options:
 
 
 class DeclaredCommand(click.Command):
-    """A command that refuses options without those that they need, or with those they exclude."""
+    """A command that checks which options its options need or exclude."""
 
     options_class: type[Options] = Options
 
@@ -91,8 +92,8 @@ class DeclaredCommand(click.Command):
         """Parse a command line.
 
         Raises:
-            SettingsError: An option lacks one that it needs, or is given with one that it excludes,
-                or not exactly one of several is given.
+            SettingsError: An option is given without an option that it needs, or with an option
+                that it excludes, or not exactly one of ``one_of`` is given.
         """
         rest = super().parse_args(ctx, args)
         labels = {str(each.name): label_of(each) for each in self.params}
@@ -134,17 +135,18 @@ def option(
     excludes: tuple[str, ...] = (),
     **attributes: Any,
 ) -> Any:
-    """Declare an option with a value, ``--field-name`` unless ``flags`` say otherwise.
+    """Declare an option with a value; it is ``--field-name`` unless ``flags`` has another name.
 
     Args:
         kind: A type of click, or a function of the text that raises ``click.BadParameter``; a
             sequence of words to choose from; or, for any text, its name in the help.
         text: The help text.
-        flags: Further spellings, such as ``-o``; one with two dashes replaces the field's name.
-        many: Whether it may be repeated; then the command gets a tuple.
-        default: Its default value, which the help shows.
-        needs: Names of fields, one of which must be given with it, if there are any.
-        excludes: Names of fields that must not be given with it.
+        flags: Further spellings, such as ``-o``; a spelling with two dashes replaces
+            ``--field-name``.
+        many: Whether the option may be repeated; if so, its value is a tuple.
+        default: The default value, which the help shows.
+        needs: Names of fields; unless empty, one of these must be given with the option.
+        excludes: Names of fields that must not be given with the option.
         attributes: See ``click.option``.
     """
     metavar = getattr(kind, "metavar", None)
@@ -165,9 +167,9 @@ def flag(
     excludes: tuple[str, ...] = (),
     **attributes: Any,
 ) -> Any:
-    """Declare an option without a value, or with ``--yes/--no`` a pair of them; see ``option``.
+    """Declare an option without a value, or a pair ``--yes/--no`` of such options; see ``option``.
 
-    Without a default, the command gets ``None`` if neither of a pair is given.
+    If neither option of a pair is given and there is no default, the value is ``None``.
     """
     if any("/" in each for each in flags):
         attributes = {"default": None, "show_default": "default" in attributes} | attributes
@@ -183,7 +185,7 @@ def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
 def command(
     name: str, kind: type[_Given], **settings: Any
 ) -> Callable[[Callable[[_Given], None]], click.Command]:
-    """Turn a function of the options into a command; the docstring is the help.
+    """Turn a function of the options into a command; its docstring is the help.
 
     Args:
         name: The name that users type.

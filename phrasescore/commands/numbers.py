@@ -1,7 +1,7 @@
-"""Numbers on the command line: in ASCII digits, finite, and bounded.
+"""Numbers on the command line, which must be finite, within bounds, and in ASCII digits.
 
 Without a maximum, an option could request more memory or time than there is, or a number that does
-not fit into a machine word. So each option has a maximum, well above any useful value.
+not fit into a machine word. Each option therefore has a maximum, well above any useful value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-_SHOWN = 30  # characters of a wrong value
+_SHOWN = 30  # maximum number of characters of a wrong value in a message
 
 
 class BoundedInt(click.IntRange):
@@ -68,17 +68,17 @@ def _short(text: str) -> str:
 
 
 THREADS = BoundedInt(1, 256)
-# exact also for readers of JSON that use floating point
+# up to 2^53, which stays exact if a JSON reader turns it into a floating-point number
 SEED = BoundedInt(0, 1 << 53)
 FACTOR = BoundedInt(0, 99)
-# words of a sentence or phrase
+# number of words of a sentence or phrase
 WORDS = BoundedInt(1, 10_000)
-# pairs, sentences, words of a list: up to the size of a corpus
+# number of pairs, sentences or words, up to the size of a corpus
 ITEMS = BoundedInt(1, 10**12)
-# items computed at a time
+# number of items that are computed at a time
 BATCH = BoundedInt(1, 10**6)
-# hypotheses of a neural model for each source
+# number of hypotheses of a neural model for each source
 BEAM = BoundedInt(1, 1000)
-# scores of a table
+# number of a score of a table
 COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)

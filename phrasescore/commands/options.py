@@ -110,12 +110,12 @@ class OnCluster(Options):
         "Let the workers of a Dask scheduler do the work: the file that it writes, or its address, "
         "tcp://HOST:PORT or tls://HOST:PORT.",
         metavar="FILE|ADDRESS",
-        excludes=("threads",),  # those of this machine, where nothing is computed
+        excludes=("threads",),  # they set the threads of this machine, which does not compute
     )
 
 
 class JsonFile(Options):
-    """The file that gets the result as JSON, if any."""
+    """The file to which the result is written as JSON, if any."""
 
     json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
@@ -142,7 +142,7 @@ class Result(JsonFile):
         result = {"kind": kind, "version": VERSION, **result}
         if self.as_json:
             sys.stdout.buffer.write(json_bytes(result))
-        # standard output first: if it fails, no file must claim success
+        # write standard output first: if this fails, no file may look like a success
         sys.stdout.flush()
         if self.json_file is not None:
             write_json(self.json_file, result)
@@ -169,7 +169,7 @@ class Reordering(Options):
             output: The phrase table that is written.
 
         Raises:
-            SettingsError: There is one without the other, or the output is no file.
+            SettingsError: Only one of the two tables is given, or the output is not a file.
             ResumeError: Another process writes the new reordering table.
         """
         from phrasescore.runs.file_kinds import is_stream
@@ -192,7 +192,8 @@ class Reordering(Options):
                 remedy="name a file with -o",
             )
         if keeps_work(new):
-            # it is written last, but another process that writes it must be found before the work
+            # the table is written last, but a process that is already writing it must be noticed
+            # before the work begins
             with held(new):
                 pass
         return old, new
@@ -200,7 +201,7 @@ class Reordering(Options):
 
 @contextlib.contextmanager
 def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
-    """Tell a user who interrupts the block how to continue, unless one of the files is a pipe.
+    """If the user interrupts the block, say how to continue, unless one of the files is a pipe.
 
     Args:
         inputs: The files that are read.

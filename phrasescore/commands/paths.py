@@ -1,8 +1,8 @@
-"""Paths on the command line, declared as inputs or outputs and checked alike for all commands.
+"""Paths on the command line: they are declared as inputs or outputs, and checked.
 
-Each option or argument that takes a path has one of the types below. A path is compared with the
-earlier paths of the same call, so that no output replaces an input or another output. Outputs are
-also checked to be writable before the work begins.
+Each option or argument whose value is a path has one of the types below. A path is compared with
+the earlier paths of the same call, so that no output replaces an input or another output. Whether
+outputs can be written is also checked before the work begins.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, u
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# A key of a context's meta. It means that the command is planned, not run, and holds a list that
-# collects the paths.
+# A key of the attribute `meta` of a click context. If it is present, the command is only planned,
+# not run, and the value is a list that collects the paths.
 PLANNED = "phrasescore.commands.paths: planned"
 
 
@@ -52,10 +52,10 @@ class _Named:
 
     Args:
         path: The path as the user wrote it.
-        use: The use of it.
-        label: The option or argument that names it.
-        found: The state of the existing file, links followed; ``None`` if there is none.
-        may_replace: The label of another path that it may replace.
+        use: The use of the path.
+        label: The option or argument that names the path.
+        found: The state of the existing file, links followed; ``None`` if no file exists.
+        may_replace: The label of another path that this path may replace.
     """
 
     path: str
@@ -69,9 +69,9 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
     """The name of a file or folder.
 
     Args:
-        use: The use of it; as a file, ``-`` is standard input or output.
-        kind: The type of value that the command gets.
-        may_replace: The label of another path of the call that it may replace.
+        use: The use of the path; for a file, ``-`` is standard input or output.
+        kind: The type of the value that is passed to the command.
+        may_replace: The label of another path of the call that this path may replace.
     """
 
     name = "path"
@@ -90,7 +90,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: No such input can exist.
+            InputError: No input can have this path.
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -125,7 +125,7 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
     """Reserve standard output for a flag that prints there, as the callback of the flag.
 
     Raises:
-        SettingsError: Another output goes there already.
+        SettingsError: Another output is already written to standard output.
     """
     if value and not ctx.resilient_parsing:
         found = _found(STANDARD_STREAM, Use.WRITE)
@@ -134,7 +134,7 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
-    """Refuse outputs of this call that would replace files that it reads without an option.
+    """Raise an error if an output would replace a file that is read but is not an option.
 
     Args:
         inputs: The name of each such file, e.g. ``the phrase table of the ini``, and its path.
@@ -150,7 +150,7 @@ def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
 
 
 def _add(named: _Named, context: click.Context) -> None:
-    """Compare a path with the earlier ones, and remember it for the later ones."""
+    """Compare a path with the earlier paths, and store it for comparisons with later paths."""
     before = context.meta.setdefault(__name__, [])
     for other in before:
         _refuse_clash(named, other)
@@ -158,17 +158,17 @@ def _add(named: _Named, context: click.Context) -> None:
 
 
 def label_of(param: click.Parameter | None) -> str:
-    """Return what users call a parameter: its longest spelling, or the name of an argument."""
+    """Return the name of a parameter for users: the longest spelling, or an argument's name."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
-    # optional arguments stand in brackets
+    # click writes optional arguments in brackets
     return param.human_readable_name.strip("[].") if param is not None else "the path"
 
 
 def _refuse_impossible(text: str, label: str, use: Use) -> None:
     if not text:
         raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
-    # it would break a moses.ini, a list or a message
+    # a control character would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
         raise SettingsError("a control character in a name", path=text, remedy="choose another")
     problem = too_long(text)
@@ -191,7 +191,7 @@ def _found(text: str, use: Use) -> os.stat_result | None:
 
 
 def _refuse_clash(one: _Named, other: _Named) -> None:
-    """Refuse an output that is an input, or another output, or both on one stream."""
+    """Raise an error if an output is also an input or another output, or both use one stream."""
     if one.may_replace == other.label or other.may_replace == one.label:
         return
     if one.path == other.path == STANDARD_STREAM and one.use is other.use:
@@ -271,10 +271,10 @@ def _refuse_unwritable(named: _Named) -> None:
 
 
 def refuse_unwritable_folder(path: Path) -> None:
-    """Refuse a folder for outputs that cannot be made, or cannot be written.
+    """Raise an error if a folder for outputs cannot be created or written.
 
     Raises:
-        SettingsError: Why.
+        SettingsError: The folder cannot be created or written; the error states the reason.
     """
     found = _found(str(path), Use.WRITE_FOLDER)
     if found is not None and not stat.S_ISDIR(found.st_mode):

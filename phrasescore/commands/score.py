@@ -108,7 +108,7 @@ def score(options: ScoreOptions) -> None:
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Join the cluster until the stack closes; without ``--cluster``, set the threads instead."""
+    """Connect to the cluster until the stack closes; without ``--cluster``, set the threads."""
     if options.cluster is None:
         options.use_threads()
         return None

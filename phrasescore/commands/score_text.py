@@ -142,7 +142,7 @@ def score_text(options: ScoreTextOptions) -> None:
 
 
 def _destination(options: ScoreTextOptions) -> str:
-    """Return where the lines go; standard output has room for one thing only."""
+    """Return where the lines are written; standard output can take only a single output."""
     output = options.output or (os.devnull if options.perplexity else "-")
     if output == "-" and (options.perplexity or options.as_json):
         result = "JSON" if options.as_json else "perplexity"
@@ -160,7 +160,7 @@ def _destination(options: ScoreTextOptions) -> str:
 
 
 def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
-    """Say how to read the texts that the model wants."""
+    """Return the texts to read, in the form that the models need."""
     from phrasescore.model.kinds import kind_named
     from phrasescore.table.text_blocks import Texts
 

@@ -54,8 +54,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
 def compile_all(cores: int | None = None) -> int:
     """Run the commands over a small text, so that everything they use is compiled.
 
-    There is no list of functions and types that could go stale: for this text the commands compile
-    what they compile for any text.
+    This needs no list of functions and types, which could become incomplete: the commands compile
+    the same functions for this text as for any other text.
 
     Args:
         cores: The number of commands to run in parallel; ``None`` for the number of cores.
@@ -66,7 +66,7 @@ def compile_all(cores: int | None = None) -> int:
     Raises:
         PhrasescoreError: A command failed.
     """
-    cache.choose_folder()  # the commands inherit the choice
+    cache.choose_folder()  # the commands inherit the folder
     before = _kept_functions()
     with (
         scratch_folder(Path(tempfile.gettempdir()) / "phrasescore") as folder,
@@ -80,14 +80,14 @@ def compile_all(cores: int | None = None) -> int:
                 for job in as_completed(jobs):
                     job.result()
                     progress.advance(1, f"{_kept_functions() - before:,} functions")
-            finally:  # after a failure, the other commands do not begin
+            finally:  # after a failure, commands that have not begun are cancelled
                 for job in jobs:
                     job.cancel()
     return _kept_functions() - before
 
 
 def _kept_functions() -> int:
-    """Return the number of functions in numba's cache: it keeps the code of each in a file."""
+    """Return the number of functions in numba's cache, which has a file for each function."""
     return sum(1 for _ in cache.chosen_folder.glob("*/*.nbc"))
 
 
@@ -111,7 +111,8 @@ def _run(folder: Path, command: str) -> None:
 def write_texts(folder: Path) -> None:
     """Write ``text.en``, ``text.fr`` and ``links`` to a folder.
 
-    They are sentences of made-up words and their translations, every third in reverse order.
+    The texts are sentences of made-up words and their translations. Every third translation has its
+    words in reverse order.
     """
     source, target, links = [], [], []
     for number in range(_SENTENCES):

@@ -1,1 +1,1 @@
-"""Compiling with numba: the folder of compiled functions, and turns between processes."""
+"""Compiles with numba: the folder of compiled functions, and a lock between processes."""

@@ -1,7 +1,8 @@
 """The folder for compiled functions, chosen before numba is imported.
 
-numba unpickles the files in its cache folder, so anybody who can write there can run code as this
-user. It also reads ``.numba_config.yaml`` in the current folder, which can name another folder.
+numba unpickles the files in its cache folder, so anybody who can write to that folder can run code
+as this user. numba also reads ``.numba_config.yaml`` in the current folder, which can name another
+cache folder.
 
 numba compiles a function again when its own file has changed, but not when a function or a constant
 in another file has changed. So the name of the folder contains a digest of all modules with
@@ -24,7 +25,7 @@ from phrasescore.runs.file_kinds import private_folder, user_cache_folder
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _PREFIX = "phrasescore-"
-_MAX_OLD = 3  # folders of other versions that are kept
+_MAX_OLD = 3  # number of folders of other versions that are kept
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
@@ -35,7 +36,7 @@ _IMPORT = re.compile(
 )
 _NAME = re.compile(rb"\w+")
 
-# readable by everybody, so that an image can be warmed up for users who cannot write it
+# everybody can read this folder, so it can be filled for users who cannot write to it
 _BESIDE_THE_PROGRAM = _ROOT / "phrasescore" / "__pycache__" / "compiled"
 
 chosen_folder = Path()
@@ -45,7 +46,7 @@ def choose_folder() -> None:
     """Choose numba's cache folder; `phrasescore.compiled` calls this before it imports numba.
 
     Raises:
-        SettingsError: There is no such folder, or the current folder holds settings of numba.
+        SettingsError: No folder can be used, or the current folder contains settings of numba.
     """
     global chosen_folder
     if os.path.lexists(".numba_config.yaml"):
@@ -54,11 +55,11 @@ def choose_folder() -> None:
             "whoever wrote it",
             remedy="run the command in another folder, or remove that file",
         )
-    # colouring thousands of messages about types that numba tries takes time, and nobody reads them
+    # numba makes thousands of messages that are not shown; colouring them would take time
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"
     named, own, read_only = os.environ.get(_VARIABLE), _own_folders(), None
-    # a parent process has put the whole name, with the version, into the variable
+    # the variable may have the full name, with the version, from a parent process
     given = Path(re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named)) if named else None
     if given in own:
         given = None
@@ -86,17 +87,17 @@ def choose_folder() -> None:
 
 def _own_folders() -> list[Path]:
     """Return the folders to try if the user names none, the best first."""
-    import tempfile  # late, because it takes some milliseconds of --help
+    import tempfile  # late, because it would slow --help down
 
     folders = [_BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]
-    with contextlib.suppress(OSError):  # without a temporary folder
+    with contextlib.suppress(OSError):  # there may be no temporary folder
         folders.append(Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}")
     return folders
 
 
 def _prepare(folder: Path, read_only: Path | None) -> None:
     """Fill a new folder from one that cannot be written; remove old versions and broken files."""
-    with contextlib.suppress(OSError):  # a full disk, or another process is doing the same
+    with contextlib.suppress(OSError):  # the disk is full, or another process is doing the same
         if not any(folder.iterdir()):
             if read_only:
                 copy = folder.with_name(f".{folder.name}.{os.getpid()}")
@@ -112,13 +113,13 @@ def _prepare(folder: Path, read_only: Path | None) -> None:
         for path in folder.glob("*/*.nb[ic]"):
             if not _is_whole(path):
                 path.unlink()
-        os.utime(folder)  # the folders in use are the newest
+        os.utime(folder)  # so that folders in use are the newest and are not removed
 
 
 def _is_whole(path: Path) -> bool:
-    """Tell whether a file of numba is complete; numba fails if one was cut short by a power loss.
+    """Tell whether a file of numba is complete; numba fails if a power loss has cut a file off.
 
-    The files are pickles, whose last byte is a full stop.
+    The files are pickles, which end with a full stop.
     """
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
@@ -127,8 +128,8 @@ def _is_whole(path: Path) -> bool:
 
 
 def _digest() -> str:
-    """Return a digest of everything that compiled code depends on; numba handles the processor."""
-    from importlib import metadata  # late, because it takes a fifth of the time of --help
+    """Return a digest of what compiled code depends on, except the processor (numba checks it)."""
+    from importlib import metadata  # late, because it would make --help a fifth slower
 
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     sources = {}

@@ -1,9 +1,9 @@
-"""Compiling in turns with other processes, and a message if it takes long.
+"""Lets only one process compile at a time, and prints a message if compiling takes long.
 
-numba numbers the files of its cache without a lock, so two processes that compile a function for
-different types could store the code of one under the name of the other. numba looks into the cache
-while it holds its own lock, and reports when it takes that lock. So a process that waits at this
-event until another process has compiled finds the function in the cache.
+numba numbers the files of its cache without a lock. If two processes compile a function for
+different types, the code of one could be stored under the name of the other. numba looks into the
+cache while it holds its internal lock, and emits an event when it acquires that lock. A process
+that waits at this event until another process has compiled then finds the function in the cache.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numba.core import event
 from phrasescore.compiling import cache
 from phrasescore.runs import terminal
 
-_PATIENCE = 1.0  # seconds of compiling, in all, without a message
-_MAX_WAIT = 600.0  # seconds; a suspended process must not block the others for good
-_PAUSE = 0.01  # seconds
+_PATIENCE = 1.0  # total seconds of compiling before the message
+_MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
+_PAUSE = 0.01  # seconds between attempts to get the lock
 
 
 class _Watch(event.Listener):
@@ -65,7 +65,7 @@ class _Turns(event.Listener):
 
     def __init__(self) -> None:
         self._threads = threading.Lock()
-        self._depth = 0  # functions compile others, and other threads wait for numba's lock
+        self._depth = 0  # depth of nesting: compiling a function can start compiling another
         self._file = -1
 
     def on_start(self, _event: Any) -> None:
@@ -85,7 +85,7 @@ class _Turns(event.Listener):
 
 
 def _locked() -> int:
-    """Open and lock the lock file; return -1 if that cannot be done."""
+    """Open and lock the lock file; return -1 if this fails."""
     try:
         file = os.open(cache.chosen_folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:  # the folder is gone, so nothing can be stored
@@ -94,7 +94,7 @@ def _locked() -> int:
     with contextlib.suppress(OSError):  # some file systems have no locks
         while time.monotonic() - began < _MAX_WAIT:
             try:
-                # unlike flock, this lock is not inherited by a process that is forked meanwhile
+                # unlike with flock, a process that is forked in the meantime does not inherit this
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except (BlockingIOError, PermissionError):
@@ -107,16 +107,16 @@ _watch = _Watch()
 
 
 def begin() -> None:
-    """Begin to watch and take turns."""
+    """Begin to watch numba and to lock out other processes while this one compiles."""
     event.register("numba:compile", _watch)
     event.register("numba:compiler_lock", _Turns())
 
 
 def compiling_seconds() -> float:
-    """Return the seconds that this process has compiled; loading from the cache does not count."""
+    """Return how long this process has compiled, in seconds, without loading from the cache."""
     return _watch.seconds
 
 
 def compiled_functions() -> int:
-    """Return the number of functions that this process has compiled, not loaded."""
+    """Return how many functions this process has compiled, not loaded from the cache."""
     return _watch.functions

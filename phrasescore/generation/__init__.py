@@ -1,1 +1,1 @@
-"""Targets that models write: beam search, sampling, generated tables, and translations."""
+"""Generates targets with models: beam search, sampling, phrase tables, and translations."""

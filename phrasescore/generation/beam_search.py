@@ -1,12 +1,12 @@
 """Beam search: the most probable targets of many sources at once.
 
-The beam of each source has ``size`` places. A step fills them with the best continuations of the
-source's prefixes. A hypothesis that ends with </s> keeps its place, so the beam of unfinished
-hypotheses narrows, as in the program of Bahdanau et al. (2014). A target must end at its maximum
-length. With as many places as there are targets, the search is exhaustive.
+The beam of each source holds ``size`` hypotheses. A step fills it with the best continuations of
+the source's prefixes. A hypothesis that ends with </s> stays in the beam, so fewer unfinished
+hypotheses remain, as in the program of Bahdanau et al. (2014). A target must end at its maximum
+length. If ``size`` is at least the number of possible targets, the search is exhaustive.
 
-Each row is a prefix, and the rows of a source are contiguous. Ties go to the earlier row and the
-lower id, so the targets do not depend on the grouping of sources.
+Each row is a prefix, and the rows of a source are contiguous. If continuations have equal ln p, the
+earlier row and the lower id win, so the targets do not depend on the grouping of sources.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
 _MIN_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # words whose maximum is compared with the worst word that is kept
+_BLOCK = 64  # number of words whose maximum is compared with the worst word in the list
 
 
 class BeamSearch(Prefixes):
-    """The prefixes of a step; those of a source are neighbours.
+    """The prefixes of a step, in which the prefixes of a source are neighbours.
 
     Args:
         settings: Settings of the search.
-        allowed: The targets that are allowed.
-        numbers: (N,) numbers of the sources, which a search does not need.
-        lengths: (N,) their numbers of words.
+        allowed: The constraints on targets.
+        numbers: (N,) numbers of the sources; a beam search does not use them.
+        lengths: (N,) the number of words of each source.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class BeamSearch(Prefixes):
         alive = ~ended
         owners = self._owners[parents]
         if not self._settings.length_normalisation:
-            # ln p only falls, so a prefix below ``best`` finished targets cannot become one of them
+            # ln p only decreases, so drop a prefix if ``best`` finished targets are better than it
             best = self._settings.best
             bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
             alive &= sums > bound[owners]
@@ -81,7 +81,7 @@ class BeamSearch(Prefixes):
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return row, word and ln p of the best continuations, those of a source together."""
+        """Return row, word and ln p of the best continuations, in the order of the sources."""
         alive, begins = np.unique(self._owners, return_index=True)
         begins = np.append(begins, len(self._owners))
         room = self._room[alive]
@@ -102,10 +102,11 @@ class BeamSearch(Prefixes):
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Preselect the best ``count`` words of each row and </s> on a GPU, to copy no more from there.
+    """Select the best ``count`` words of each row and </s> on a GPU, so that only these are copied.
 
     Returns:
-        ``(rows, C)`` their ids in ascending order, </s> first, and ``(rows, C)`` their ln p.
+        ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and
+        ``(rows, C)`` their ln p.
     """
     others = ln_p[:, END + 1 :]
     best = others.topk(min(count, others.shape[1]), dim=1, sorted=False).indices
@@ -141,7 +142,8 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # once the list is full, the vectorised maximum of a block rules out nearly every block
+            # once the list is full, the maximum of a block, which is vectorised, is usually below
+            # the worst word in the list, and the block is skipped
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest
@@ -151,7 +153,7 @@ def best_words(
                 x = row[v]
                 if not x > lowest:
                     continue
-                # insert, with equal words behind earlier ones
+                # insert the word; a word with equal ln p comes after earlier words
                 place = kept if kept < wanted else wanted - 1
                 while place > 0 and gains[b, place - 1] < x:
                     gains[b, place], words[b, place] = gains[b, place - 1], words[b, place - 1]
@@ -173,17 +175,18 @@ def best_rows(
     chosen: Rows,
     sums: NDArray[np.float64],
 ) -> int:
-    """Choose the best continuations of each source, best first: a merge of its rows' sorted words.
+    """Choose the best continuations of each source by merging the sorted words of its rows.
 
     Args:
-        begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1].
+        begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1] - 1.
         totals: ``(rows,)`` float64 ln p of each prefix.
-        words: ``(rows, K)`` continuations of each prefix, best first, -1 for none.
+        words: ``(rows, K)`` continuations of each prefix, best first; -1 for none.
         gains: ``(rows, K)`` float32, ln p of each continuation.
         room: ``(N,)`` the number of continuations to choose for each source.
-        heads: ``(rows,)`` int64 scratch: the first word of each row that is not chosen yet.
-        chosen: ``(any, 2)`` on return the row and the word of each chosen continuation.
-        sums: ``(any,)`` float64, on return ln p of each extended prefix.
+        heads: ``(rows,)`` int64 scratch space: the first word of each row that is not chosen yet.
+        chosen: ``(any, 2)`` on return, the row and the word of each chosen continuation, the best
+            continuation of a source first.
+        sums: ``(any,)`` float64; on return, ln p of each extended prefix.
 
     Returns:
         The number of chosen continuations.

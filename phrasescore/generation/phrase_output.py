@@ -1,4 +1,4 @@
-"""Writes a model's targets for a file of phrases, one line each: source, target and ln p."""
+"""Writes a model's targets for a file of phrases; a line has a phrase, a target and its ln p."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
-# a kill loses at most one block, some seconds of work
+# a kill loses at most one block, which takes some seconds
 PHRASES_PER_BLOCK = 2048
 
 
@@ -57,7 +57,7 @@ class PhraseWriter:
     Args:
         loaded: The model.
         generator: Searches or samples with the model.
-        drawn: Whether targets are samples, so that the count of each is written.
+        drawn: Whether targets are samples; then the count of each target is written, too.
     """
 
     loaded: LoadedModel
@@ -69,7 +69,7 @@ class PhraseWriter:
 
         Args:
             block: Lines with a phrase in the first column.
-            before: The counts up to the line before it.
+            before: The counts of all blocks before this one.
 
         Raises:
             CorpusError: A line has no phrase.
@@ -103,25 +103,25 @@ class PhraseWriter:
 
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
-    """Return the words of each phrase of ids, separated by spaces."""
+    """Return the text of each phrase of ids: its words, separated by spaces."""
     return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
 
 
 def generate_for_phrases(
     path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, Any]
 ) -> StreamReport[PhraseCounts]:
-    """Write a model's targets of the phrases in a file, a phrase in the first column of each line.
+    """Write a model's targets for the phrases in the first column of a file.
 
     Args:
-        path: Plain, gzip or ``-``.
+        path: The file: plain, gzip, or ``-`` for standard input.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         writer: Writes the targets of a block.
-        asked: Everything else that decides the output's bytes, as JSON values.
+        asked: Everything else that determines the output's bytes, as JSON values.
 
     Raises:
         InputError: The file cannot be read, or a line has no phrase.
         SettingsError: The output is the input, or cannot be written.
-        ModelError: The model gives no numbers.
+        ModelError: A result of the model is not a number.
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
     stream = BlockStream(

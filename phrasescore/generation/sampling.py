@@ -1,8 +1,8 @@
-"""Ancestral sampling: targets drawn word by word from the model, for many sources at once.
+"""Ancestral sampling: draws targets word by word from the model, for many sources at once.
 
-Samples of a source with a common prefix share a row, so that each distinct prefix is computed once.
-The random numbers of a source depend on the seed and on the number of the source alone, so that the
-grouping of sources changes no sample.
+Samples of a source with the same prefix share a row, so each distinct prefix is computed once. The
+random numbers of a source depend only on the seed and the number of the source, so the grouping of
+sources does not change samples.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _MIN_KEY = np.int32(-0x80000000)
 class Sampling(Prefixes):
     """The distinct prefixes of a step, and the samples that have reached each of them.
 
-    At any temperature, the ln p of a target is the model's own.
+    The ln p of a target does not depend on the temperature: it is the ln p of the model.
 
     Args:
         settings: Settings of the draws.
-        allowed: The targets that are allowed; without ``<unk>`` the other words share its p.
-        numbers: (N,) numbers of the sources among all, for their random numbers.
-        lengths: (N,) their numbers of words.
+        allowed: The constraints on targets. If ``<unk>`` is not allowed, the other words share its
+            probability.
+        numbers: (N,) the number of each source among all sources; it selects random numbers.
+        lengths: (N,) the number of words of each source.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Sampling(Prefixes):
         N, count = len(numbers), settings.count
         self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers
-        # of each unfinished sample: its row, and its number among all of the group
+        # for each unfinished sample, its row and its number among all samples of the group
         self._rows, self._samples = np.repeat(np.arange(N), count), np.arange(N * count)
         self._count = count
 
@@ -64,7 +65,7 @@ class Sampling(Prefixes):
         self._gains[part] = ln_p[self._rows[part] - a, drawn]
 
     def extend(self) -> NDArray[np.int64]:
-        """Append each sample's word; return the parent row of each distinct prefix that goes on."""
+        """Append each sample's word; return the parent row of each distinct unfinished prefix."""
         words = int(self._drawn.max()) + 1
         keys, first, members, counts = np.unique(
             self._rows * words + self._drawn,
@@ -91,8 +92,8 @@ class Sampling(Prefixes):
 def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> NDArray[np.float64]:
     """Return (N * count,) random numbers in [0, 1) for one step of the samples of N sources.
 
-    Philox is counter-based: step and source are part of the counter, so any number can be had
-    without the ones before it.
+    Philox is a counter-based generator. Step and source are part of the counter, so any random
+    number can be computed without the numbers before it.
     """
     drawn = [
         np.random.Generator(np.random.Philox(key=seed, counter=[0, step, int(number), 0])).random(
@@ -117,12 +118,12 @@ def draw_words(
 
     Args:
         ln_p: ``(rows, V)`` float32.
-        begins: ``(rows + 1,)`` the samples of row b are begins[b] to begins[b + 1].
-        numbers: ``(samples,)`` uniform in [0, 1).
-        ending: ``(rows,)`` bool, where only </s> is allowed.
+        begins: ``(rows + 1,)`` the samples of row b are begins[b] to begins[b + 1] - 1.
+        numbers: ``(samples,)`` random numbers, uniform in [0, 1).
+        ending: ``(rows,)`` bool, true if only </s> is allowed.
         inverse: 1 / temperature, float32.
-        sums: ``(V,)`` float64 scratch.
-        drawn: ``(samples,)`` the words on return.
+        sums: ``(V,)`` float64 scratch space.
+        drawn: ``(samples,)`` on return, the word of each sample.
     """
     rows, V = ln_p.shape
     for b in range(rows):
@@ -146,7 +147,7 @@ def draw_words(
         for sample in range(begins[b], begins[b + 1]):
             wanted = numbers[sample] * total
             low, high = 0, last
-            while low < high:  # binary search for the first word whose cumulative sum exceeds it
+            while low < high:  # find the first word whose cumulative sum exceeds the random number
                 middle = (low + high) // 2
                 if sums[middle] > wanted:
                     high = middle

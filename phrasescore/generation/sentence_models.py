@@ -1,7 +1,8 @@
 """Models that translate sentences, alone or as an ensemble.
 
-In an ensemble the probability of each word is the arithmetic mean over the models, which is again a
-distribution. A search sees one model, whose state consists of the states of all.
+In an ensemble, the probability of each word is the arithmetic mean over the models; the means are
+again a distribution. A search uses the ensemble like a single model. Its state consists of the
+states of all members.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class EnsembleState(State):
         return EnsembleState((), members=tuple(state.gathered(rows) for state in self.members))
 
     def followed_by(self, others: Sequence[State]) -> EnsembleState:
-        """See :meth:`State.followed_by`; the others are of the same ensemble."""
+        """See :meth:`State.followed_by`; all states belong to the same ensemble."""
         theirs = [cast(EnsembleState, other).members for other in others]
         joined = (
             state.followed_by([members[at] for members in theirs])
@@ -46,7 +47,7 @@ class EnsembleState(State):
 
 
 class Ensemble(StepModel):
-    """A model that averages the probabilities of others.
+    """A model that averages the probabilities of other models.
 
     Args:
         members: Models with the same vocabularies; a model that is given twice counts twice.
@@ -71,7 +72,7 @@ class Ensemble(StepModel):
 
 
 def _averaged(answers: Sequence[tuple[State, Tensor]]) -> tuple[EnsembleState, Tensor]:
-    """Join the members' states, and their ln p of the next words to the ln of the mean p."""
+    """Join the states of the members; return them with the ln of the mean p of the next words."""
     ln_p = answers[0][1]
     for _, more in answers[1:]:
         ln_p = torch.logaddexp(ln_p, more)
@@ -84,14 +85,14 @@ class SentenceModels:
     """One model of sentences, or several with the same vocabularies.
 
     Attributes:
-        loaded: The models in the order given, perhaps one of them twice.
+        loaded: The models in the order given; a model may occur twice.
     """
 
     loaded: tuple[LoadedModel, ...]
 
     @property
     def asked(self) -> StepModel:
-        """The model that a search asks: the only one, or all as an ensemble."""
+        """The model for a search: the only model, or an ensemble of all models."""
         if len(self.loaded) == 1:
             return self.first.model
         return Ensemble([each.model for each in self.loaded])
@@ -104,7 +105,7 @@ class SentenceModels:
 
     @property
     def first(self) -> LoadedModel:
-        """The first model, whose words, direction and factor all have."""
+        """The first model; all models have the same vocabularies, direction and factor."""
         return self.loaded[0]
 
     def must_align(self, purpose: str) -> None:
@@ -126,11 +127,11 @@ class SentenceModels:
 
 
 def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
-    """Load models that translate, one or an ensemble.
+    """Load one or more models that translate.
 
     Raises:
-        ModelError: A folder is not a whole model, its model is not one of sentences, or models have
-            different words, factors or directions.
+        ModelError: A folder is not a complete model, its model does not translate sentences, or
+            models have different vocabularies, factors or directions.
     """
     by_folder = {folder: load_model(folder) for folder in folders}
     for folder, each in by_folder.items():

@@ -28,12 +28,12 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_li
 from phrasescore.words.vocabulary import EOS, Vocabulary
 
 Rows = NDArray[np.int64]
-# alpha of each target word and </s> (rows) over the source's words and its </s> (columns)
+# alpha of each target word and </s> (rows) to each source word and </s> (columns)
 Alignment = NDArray[np.float32]
 
-_PAIRS = 64  # pairs of a batch
-_AREA = 1 << 16  # numbers in the matrices of a batch
-_MAX_AREA = 20_000_000  # numbers of one pair, which take some 20 bytes each on the way
+_PAIRS = 64  # maximum number of pairs in a batch
+_AREA = 1 << 16  # maximum number of elements in the matrices of a batch
+_MAX_AREA = 20_000_000  # maximum number of elements for one pair; each takes about 20 bytes
 
 _CELL = 0.28  # inches, unless the matrix would exceed
 _MAX_SIZE = 30.0  # inches
@@ -46,7 +46,7 @@ class SoftAlignments:
     """Aligns pairs of id sequences.
 
     Args:
-        models: With attention, on any device; several give the mean of their alignments.
+        models: Models with attention, on any device. The result is the mean of their alignments.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     """
 
@@ -73,9 +73,9 @@ class SoftAlignments:
                 "alignment would not fit into memory",
                 remedy="split the sentence",
             )
-        # pairs of similar lengths form a batch, so that little is padded
+        # pairs of similar lengths form a batch, so that there is little padding
         order = np.lexsort((T, S))
-        # the cuts do not depend on the number of cores, so neither do the digits
+        # the batches do not depend on the number of cores, so digits do not depend on it either
         cuts = cut_by_area((S[order] + 1) * (T[order] + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
@@ -111,14 +111,15 @@ def between_words(
     sides: tuple[TokenSequences, TokenSequences],
     vocabularies: tuple[Vocabulary, Vocabulary],
 ) -> list[Alignment]:
-    """Return the alignments between words of pieces that are aligned; rows still sum to 1.
+    """Turn alignments between pieces of words into alignments between words; rows still sum to 1.
 
-    A word gets the sum over its pieces where it is read, and their mean where it is written.
+    The alpha of a source word is the sum over its pieces. The alpha of a target word is the mean
+    over its pieces.
 
     Args:
         alignments: N alignments, ``(T + 1, S + 1)``.
         sides: Source and target ids of the N pairs.
-        vocabularies: Those of the source and of the target.
+        vocabularies: The source and the target vocabulary.
     """
     if vocabularies[0].byte_pairs is None:
         return list(alignments)

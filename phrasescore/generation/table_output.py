@@ -1,13 +1,14 @@
-"""Writes phrase tables with a model's targets, instead of the table's own pairs or beside them.
+"""Writes phrase tables with a model's targets, which replace the table's pairs or are added.
 
-A decoder needs every score of every pair, and the model knows only one of them. So each old score
-of a new pair is the geometric mean over the table's pairs of the same source, which neither favours
-nor punishes the pair. Two more scores follow: p(target | source) by the model, and a flag, e for a
-new pair and 1 for a pair of the table, so that tuning can find a weight for new pairs.
+A decoder needs all scores of every pair, but the model computes only one score. Therefore each old
+score of a new pair is the geometric mean over the table's pairs with the same source, which neither
+favours nor penalises the pair. Two more scores follow: p(target | source) by the model, and a flag,
+which is e for a new pair and 1 for a pair of the table, so that tuning can find a weight for new
+pairs.
 
-A decoder gives the score 0, the best of all, to a pair without a line in the lexicalised reordering
-table. So a new pair gets the mean over its source's lines there, which is again a distribution over
-orientations.
+If a pair has no line in the lexicalised reordering table, a decoder gives it the score 0, which is
+the best possible. Therefore a new pair gets a line with the means over all lines of its source; the
+means are again a distribution over orientations.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
-_OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
-# a kill loses at most one block, some seconds of work
+_OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
+# a kill loses at most one block, which takes some seconds
 TABLE_LINES_PER_BLOCK = 4096
 
 
@@ -48,9 +49,10 @@ class TableCounts:
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Sources with words that the model does not know; it writes none for them.
-        generated: Pairs that the model wrote.
-        known: Generated pairs that the table has.
+        unknown_sources: Sources with words that the model does not know, for which it generates no
+            targets.
+        generated: Pairs that the model generated.
+        known: Generated pairs that are also in the table.
         kept: Lines of the table that were written.
         new: Written pairs that are not in the table.
     """
@@ -78,13 +80,13 @@ class TableCounts:
 
 @dataclass(frozen=True)
 class TableWriter:
-    """Writes blocks of a table, each with whole sources.
+    """Writes blocks of a table; a block has all lines of each of its sources.
 
     Args:
         loaded: A model that reads sources.
         generator: Generates targets with the model.
-        scorer: Scores the table's own pairs with the model.
-        extend: Whether all of the table's pairs stay; otherwise only those that the model wrote.
+        scorer: Scores the pairs of the table with the model.
+        extend: Whether to write all pairs of the table; otherwise only generated pairs are written.
     """
 
     loaded: LoadedModel
@@ -96,11 +98,11 @@ class TableWriter:
         """Return the lines for one block, and the counts up to its end.
 
         Args:
-            block: Lines of whole sources.
-            before: The counts up to the line before it.
+            block: Lines of the table, with all lines of each source.
+            before: The counts of all blocks before this one.
 
         Raises:
-            PhraseTableError: The table has rules, or tokens of several factors.
+            PhraseTableError: The table has rules, or tokens with several factors.
         """
         target_spans = block.token_spans("target", 0)
         _refuse_rules_and_factors(block, target_spans)
@@ -135,7 +137,7 @@ class TableWriter:
                 line = SEPARATOR.join((block.source(begin), target, scores)) + b"\n"
                 pairs.append((target, line))
                 new += 1
-            # Moses sorts by the bytes of the target and of the separator behind it
+            # Moses sorts by the bytes of the target and of the separator that follows it
             pairs.sort(key=lambda pair: pair[0] + SEPARATOR)
             written += [line for _, line in pairs]
         counts = TableCounts(
@@ -150,7 +152,7 @@ class TableWriter:
         return b"".join(written), counts
 
     def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
-        """Yield the targets of each source with their p; an empty target is left out."""
+        """Yield the targets of each source with their probabilities, without an empty target."""
         texts = phrase_texts(found.words, self.loaded.target_vocabulary)
         _refuse_bars(texts)
         p = probability_texts(found.ln_p)
@@ -160,31 +162,31 @@ class TableWriter:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Return lines with their line feeds, also the last one, which may lack it in the file."""
+    """Return lines with line feeds; add a line feed to the last line if it has none."""
     return [line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")]
 
 
 def _estimates(block: TableBlock) -> list[bytes]:
-    """Return the old scores of each source's new pairs: the geometric means over its own pairs."""
+    """Return the old scores for new pairs of each source: the geometric means over its pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
     means = _means(block, ln)
-    # not capped at 1: some tables hold counts, e^n
+    # the means may exceed 1, because some tables contain counts as e^n
     texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
     width = block.format.scores
     return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
 
 
 def _has_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return (N,) bool: whether each phrase, of at least one word, has an unknown one."""
+    """Return ``(N,)`` bool: true if a phrase has an unknown word; phrases are not empty."""
     return np.logical_or.reduceat(phrases.tokens == UNK_ID, phrases.offsets[:-1])
 
 
 def _refuse_bars(phrases: list[bytes]) -> None:
-    """Check that phrases can stand in a phrase table.
+    """Check that phrases can be written to a phrase table.
 
     Raises:
-        CorpusError: One has a bar, which separates columns or factors.
+        CorpusError: A phrase contains a bar, which separates columns or factors.
     """
     for phrase in phrases:
         if b"|" in phrase:
@@ -196,14 +198,15 @@ def _refuse_bars(phrases: list[bytes]) -> None:
 
 
 def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
-    """Raise for a table with rules or factors, which the model cannot write."""
+    """Raise an error if the table has rules or factors, which the model cannot generate."""
     if block.format.hierarchical:
         raise PhraseTableError(
             "hierarchical rules, and a model of phrases cannot write gaps",
             path=block.path,
             remedy="give a table of plain phrase pairs",
         )
-    # spans end at the first factor: a single bar there separates factors, three separate columns
+    # Spans of tokens end after the first factor. A single bar there means that another factor
+    # follows; three bars mean the end of the column.
     after = block.data[np.concatenate([targets.ends, targets.ends + 1])].reshape(2, -1)
     factored = np.flatnonzero((after[0] == _BAR) & (after[1] != _BAR))
     if len(factored):
@@ -222,8 +225,8 @@ class ReorderingCounts:
 
     Args:
         lines: Pairs of the phrase table.
-        kept: Lines of the old table.
-        estimated: Lines of new pairs.
+        kept: Lines that were copied from the old table.
+        estimated: Lines for new pairs.
         without: Pairs without a line, because the old table lacks their source.
     """
 
@@ -252,7 +255,7 @@ def generate_reordering(
         phrase_table: A plain or gzip phrase table, sorted.
 
     Raises:
-        InputError: A table cannot be read, breaks its format or is not sorted.
+        InputError: A table cannot be read, violates its format or is not sorted.
         SettingsError: The output cannot be written.
     """
     known = _Sources(read_source_runs(old, format_of=TableFormat.from_reordering_lines))
@@ -290,7 +293,7 @@ def generate_reordering(
 
 
 class _Sources:
-    """The lines of a sorted reordering table, looked up source by source in the table's order."""
+    """Looks up the lines of a sorted reordering table; sources are requested in its order."""
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._runs = (run for block in blocks for run in _lines_and_means(block))
@@ -306,7 +309,7 @@ class _Sources:
 
 
 def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield each source of a block and its targets, as they stand in the table."""
+    """Yield each source of a block with its targets, in the order of the table."""
     spans = block.spans[:, :4].tolist()
     offsets = block.run_offsets.tolist()
     for begin, end in itertools.pairwise(offsets):
@@ -315,7 +318,7 @@ def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
 
 
 def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
-    """Yield each source of a reordering table with its lines and the mean of their scores."""
+    """Yield each source of a reordering table with its lines and the means of their scores."""
     lines, means = _lines(block.text), _means(block, block.score_values)
     for number, (source, targets) in enumerate(_runs(block)):
         begin = int(block.run_offsets[number])
@@ -324,7 +327,7 @@ def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, byt
 
 
 def _means(block: TableBlock, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (runs, scores): the arithmetic means of (lines, scores) values over each source."""
+    """Average ``(lines, scores)`` values over the lines of each source; return (runs, scores)."""
     sums = np.add.reduceat(values, block.run_offsets[:-1], axis=0)
     means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
     return means
@@ -337,23 +340,23 @@ def generate_table(
     asked: dict[str, Any],
     reordering: tuple[str | Path, str | Path] | None = None,
 ) -> tuple[StreamReport[TableCounts], ReorderingCounts | None]:
-    """Write a phrase table of a model's targets for the sources of another one.
+    """Write a phrase table with a model's targets for the sources of an existing phrase table.
 
     Args:
-        path: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
+        path: A plain or gzip phrase table, sorted by the bytes of its sources, or ``-``.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         writer: Writes a block.
-        asked: Everything else that decides the output's bytes, as JSON values.
-        reordering: The reordering table of the system and the one to write for the output, which
-            must then be a file.
+        asked: Everything else that determines the output's bytes, as JSON values.
+        reordering: The existing reordering table, and the reordering table to write for the output.
+            If given, the output must be a file.
 
     Returns:
-        The report on the table, and counts over the reordering table if one was written.
+        The report on the phrase table, and the counts over the reordering table if it was written.
 
     Raises:
-        InputError: A table cannot be read, breaks its format or is not sorted.
-        SettingsError: The output is the table, or cannot be written.
-        ModelError: The model gives no numbers.
+        InputError: A table cannot be read, violates its format or is not sorted.
+        SettingsError: The output is the input table, or cannot be written.
+        ModelError: A result of the model is not a number.
     """
     stream = BlockStream(
         [path],
@@ -368,7 +371,8 @@ def generate_table(
     made: list[ReorderingCounts] = []
 
     def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
-        # before the table gets its name: a kill here does not cost the generated table
+        # write this before the table gets its final name: after a kill the journal still exists,
+        # and the table need not be generated again
         if reordering:
             made.append(generate_reordering(*reordering, outputs.part_path))
 

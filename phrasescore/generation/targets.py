@@ -19,7 +19,8 @@ from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-# the limit without --max-length: _TIMES_SOURCE times the words of the source, at least _MIN_LIMIT
+# without --max-length, a target has at most three times as many words as its source, but 10 words
+# are always allowed
 _TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
@@ -32,12 +33,12 @@ class TargetSettings:
     """The constraints on targets.
 
     Args:
-        max_length: The number of words, </s> not counted, at which a target must end; ``None`` for
-            three times the words of its source, and at least 10.
+        max_length: The maximum number of words of a target, </s> not counted. ``None``: three times
+            the words of its source, but at least 10.
         unknown: Whether ``<unk>`` may be one of the words.
-        length_bounds: Whether a target has at least half as many words as its source, and without
-            ``max_length`` at most three times as many symbols, </s> counted on both sides, as in
-            the program of Bahdanau et al. (2014).
+        length_bounds: Whether to limit lengths as the program of Bahdanau et al. (2014) does. A
+            target then has at least half as many words as its source. Without ``max_length``, it
+            has at most three times as many symbols, </s> counted on both sides.
     """
 
     max_length: int | None = None
@@ -87,9 +88,9 @@ class SampleSettings:
 
     Args:
         count: The number of targets to draw for each source.
-        seed: The seed of the random numbers, which depend only on the seed and the source's number.
-        temperature: Words are drawn from softmax(ln p / temperature); 1 is the model itself.
-        best: Distinct targets to return for each source; ``None`` for all that were drawn.
+        seed: The seed. The random numbers depend only on the seed and the number of the source.
+        temperature: Words are drawn from softmax(ln p / temperature); 1 draws them from p.
+        best: Number of distinct targets to return for each source; ``None``: all targets drawn.
     """
 
     count: int
@@ -100,13 +101,13 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets of N sources, those of a source together, the best first.
+    """Targets of N sources, in the order of the sources; the best target of a source comes first.
 
     Args:
-        offsets: (N + 1,) the targets of source n are ``offsets[n]`` to ``offsets[n + 1]``.
-        words: Their ids, without </s>.
+        offsets: (N + 1,) the targets of source n are ``offsets[n]`` to ``offsets[n + 1] - 1``.
+        words: The word ids of the targets, without </s>.
         ln_p: (targets,) ln p(target and </s> | source).
-        counts: (targets,) how often each was drawn; 1 for the results of a beam search.
+        counts: (targets,) how often each target was drawn; 1 for the results of a beam search.
     """
 
     offsets: NDArray[np.int64]
@@ -129,10 +130,10 @@ class Found:
     """Targets that ended at one step of a search.
 
     Args:
-        owners: (targets,) the source of each.
-        words: (targets, steps) their ids.
+        owners: (targets,) the source of each target.
+        words: (targets, steps) the word ids of each target.
         ln_p: (targets,) ln p, </s> included.
-        counts: (targets,) how often each was drawn.
+        counts: (targets,) how often each target was drawn.
     """
 
     owners: NDArray[np.int64]
@@ -144,12 +145,12 @@ class Found:
 def ranking_scores(
     ln_p: NDArray[np.float64], lengths: NDArray[np.int64], length_normalisation: bool
 ) -> NDArray[np.float64]:
-    """Return the scores that rank targets: ln p, or ln p divided by the words, </s> counted."""
+    """Return the scores that rank targets: ln p, or ln p / number of words, </s> counted."""
     return ln_p / (lengths + 1) if length_normalisation else ln_p
 
 
 class Prefixes(ABC):
-    """The prefixes of a search, one row each; at first the empty prefix of each source.
+    """The prefixes of a search; each is a row. The search begins with an empty prefix per source.
 
     Args:
         allowed: The constraints on targets.
@@ -179,18 +180,18 @@ class Prefixes(ABC):
 
     @property
     def last_words(self) -> Rows:
-        """(rows,) the word that the model reads next for each row."""
+        """``(rows,)``: the word that the model reads next for each row."""
         return self._prefixes[:, -1].astype(np.int64)
 
     def prepare(self) -> None:
         """Allocate arrays for the words that follow each row."""
         length = self._prefixes.shape[1]
         self._ending = self._limits[self._owners] <= length
-        self._early = self._minimums[self._owners] > length  # too short to end
+        self._early = self._minimums[self._owners] > length  # rows that are too short to end
 
     @abstractmethod
     def choose(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Choose words for rows ``a`` to ``b`` by ``ln_p (b - a, V)``, which is not kept."""
+        """Choose words for rows ``a`` to ``b - 1`` by ``ln_p (b - a, V)``; ``ln_p`` is not kept."""
 
     @abstractmethod
     def extend(self) -> Rows:
@@ -202,9 +203,9 @@ class Prefixes(ABC):
         self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 
     def targets(self) -> Targets:
-        """Return the targets in the order of the sources, those of a source the best first.
+        """Return the targets in the order of the sources; the best target of a source comes first.
 
-        Of equally good targets the one that ended earlier comes first.
+        If targets are equally good, the target that ended earlier comes first.
         """
         found, sources = self._found, np.arange(len(self._limits) + 1)
         owners = np.concatenate([each.owners for each in found])
@@ -224,19 +225,20 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-# `BeamSearch` or `Sampling` with its settings: returns the empty prefixes of N sources, given (N,)
-# their numbers among all sources, for random numbers, and (N,) their lengths
+# Returns the empty prefixes of N sources, which are a `BeamSearch` or `Sampling` with its settings.
+# The arguments are ``(N,)`` the numbers of the sources among all sources, which select random
+# numbers, and ``(N,)`` their lengths.
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 
 def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk: int) -> Targets:
-    """Read sources, then search word by word until no prefix goes on.
+    """Read sources, then search word by word until no prefix is left.
 
     Args:
-        model: In evaluation mode and on its device; several threads may share it.
+        model: A model in evaluation mode, on its device; several threads may share it.
         sources: Ids of the side that the model reads.
-        prefixes: Chooses among the words that may follow each row.
-        chunk: Rows to take at a time, few enough that their ln p stay in the caches.
+        prefixes: The prefixes, which choose among the words that may follow.
+        chunk: Number of rows to compute at a time, so small that their ln p stay in the caches.
     """
 
     def placed(numbers: Rows) -> Tensor:
@@ -268,14 +270,15 @@ class TargetGenerator:
     """Generates targets with one model.
 
     Args:
-        model: Of any kind, on any device.
+        model: A model of any kind, on any device.
         method: Beam search or sampling.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        group: Sources at a time, fewer if they are long; ``None`` for the default of the device.
-        chunk: Prefixes at a time; ``None`` for the default of the device.
+        group: Number of sources in a group, fewer if they are long; ``None`` for the default of the
+            device.
+        chunk: Number of prefixes at a time; ``None`` for the default of the device.
 
     Attributes:
-        device: The device that it computes on.
+        device: The device that computes.
         cores: The threads that compute.
     """
 
@@ -300,12 +303,12 @@ class TargetGenerator:
 
         Args:
             sources: Phrases of ids of the side that the model reads, without </s>.
-            first: The number of the first among all sources, for their random numbers.
+            first: The number of the first source among all sources; it selects random numbers.
 
         Raises:
-            ModelError: The model gives no numbers.
+            ModelError: A result of the model is not a number.
         """
-        # sources of one length need no padding, and their targets end at about the same step
+        # sources of equal length need no padding, and their targets end at about the same step
         order = np.argsort(sources.lengths, kind="stable")
         cuts = cut_by_area(sources.lengths[order], self._group, self._area)
 
@@ -327,7 +330,7 @@ class TargetGenerator:
 
 
 def _in_order(parts: Sequence[Targets], order: NDArray[np.int64]) -> Targets:
-    """Join the targets of sources that were taken in ``order``, in the order of the sources."""
+    """Join targets whose sources are in ``order``; return them in the order of the sources."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     rows = np.argsort(np.repeat(order, counts), kind="stable")
     offsets = np.zeros(len(order) + 1, np.int64)

@@ -1,9 +1,10 @@
-"""Translation of lines by models of sentences: the best translations, their words and alignments.
+"""Translates lines with models of sentences: the best translations and their alignments.
 
-A model writes ``<unk>`` for every word outside its vocabulary. The source word with the largest
-attention, or that word's most probable translation in a lexical table of Moses, may replace it. A
-line of such a table is ``written read p(written | read)``; NULL stands for no word. Moses writes
-two tables: in ``lex.f2e`` the first word is the target's, in ``lex.e2f`` the source's.
+A model writes ``<unk>`` for every word outside its vocabulary. ``<unk>`` can be replaced by the
+source word with the largest attention, or by the most probable translation of that source word in a
+lexical table of Moses. A line of such a table is ``written read p(written | read)``; NULL means no
+word. Moses writes two tables: in ``lex.f2e`` the first word of a line is a target word, in
+``lex.e2f`` a source word.
 """
 
 from __future__ import annotations
@@ -44,32 +45,33 @@ from phrasescore.words.vocabulary import EOS, UNK, UNK_ID
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
 _FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "lex.e2f"}
-# sources and prefixes at a time; on a GPU fewer than phrases, because attention needs more memory
+# number of sources, and of prefixes, at a time; on a GPU fewer than for phrases, because attention
+# needs more memory
 _GROUP = {"cpu": 64, "cuda": 1024}
 _CHUNK = {"cpu": 256, "cuda": 1024}
-_DECIMALS = 4  # of alpha
-# a kill loses at most one block, some seconds of work
+_DECIMALS = 4  # decimals of alpha
+# a kill loses at most one block, which takes some seconds
 SENTENCES_PER_BLOCK = 512
 
 
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return the most probable translation of each word; ties go to the first in byte order.
+    """Return each word's most probable translation; among equals, the first in byte order.
 
     Args:
-        path: Plain or gzip, or ``-``.
+        path: The lexical table: plain, gzip, or ``-`` for standard input.
         read: The words that the models read.
-        written: The words that they write.
-        direction: That of the models, for the error.
+        written: The words that the models write.
+        direction: The direction of the models, for the error.
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is not ``word word probability``, or the words stand the other way
-            round.
+        CorpusError: A line is not ``word word probability``, or the words of lines are in the
+            reverse order.
     """
     best: dict[bytes, tuple[float, bytes]] = {}
-    right = swapped = 0  # lines whose words stand in the order of the models, and the other way
+    right = swapped = 0  # numbers of lines with words in the expected and in the reverse order
     with Progress("reading the lexicon", unit="lines") as progress:
         for number, line in enumerate(read_lines(path), 1):
             translation, word, p = _fields(line, path, number)
@@ -115,13 +117,13 @@ def without_unknown(
     alignment: Alignment,
     lexicon: Mapping[bytes, bytes],
 ) -> list[bytes]:
-    """Return a target's words, with each unknown word replaced by means of its source word.
+    """Return a target's words, with each ``<unk>`` replaced by way of its source word.
 
     Args:
-        words: T words, of which ``<unk>`` are replaced.
+        words: T words.
         source: S words, at least one.
         alignment: (T + 1, S + 1) alpha; the column of the source's </s> is ignored.
-        lexicon: The translation of each source word; a word without one is copied.
+        lexicon: The translation of each source word; a word that is not in it is copied.
     """
     attended = np.argmax(alignment[:-1, :-1], axis=1).tolist()
     return [
@@ -135,10 +137,10 @@ class Translation:
     """One translation of a sentence.
 
     Attributes:
-        words: The words, with unknown ones replaced if requested.
-        unknown: The number of words that are ``<unk>`` to the model.
+        words: The words; ``<unk>`` is replaced if requested.
+        unknown: The number of words for which the model wrote ``<unk>``.
         ln_p: ln p of the model's words and </s>, given the sentence.
-        total: The ranking score: ln p, or ln p divided by the words, </s> counted.
+        total: The score that ranks translations: ln p, or ln p / number of words, </s> counted.
     """
 
     words: list[bytes]
@@ -176,16 +178,16 @@ class Translator:
     Args:
         models: The models that translate.
         beam: Settings of the search.
-        allowed: The translations that are allowed.
+        allowed: The constraints on translations.
         lexicon: Translations of source words that replace ``<unk>``, see `without_unknown`;
             ``None`` leaves ``<unk>``.
         aligns: Whether to compute alignments of the first translations.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        batch_size: Sentences at a time; ``None`` for the default of the device.
+        batch_size: Number of sentences at a time; ``None`` for the default of the device.
 
     Attributes:
         models: The models that translate.
-        device: The device that they compute on.
+        device: The device that computes.
     """
 
     def __init__(
@@ -214,11 +216,11 @@ class Translator:
         """Translate some lines.
 
         Args:
-            lines: Their tokens.
-            first: The number of the first, from 1.
+            lines: The tokens of the lines.
+            first: The number of the first line, from 1.
 
         Raises:
-            ModelError: The model gives no numbers.
+            ModelError: A result of the model is not a number.
         """
         sources = self.models.first.source_vocabulary.encode_spans(lines)
         words = [lines.tokens(line) for line in range(len(sources))]
@@ -247,7 +249,7 @@ class Translator:
         ]
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
-        """Return the alignments that are needed, by the number of their target."""
+        """Return the alignments that are needed, by the number of the target."""
         if self._alignments is None:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
@@ -266,7 +268,7 @@ class Translator:
     def _translations(
         self, source: list[bytes], targets: Targets, rows: range, alignments: dict[int, Alignment]
     ) -> list[Translation]:
-        """Return the targets ``rows`` of a source; of those with the same words, the best."""
+        """Return the targets ``rows`` of a source; if some have the same words, only the best."""
         found: dict[bytes, Translation] = {}
         part = slice(rows.start, rows.stop)
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]
@@ -294,8 +296,8 @@ class TranslationCounts:
         words: Words of the sentences.
         unknown: Words of the sentences that the models do not know.
         written: Words of the first translations.
-        written_unknown: Words of the first translations that are ``<unk>`` to the models, replaced
-            or not.
+        written_unknown: Words of the first translations for which the models wrote ``<unk>``,
+            including words that were replaced.
         ln_p: The sum of ln p of the first translations.
     """
 
@@ -309,7 +311,7 @@ class TranslationCounts:
 
     @property
     def mean_ln_p(self) -> float:
-        """The mean over sentences with words; 0 without any."""
+        """The mean of ln p over sentences with words; 0 if there are none."""
         return self.ln_p / max(1, self.lines - self.empty)
 
     def with_lines(self, lines: Sequence[Translated]) -> TranslationCounts:
@@ -342,7 +344,7 @@ def translation_line(line: Translated) -> bytes:
 
 
 def alignment_line(line: Translated) -> bytes:
-    """Format the first translation and its alignment as JSON; nothing for an empty sentence."""
+    """Format the first translation and its alignment as JSON; empty for an empty sentence."""
     if line.alignment is None:
         return b""
     rows = np.round(line.alignment.astype(np.float64), _DECIMALS).tolist()
@@ -366,20 +368,20 @@ def translate_text(
     asked: dict[str, Any],
     longest: int,
 ) -> StreamReport[TranslationCounts]:
-    """Write the translations of a text, a sentence a line; an interrupted run can be continued.
+    """Write the translations of a text with a sentence on each line; such a run can be continued.
 
     Args:
-        path: Plain, gzip or ``-``.
-        outputs: The outputs and their formats, the main output first; gzip if a name ends in
-            ``.gz``; ``-`` is standard output.
+        path: The text: plain, gzip, or ``-`` for standard input.
+        outputs: The outputs and their formats; the first is the main output. An output is gzip if
+            its name ends in ``.gz``; ``-`` is standard output.
         translator: Translates the lines.
-        asked: Everything else that decides the outputs' bytes, as JSON values.
+        asked: Everything else that determines the outputs' bytes, as JSON values.
         longest: The maximum number of words of a sentence.
 
     Raises:
-        InputError: The text cannot be read, or has a longer sentence.
+        InputError: The text cannot be read, or a sentence is too long.
         SettingsError: An output is the input, or cannot be written.
-        ModelError: A model gives no numbers.
+        ModelError: A result of a model is not a number.
     """
     texts = Texts(
         (path,),
@@ -414,7 +416,7 @@ def translate_text(
 
 
 def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:
-    """Yield the blocks; raise for a sentence with too many words."""
+    """Yield the blocks; raise an error if a sentence has too many words."""
     for block in blocks:
         lengths = np.diff(block.tokens[0].offsets)
         too_long = np.flatnonzero(lengths > longest)

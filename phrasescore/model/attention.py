@@ -1,14 +1,15 @@
 """Attention, and the gated unit with attention to its source at every step.
 
 Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
-alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``units`` the gradient is written
-by hand, so that each weight gradient is one large product at the end.
+alpha = softmax of e over j, c_i = sum over j of alpha_ij h_j. As in ``units``, the gradient is
+written by hand, so that each weight gradient is one large product at the end.
 
-Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of the
-vectors that are summed, ``A`` alignment units. Positions are stored flat, and sequence b starts at
-``b * J``, so that rows with the same source share its positions without copies.
+Shapes: ``B`` sequences; ``J`` positions of the longest source, its </s> included; ``D`` size of the
+vectors that are summed; ``A`` alignment units. The positions of all sequences are the rows of one
+matrix, and sequence b starts at row ``b * J``. Rows with the same source can therefore share its
+positions without copies.
 
-The compiled passes take matrices in float32, or bfloat16 as bit patterns, and sum in float32.
+The compiled passes take matrices in float32, or in bfloat16 as bit patterns, and sum in float32.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _attend_rows(
     weights: Array,
     found: Array,
 ) -> None:
-    """Align each row with its positions, and compute the weighted sum of their values.
+    """Align each row with its source positions, and compute the weighted sum of their values.
 
     Args:
         queries: ``(N, A)``, s W_a.
@@ -116,7 +117,7 @@ def _attend_rows_backward(
     """Turn the gradient of the sums into the gradients of queries, keys and v_a (not the values).
 
     Args:
-        queries: As in :func:`_attend_rows`, like the next five arguments.
+        queries: ``(N, A)``; this and the next five arguments are as in :func:`_attend_rows`.
         keys: ``(P, A)``.
         values: ``(P, D)``.
         vector: ``(A,)``.
@@ -185,7 +186,7 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
         queries: ``(N, A)``, s W_a.
         seen: The positions of each row.
         vector: ``(A,)``, v_a.
-        J: Maximum number of positions of a row, or more.
+        J: Number of columns of the alignments, at least the maximum number of positions of a row.
     """
     if torch.is_grad_enabled() or not kernels.can_compile(queries):
         return attend_plainly(queries, seen, vector, J)
@@ -198,7 +199,7 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
 def attend_plainly(
     queries: Tensor, seen: Attended, vector: Tensor, J: int
 ) -> tuple[Tensor, Tensor]:
-    """Compute :func:`attend` in plain torch: with gradients, for float64 and other devices."""
+    """Compute :func:`attend` in plain torch, which has gradients and supports all devices."""
     at = torch.arange(J, device=queries.device)
     outside = at >= seen.lengths[:, None]
     places = (seen.begins[:, None] + at).masked_fill(outside, 0)
@@ -215,7 +216,7 @@ def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> l
 
 @dataclass(frozen=True)
 class AttentiveWeights:
-    """The parameters of a run, in the type of its products; v_a in float32 or better.
+    """The parameters of a run in the type of its matrix products, but v_a in float32 or better.
 
     Attributes:
         gates: ``(H, 2H)``, the recurrent weights of update and reset.
@@ -235,18 +236,18 @@ class AttentiveWeights:
 def run_attentive_unit(
     inputs: Tensor, start: Tensor, seen: Attended, weights: AttentiveWeights, looks: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the gated unit: c_i from s_(i-1), then s_i from word i and c_i.
+    """Run the gated unit: each step computes c_i from s_(i-1), then s_i from word i and c_i.
 
     Args:
         inputs: ``(L, B, 3H)`` contributions of the words to candidate, update and reset.
         start: ``(B, H)``.
-        seen: Positions of B sequences, J for each: sequence b begins at ``b * J``.
+        seen: Positions of B sequences, J for each; those of sequence b begin at row ``b * J``.
         weights: The parameters.
-        looks: Number of contexts: L, or L + 1 for one more after the last step.
+        looks: Number of contexts: L, or L + 1 to compute one more after the last step.
 
     Returns:
-        States ``(L + 1, B, H)``, ``start`` first, contexts ``(looks, B, D)`` and alignments
-        ``(looks, B, J)``, which have no gradient.
+        States ``(L + 1, B, H)``, of which ``start`` is the first; contexts ``(looks, B, D)``;
+        alignments ``(looks, B, J)``, which have no gradient.
     """
     J = len(seen.keys) // len(start)
     if not kernels.can_compile(inputs):
@@ -280,7 +281,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, start: Tensor, *given: Any) -> tuple[Tensor, ...]:
-        """Step through the sequence, keeping what the gradient needs."""
+        """Step through the sequence; keep the values that the gradient needs."""
         seen, weights, looks = Attended(*given[:4]), AttentiveWeights(*given[4:9]), given[9]
         L, B, H3 = inputs.shape
         H, D, J = H3 // 3, seen.values.shape[1], len(seen.keys) // len(start)

@@ -1,4 +1,4 @@
-"""Choice of the device, its abilities, and work that is spread over its cores."""
+"""Chooses a device, tells what it can do, and spreads work over its cores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 def choose_device(name: str) -> torch.device:
     """Return the device for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
-    Under ``torchrun``, each process of a machine gets a CUDA device of its own.
+    Under ``torchrun``, each process of a machine gets a different CUDA device.
 
     Raises:
         SettingsError: There is no CUDA device, no device of this number, or fewer devices than
@@ -68,15 +68,15 @@ def processor_of(device: torch.device) -> str:
 
 
 class Cores:
-    """Threads that compute on one core each, started when there is work for them.
+    """Threads that compute on one core each; they are started when there is work for them.
 
-    On some processors the last digits of a product depend on the number of cores that share it.
-    With one core for each group of rows, they depend on the group only. The threads stay, because
-    new ones would each leave memory behind, until :meth:`rest` ends them.
+    On some processors the last digits of a matrix product depend on the number of cores that share
+    it. Here a single core computes each group of rows, so digits depend only on the group. Threads
+    are kept until :meth:`rest` ends them, because each new thread would leave memory behind.
 
     Args:
-        device: The device of the work: torch's number of threads serve a CPU.
-        for_gpu: Number of threads that serve a GPU.
+        device: The device that computes. For a CPU, there are as many threads as torch uses.
+        for_gpu: Number of threads for a GPU.
     """
 
     def __init__(self, device: torch.device, for_gpu: int = 1) -> None:
@@ -86,7 +86,7 @@ class Cores:
     def each(
         self, work: Callable[[NDArray[Any]], Found], groups: Iterable[NDArray[Any]]
     ) -> Iterator[list[tuple[NDArray[Any], Found]]]:
-        """Work on groups of rows; yield for each, in order, what `in_fitting_parts` returns."""
+        """Work on groups of rows; yield the result of `in_fitting_parts` for each, in order."""
 
         def alone(rows: NDArray[Any]) -> list[tuple[NDArray[Any], Found]]:
             torch.set_num_threads(1)
@@ -111,7 +111,7 @@ def has_fast_bf16(device: torch.device) -> bool:
     """Tell whether bfloat16 matrix products are faster than float32 ones on a device."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    # The names below are private to torch; without them float32 is the safe answer.
+    # the names below are private to torch; if they do not exist, float32 is the safe choice
     return any(
         bool(getattr(torch.cpu, name, lambda: False)())
         for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
@@ -121,7 +121,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 def in_fitting_parts(
     work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
 ) -> list[tuple[NDArray[Any], Found]]:
-    """Work on rows; halve them, repeatedly, while they do not fit into a GPU's memory.
+    """Call ``work`` for the rows; halve the rows as long as they do not fit into GPU memory.
 
     Returns:
         The parts in order, each with its result; usually a single part.
@@ -134,7 +134,7 @@ def in_fitting_parts(
     except torch.OutOfMemoryError:
         if len(rows) < 2:
             raise
-    # not in the except block: there the traceback keeps the failed work's tensors alive
+    # outside of the except block, where the traceback would keep the tensors of the failed work
     torch.cuda.empty_cache()
     halves = np.array_split(rows, 2)
     return [found for half in halves for found in in_fitting_parts(work, half)]

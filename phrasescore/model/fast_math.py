@@ -1,9 +1,9 @@
 """Building blocks of the compiled kernels: exp, sigmoid, tanh, and loads and stores of bfloat16.
 
-Without Intel's vector library, numba calls exp for one number at a time. These functions consist of
-polynomials and bit operations without branches, which LLVM turns into vector instructions. numba
-has no bfloat16 either: such arrays are passed as uint16 bit patterns, and ``load`` and ``store``
-convert their elements.
+Without Intel's vector library, numba calls exp for one number at a time. The functions here consist
+of polynomials and bit operations without branches, which LLVM turns into vector instructions. numba
+does not support bfloat16 either. Arrays of bfloat16 are passed as uint16 bit patterns, and ``load``
+and ``store`` convert their elements.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-# Sums vectorise only if they may be reassociated. Without nnan and ninf, infinity and NaN keep
-# their meaning, so a diverged model is noticed.
+# LLVM vectorises a sum only if it may change the order of additions (reassoc). The flags nnan and
+# ninf are left out: they would hide infinity and NaN, and so a model that has diverged.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 _LOG2_E = np.float32(1.4426950408889634)
@@ -55,7 +55,7 @@ def _float_to_bits(context: Any, value: Any) -> Any:
     return types.uint32(types.float32), generate
 
 
-# numba passes the context itself, so compiled code calls these with one argument
+# numba supplies the first argument, the typing context; compiled code passes only the number
 _float_of_bits = cast(Callable[[Any], Any], intrinsic(_bits_to_float))
 _bits_of_float = cast(Callable[[Any], Any], intrinsic(_float_to_bits))
 
@@ -77,8 +77,8 @@ def exp(x: Any) -> Any:
 
 @numba.njit(inline="always")
 def order(x: Any) -> Any:
-    """Return an int32 key with the order of the float32: a maximum of integers vectorises."""
-    # positive floats compare like their bits; the other bits of negative ones must be flipped
+    """Return an int32 that sorts like the float32, because a maximum of integers vectorises."""
+    # positive floats sort like their bits; for negative ones, all bits but the sign are flipped
     bits = np.int32(_bits_of_float(x))
     # numba widens integer results to 64 bits, which would halve the vectors
     return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
@@ -98,7 +98,7 @@ def sigmoid(x: Any) -> Any:
 
 @numba.njit(inline="always")
 def tanh(x: Any) -> Any:
-    """Return tanh x in float32, absolute error below 5e-7."""
+    """Return tanh x in float32, with an absolute error below 5e-7."""
     return _TWO / (_ONE + exp(-_TWO * x)) - _ONE
 
 
@@ -133,7 +133,8 @@ def _store(array: Any, index: Any, value: Any) -> Any:
 
         def narrow(array: Any, index: Any, value: Any) -> Any:
             bits: Any = _bits_of_float(value)
-            # bfloat16 is the upper half; adding 0x7FFF, or 0x8000 if it is odd, rounds to even
+            # bfloat16 is the upper half of a float32. To round to nearest even, add 0x7FFF, or
+            # 0x8000 if the upper half is odd.
             odd = (bits >> np.uint32(16)) & np.uint32(1)
             array[index] = np.uint16((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
 

@@ -1,13 +1,14 @@
-"""Model folders: plain files that are safe to open and in which damage is detected.
+"""Model folders: plain files that are safe to open and whose damage is detected.
 
 ``model.safetensors`` holds the weights, ``config.json`` the settings, two text files the
 vocabularies, a third the words outside the shortlist, ``provenance.json`` the origin,
 ``curves.jsonl`` the learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled.
-Only building a network imports torch: the decoder reads the weights as arrays.
+Torch is imported only to build a network. The decoder reads the weights as numpy arrays.
 
-Saving is safe against kills. The new folder is written beside the old one under a hidden name. Then
-the old folder is renamed to a backup, the new one takes its name, and the backup's model files are
-removed. After a kill the next command that saves or trains calls :func:`recover`.
+A kill during saving loses no model. The new folder is written beside the old one, with a hidden
+name. Then the old folder gets a backup name, the new one gets the final name, and the model files
+of the backup are removed. After a kill, the next command that saves or trains calls
+:func:`recover`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
     from phrasescore.table.block import TokenSpans
 
-# raise it when older versions cannot read the new folders; 2 added byte pairs
+# the version of the format; raise it when older programs cannot read new folders (2: byte pairs)
 FORMAT, _WITHOUT_BYTE_PAIRS = 2, 1
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
@@ -59,7 +60,7 @@ def is_model_folder(folder: Path) -> bool:
 
 
 def backup_of(folder: Path) -> Path:
-    """Return the name that a model has while another one replaces it."""
+    """Return the backup name, which the old model has while a new one replaces it."""
     return hidden(folder, "replaced")
 
 
@@ -91,9 +92,9 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
     """Check that a file exists and has the expected digest.
 
     Raises:
-        ModelError: It is missing or damaged.
+        ModelError: The file is missing or damaged.
     """
-    # compared with the listing, because a name in SHA256SUMS may point outside of the folder
+    # the name must be in the listing, because a name in SHA256SUMS may point outside of the folder
     if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
         raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
@@ -106,20 +107,20 @@ def digest_of_folder(folder: Path) -> str:
 
 
 _LONGEST = 80  # characters of a name in an error
-_KIND = "F32"  # the type of all weights: float32, in the words of safetensors
+_KIND = "F32"  # the type of all weights: the name of float32 in safetensors
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model of a folder.
+    """A model that was loaded from a folder.
 
     Attributes:
-        settings: Everything that determines the shape and the meaning of the model.
+        settings: Everything that determines the shapes of the weights and their meaning.
         source_vocabulary: Words that the model reads; only ``</s>`` and ``<unk>`` for a language
             model.
         target_vocabulary: Words that the model predicts.
         weights: Arrays by name; docs/model-folder.md lists their shapes.
-        digest: Equal for equal models.
+        digest: Digest of the folder; equal models have equal digests.
         path: The folder.
     """
 
@@ -135,7 +136,7 @@ class LoadedModel:
         """The network with these weights, in evaluation mode, on the CPU, float32.
 
         Raises:
-            ModelError: The weights are not those of the settings.
+            ModelError: The weights do not have the names and shapes that the settings require.
         """
         return _build_network(self).eval()
 
@@ -146,7 +147,7 @@ class LoadedModel:
 
     @property
     def sides(self) -> dict[Side, Vocabulary]:
-        """The side of a corpus that the model reads, if it reads any, then the predicted side."""
+        """Vocabularies by side of a corpus: the side read, if any, then the side predicted."""
         read, predicted = SIDES if self.direction == "source-target" else SIDES[::-1]
         if not kind_named(self.settings.kind).reads_source:
             return {predicted: self.target_vocabulary}
@@ -158,11 +159,12 @@ class LoadedModel:
         return list(self.sides)[-1]
 
     def encode(self, texts: Sequence[TokenSpans]) -> tuple[TokenSequences, TokenSequences]:
-        """Return the ids of N texts that the model reads, and of those that it predicts.
+        """Return the ids of N texts that the model reads, and of N texts that it predicts.
+
+        For a language model, the sequences to read are empty.
 
         Args:
-            texts: The tokens of sources and targets, or of the texts alone for a language model,
-                for which the sequences to read are empty.
+            texts: The tokens of sources and targets; for a language model, of the texts alone.
         """
         *read, predicted = texts if self.direction == "source-target" else texts[::-1]
         targets = self.target_vocabulary.encode_spans(predicted)
@@ -176,7 +178,7 @@ def load_model(folder: str | Path) -> LoadedModel:
     """Load a model folder after checking the digest of every file, and build its network.
 
     Raises:
-        ModelError: It is not a model folder, is incomplete or damaged, or has a newer format.
+        ModelError: The folder is not a model, is incomplete or damaged, or has a newer format.
     """
     loaded = load_weights(folder)
     loaded.model  # noqa: B018 - its errors belong here
@@ -305,7 +307,7 @@ def _build_network(stored: LoadedModel) -> SequenceModel:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         problem = f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs"
         raise _damaged(stored.path / WEIGHTS, problem)
-    # not to_empty, which for meta tensors imports a computer algebra system (0.7 s)
+    # not with to_empty: for meta tensors it imports a computer algebra system, which takes 0.7 s
     weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
     model.load_state_dict(weights, assign=True)
     return model
@@ -329,7 +331,7 @@ def save_model(
     Args:
         folder: The folder.
         model: A model on any device.
-        vocabularies: Source and target; a language model's source is not written.
+        vocabularies: Source and target; the source of a language model is not written.
         provenance: Versions, inputs and settings.
         curves: A learning curve to copy into the folder.
         outside: The words outside the target vocabulary.
@@ -365,7 +367,7 @@ def save_model(
 
 
 def recover(folder: Path) -> None:
-    """Complete or undo a replacement of one model by another that a kill has interrupted."""
+    """If a kill interrupted the replacement of a model by another, complete or undo it."""
     before = backup_of(folder)
     if before.is_symlink() or not before.is_dir():
         return
@@ -376,10 +378,10 @@ def recover(folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse to overwrite anything but a model.
+    """Raise an error if the path is anything but a model folder, or free.
 
     Raises:
-        SettingsError: Something else is there, or a model folder with foreign files in it.
+        SettingsError: Something else has this name, or the model folder contains foreign files.
     """
     if os.path.lexists(backup_of(folder)):
         raise _not_a_model(backup_of(folder))
@@ -409,7 +411,7 @@ def _replace(part: Path, folder: Path) -> None:
     if os.path.lexists(folder):
         folder.rename(backup_of(folder))
         try:
-            # a foreign file that appeared meanwhile was renamed as well, and must return
+            # a foreign file that appeared in the meantime was moved too and must be moved back
             _refuse_foreign_files(backup_of(folder))
         except SettingsError as error:
             backup_of(folder).rename(folder)
@@ -426,7 +428,7 @@ def _replace(part: Path, folder: Path) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return all names that a model's files may have, those of newer versions included."""
+    """Return all names that files of a model may have; newer versions list theirs in SHA256SUMS."""
     known = set(ALL)
     with contextlib.suppress(ModelError, OSError):
         known |= read_digests(folder).keys()

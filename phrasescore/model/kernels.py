@@ -1,9 +1,9 @@
 """Compiled passes over gates and logits that read their inputs once and write their results once.
 
-They run between the matrix products of ``units`` and ``softmax``, each on one core
-(callers run one thread per core) and without Python's interpreter lock. Matrices are float32, or
-bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. Each kernel has a
-twin in plain torch beside its call, and tests compare the two.
+They run between the matrix products of ``units`` and ``softmax``. A pass uses one core
+(callers run one thread per core) and does not hold Python's interpreter lock. Matrices are float32,
+or bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. For each
+kernel, the calling module has the same computation in plain torch, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def arrays_of(*tensors: Tensor) -> list[Array]:
 
 @_compiled
 def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
-    """Finish z and r, and form r * h.
+    """Compute z and r from the products of the state, and then r * h.
 
     Args:
-        inputs: ``(B, 3H)``, from outside the state: candidate, update, reset.
-        gates: ``(B, 2H)``, the products of the state on entry; z and r on return.
+        inputs: ``(B, 3H)``, contributions of the unit's inputs to candidate, update and reset.
+        gates: ``(B, 2H)``, the state times the gates' weights on entry; z and r on return.
         carried: ``(B, H)`` float32, the state h.
         resets: ``(B, H)``, r * h on return.
     """
@@ -65,12 +65,12 @@ def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) ->
 def state_forward(
     inputs: Array, gates: Array, candidates: Array, carried: Array, states: Array
 ) -> None:
-    """Finish the candidate k and step the state: h' = z h + (1 - z) k.
+    """Compute the candidate k and the next state: h' = z h + (1 - z) k.
 
     Args:
         inputs: ``(B, 3H)``.
         gates: ``(B, 2H)``, z and r.
-        candidates: ``(B, H)``, the product of r * h on entry; k on return.
+        candidates: ``(B, H)``, r * h times the candidate's weight on entry; k on return.
         carried: ``(B, H)`` float32, h on entry; h' on return.
         states: ``(B, H)``, h' on return, rounded to the type of the products.
     """
@@ -79,7 +79,7 @@ def state_forward(
         x, g, k, h, s = inputs[b], gates[b], candidates[b], carried[b], states[b]
         for j in range(H):
             candidate = tanh(load(x, j) + load(k, j))
-            # z h + (1 - z) k, with one multiplication less
+            # equals z h + (1 - z) k, with one multiplication less
             new = candidate + load(g, j) * (h[j] - candidate)
             store(k, j, candidate)
             store(s, j, new)
@@ -90,10 +90,10 @@ def state_forward(
 def state_backward(
     flowing: Array, gates: Array, candidates: Array, states: Array, grad_inputs: Array
 ) -> None:
-    """Turn dh' into the gradients of the inputs of the candidate's tanh and of the update gate.
+    """Turn dh' into the gradients of the inputs of the candidate's tanh and the update's sigmoid.
 
     Args:
-        flowing: ``(B, H)`` float32, dh' on entry; its share z dh' on return.
+        flowing: ``(B, H)`` float32, dh' on entry; z dh', the part that goes to h, on return.
         gates: ``(B, 2H)``, z and r.
         candidates: ``(B, H)``, k.
         states: ``(B, H)``, h.
@@ -116,7 +116,7 @@ def state_backward(
 def reset_backward(
     flowing: Array, gates: Array, states: Array, grad_resets: Array, grad_inputs: Array
 ) -> None:
-    """Turn d(r h) into the gradient of the reset gate's input, and add its share to dh.
+    """Turn d(r h) into the gradient of the reset's sigmoid input, and add r d(r h) to dh.
 
     Args:
         flowing: ``(B, H)`` float32, added to.
@@ -138,7 +138,7 @@ def reset_backward(
 
 @_compiled
 def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
-    """Add to dh the gradients from the gates' products and from the layers above, ``(B, H)``."""
+    """Add to dh ``(B, H)`` the gradients from the gates' products and from the layers above."""
     B, H = flowing.shape
     for b in range(B):
         f, p, g = flowing[b], product[b], grad_states[b]
@@ -148,10 +148,10 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
 
 @_compiled
 def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
-    """Set ``out (V,)`` to the logits of a row plus bias, all ``(V,)``, and return its maximum.
+    """Set ``out (V,)`` to the logits of a row plus bias, and return the key of its maximum.
 
-    The maximum is taken over integer keys of the same order, because a maximum of floats does not
-    vectorise: it has to treat NaN separately.
+    The maximum is taken over integer keys that sort like the floats. A maximum of floats does not
+    vectorise, because NaN needs a separate case.
     """
     highest = _LOWEST_KEY
     for v in range(len(logits)):
@@ -189,7 +189,7 @@ def softmax_gradient(
             compiled code loads more of numba.
     """
     N, V = logits.shape
-    # the target distribution: `even` for every word, and `kept` more for the wanted one
+    # the target distribution: `even` for every word, plus `kept` for the wanted word
     kept, even = np.float32(1.0 - smoothing), np.float32(smoothing / V)
     loss = 0.0
     for n in range(N):
@@ -201,7 +201,7 @@ def softmax_gradient(
             for v in range(V):
                 everything += scratch[v]
             loss += smoothing * picked - even * everything
-        total = np.float32(0.0)  # Z e^-top; subtracting the maximum keeps exp from overflowing
+        total = np.float32(0.0)  # Z e^-top; the maximum is subtracted so that exp cannot overflow
         for v in range(V):
             e = exp(scratch[v] - top)
             scratch[v] = e
@@ -250,7 +250,7 @@ def log_softmax(logits: Array, bias: Array) -> None:
     N, V = len(logits), len(bias)
     for n in range(N):
         row = logits[n]
-        # not _add_bias: in place it does not vectorise, since `out` overlaps `logits`
+        # _add_bias is not used: it does not vectorise if `out` and `logits` are the same array
         highest = _LOWEST_KEY
         for v in range(V):
             x = row[v] + bias[v]

@@ -1,7 +1,7 @@
 """The kinds of model: their names in ``train --kind`` and ``config.json``, settings and networks.
 
-A new kind needs a line in ``KINDS``, a file in ``networks``, and its settings in
-``model_settings``. This module imports torch only when a network is built.
+To add a kind, write a line in ``KINDS``, a file in ``networks``, and settings in
+``model_settings``. This module imports torch only when it builds a network.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 80  # characters of a name in an error
 
-# what a kind learns from: phrase pairs, sentence pairs, or sentences of one language
+# the material that a kind learns from: phrase pairs, sentence pairs, or text of one language
 Material = Literal["phrases", "sentences", "text"]
 
 
@@ -44,13 +44,14 @@ class Kind:
         settings: Class of its settings.
         network: ``module:class`` of the :class:`SequenceModel`.
         feature: Name of its scores in an n-best list, without the number that follows.
-        reads_source: Whether it has a source, and so two vocabularies; a language model has none.
+        reads_source: Whether it reads a source and so has two vocabularies; a language model does
+            not.
         of_sentences: Whether it learns from and scores whole sentences, with optional dropout and
-            label smoothing; otherwise phrases.
+            label smoothing; otherwise it learns from and scores phrases.
         aligns: Whether it has alignments to source words (``AttentionModel.alignments``).
         summarises: Whether it encodes a source into one vector c (``SequenceModel.summaries``).
-        fast_sizes: Sizes for the recipe ``fast``; the defaults of the settings are the paper's,
-            whose models trained for days.
+        fast_sizes: Sizes for the recipe ``fast``. The defaults of ``settings`` are the sizes in the
+            papers, with which training took days.
     """
 
     option: str
@@ -163,13 +164,13 @@ def kind_named(name: str) -> Kind:
 def unsuitable(
     settings: ModelSettings, folder: str | Path, problem: str, remedy: str
 ) -> ModelError:
-    """Return the error for a model whose kind does not serve a purpose."""
+    """Return the error for a model of a kind that is unsuitable for a purpose."""
     option = kind_named(settings.kind).option
     return ModelError(f"a model of kind {option} {problem}", path=folder, remedy=remedy)
 
 
 def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a language model where a source is translated or a translation is scored.
+    """Raise an error if the model reads no source.
 
     Args:
         settings: The model's settings.
@@ -189,7 +190,7 @@ def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a model of sentences where a phrase table is scored or written.
+    """Raise an error if the model does not score phrases of a phrase table.
 
     Args:
         settings: The model's settings.
@@ -209,7 +210,7 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a model that cannot generate targets for the sources of a phrase table.
+    """Raise an error if the model cannot generate targets for the sources of a phrase table.
 
     Args:
         settings: The model's settings.
@@ -227,7 +228,7 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
-    """Refuse a model that has no summary c of a source.
+    """Raise an error if the model has no summary c of a source.
 
     Args:
         settings: The model's settings.
@@ -243,10 +244,10 @@ def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:
-    """Return the settings of a model from values by name, ``kind`` among them.
+    """Return the settings of a model from values by name, which include ``kind``.
 
     Raises:
-        SettingsError: The kind, or a setting of it, is unknown, missing or mistyped.
+        SettingsError: The kind or a setting is unknown or missing, or a value has a wrong type.
     """
     kind = kind_named(str(values.get("kind", KINDS[0].name)))
     return from_mapping(kind.settings, values, where=where)

@@ -1,7 +1,7 @@
 """The interface of all kinds of model: a loss, scores of given targets, and a decoding step.
 
-Training, evaluation, model folders, scoring and search use only this interface. Shapes follow the
-legend of docs/architecture.md. A language model reads no source and is given empty ones.
+Training, evaluation, model folders, scoring and search use only this interface. Shapes use the
+letters of docs/architecture.md. A language model reads no source; callers pass empty sources.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class State:
 
     Attributes:
         rows: Tensors whose first dimension is B.
-        memory: Tensors of one length that all rows share, such as the encoder's states of all
-            source words. If there is a memory, ``rows[0]`` holds the offset of each row's part.
+        memory: Tensors of the same length that all rows share, such as the encoder's states of all
+            source words. If there is a memory, ``rows[0]`` says where each row's part of it begins.
     """
 
     rows: tuple[Tensor, ...]
     memory: tuple[Tensor, ...] = ()
 
     def gathered(self, rows: Tensor) -> State:
-        """Return the state of the prefixes ``rows (N,)``, in this order, with repetitions."""
+        """Return the state of the prefixes ``rows (N,)`` in this order; prefixes may repeat."""
         return State(tuple(part[rows] for part in self.rows), self.memory)
 
     def followed_by(self, others: Sequence[State]) -> State:
@@ -65,9 +65,9 @@ class Batch:
 
     Attributes:
         source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-        target: ``(B, T)`` likewise; shorter phrases are padded with </s>.
-        lengths: ``(B,)`` source and target lengths; ``None`` if all are S and T.
-        words: Number of target words and final </s>, over which the loss is summed.
+        target: ``(B, T)`` word ids without </s>. Shorter sources and targets are padded with </s>.
+        lengths: ``(B,)`` source lengths and target lengths; ``None`` if all are S and T.
+        words: Number of target words and final </s>; the loss is summed over these.
     """
 
     source: Tensor
@@ -77,12 +77,12 @@ class Batch:
 
     @property
     def ended(self) -> Tensor:
-        """``(B, T + 1)``, the targets with </s> appended; shorter ones are padded with </s>."""
+        """``(B, T + 1)``: the targets with </s> appended, and padded with </s>."""
         return torch.cat([self.target, self.target.new_full((len(self.target), 1), END)], dim=1)
 
     @property
     def counted(self) -> Tensor | None:
-        """``(B, T + 1)`` mask of words and final </s>; ``None`` if there is no padding."""
+        """``(B, T + 1)`` mask of target words and final </s>; ``None`` if there is no padding."""
         if self.lengths is None:
             return None
         T = self.target.shape[1]
@@ -109,7 +109,7 @@ class Regularisation:
     generator: torch.Generator
 
     def dropped(self, values: Tensor) -> Tensor:
-        """Apply dropout; the expectation stays the same."""
+        """Apply dropout; the expected values stay the same."""
         if not self.dropout:
             return values
         drawn = torch.empty(values.shape, device=values.device).uniform_(generator=self.generator)
@@ -132,13 +132,13 @@ class StepModel(nn.Module, ABC):
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
             dtype: Type of the recurrent products, here and in the steps that follow.
         """
 
     @abstractmethod
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
-        """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
+        """Append a word to each prefix; return the state and ln p of the next word, ``(B, V)``.
 
         Args:
             state: State of B prefixes, from ``start`` or ``step``, possibly gathered.
@@ -150,7 +150,7 @@ class SequenceModel(StepModel):
     """p(target | source), or p(target), word by word.
 
     Attributes:
-        settings: Everything that determines the shape and the meaning of the model.
+        settings: Everything that determines the shapes of the weights and their meaning.
     """
 
     settings: ModelSettings
@@ -162,9 +162,9 @@ class SequenceModel(StepModel):
 
         Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
         al., 2014). The other weights are normal. Their standard deviation is 0.01 with ``paper``
-        (section 4.1.1); with ``scaled`` it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
-        which keeps the strength of a signal: the decoder begins to use the encoder after a few
-        hundred updates instead of a few thousand.
+        (section 4.1.1). With ``scaled`` it is 1 for word vectors and 1 / sqrt(inputs) for other
+        weights, so that the layers preserve the magnitude of a signal. The decoder then begins to
+        use the encoder after a few hundred updates instead of a few thousand.
         """
         draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
@@ -175,41 +175,41 @@ class SequenceModel(StepModel):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return the negative ln p summed over pairs, words and final </s>, a scalar.
+        """Return the negative ln p, summed over all target words and final </s> of the batch.
 
         Args:
-            batch: On the model's device.
-            dtype: Type of the matrix products, ``None`` for the parameters' own; sums stay in
-                float32 or better.
+            batch: A batch on the model's device.
+            dtype: Type of the matrix products; ``None`` for the type of the parameters. Sums are
+                computed in float32 or better.
             regularisation: Dropout and label smoothing, for kinds that learn from sentences.
         """
 
     def multiplied(self) -> list[nn.Parameter]:
-        """Return the weights that the loss only uses after conversion to the type of its products.
+        """Return weights that the loss always converts to the type of its matrix products.
 
-        Training may keep these weights in that type. A model that returns none only trains more
-        slowly.
+        Training may keep these weights in the type of the products. If a model returns none, its
+        training is slower but still correct.
         """
         return []
 
     def expect_words(self, counts: Tensor) -> None:
         """Initialise the output's bias with the word frequencies of the training text.
 
-        Kinds for which this was not tried do nothing.
+        By default, this does nothing.
 
         Args:
-            counts: ``(V,)`` occurrences of each word and of </s>.
+            counts: ``(V,)`` how often each word and </s> occurs.
         """
 
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Encode sources into their summaries c, ``(B, H)``; only for kinds that ``summarise``.
+        """Encode sources into their summaries c, ``(B, H)``; only if the kind ``summarises``.
 
         Args:
             source: ``(B, S)`` word ids without </s>, padded with </s>.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
-            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            dtype: Type of the matrix products; ``None`` for the type of the parameters.
         """
         raise NotImplementedError(f"{type(self).__name__} has no summaries")
 
@@ -221,7 +221,7 @@ class SequenceModel(StepModel):
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     def centre(self, mean: float) -> None:
-        """Subtract the mean of ln Z from every logit; ln p stays, the mean of ln Z becomes 0."""
+        """Subtract the mean of ln Z from every logit: the mean becomes 0, and ln p stays."""
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     @abstractmethod
@@ -229,14 +229,14 @@ class SequenceModel(StepModel):
         """Return ln p of every target word and of the final </s>, ``(B, T + 1)``, 0 for padding.
 
         Args:
-            batch: On the model's device.
-            dtype: Type of the recurrent products, ``None`` for the parameters' own; the output
-                layer always runs in the parameters' own.
+            batch: A batch on the model's device.
+            dtype: Type of the recurrent products; ``None`` for the type of the parameters, which
+                the output layer always uses.
         """
 
 
 def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisation) -> float:
-    """Return the initial standard deviation of a weight that is neither bias nor recurrent.
+    """Return the initial standard deviation of a weight; not for biases and recurrent weights.
 
     See :meth:`SequenceModel.initialise`.
     """
@@ -252,7 +252,7 @@ def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisati
 def draw_weights(
     model: nn.Module, generator: torch.Generator, deviation: Callable[[str, Tensor], float]
 ) -> None:
-    """Draw the initial weights: biases 0, recurrent weights orthogonal, the others normal.
+    """Set biases to 0, draw recurrent weights as orthogonal matrices, and others as normal.
 
     Args:
         model: The model.

@@ -1,8 +1,9 @@
-"""The factored output layer and its softmax, in chunks that stay in the cache.
+"""The factored output layer and its softmax, computed in chunks that fit into the cache.
 
-A training batch has about 3,000 positions over 10,000 words or more: 120 MB of logits, which would
-pass through memory five times. Instead, a chunk of rows that fits into the cache is computed,
-reduced to the result, and overwritten by the next chunk. A GPU gets large chunks.
+A training batch has about 3,000 positions, and the vocabulary has 10,000 words or more. This makes
+120 MB of logits, which would pass through memory five times. Instead, a chunk of rows that fits
+into the cache is computed, reduced to the result, and overwritten by the next chunk. Chunks are
+larger on a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from phrasescore.model import kernels
 
-# logits of a chunk; on a CPU they share the last-level cache with the weights of the layer
+# size of a chunk's logits; on a CPU, the last-level cache also has to hold the layer's weights
 _CHUNK_BYTES = {"cpu": 8 << 20, "cuda": 512 << 20}
 _CACHE_LINE = 16  # float32 numbers
 
@@ -30,7 +31,7 @@ def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: 
     """Return ln softmax(features @ words.T + bias) at the wanted words.
 
     Args:
-        features: ``(..., R)``, of the type that the product runs in.
+        features: ``(..., R)``, in the type of the matrix product.
         words: ``(V, R)``, the output layer's row for each word.
         bias: ``(V,)``.
         wanted: ``(...)`` word ids.
@@ -67,7 +68,7 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     """
     if torch.is_grad_enabled() or not kernels.can_compile(features):
         return torch.log_softmax(features @ words.t() + bias, 1)
-    # a product is half as fast if the rows that it writes do not start at cache lines
+    # a matrix product is half as fast if the rows of its result do not start at cache lines
     V = len(words)
     logits = features.new_empty(len(features), V + -V % _CACHE_LINE)
     torch.mm(features, words.t(), out=logits[:, :V])
@@ -89,7 +90,7 @@ def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
-    """Computes loss and gradient chunk by chunk, so that logits never leave the cache."""
+    """Computes the loss and its gradient chunk by chunk, so that logits stay in the cache."""
 
     @staticmethod
     def forward(
@@ -101,17 +102,18 @@ class _SummedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         normaliser_weight: float,
     ) -> Tensor:
-        """Sum the loss, and compute the gradients at once, for `backward` to scale."""
+        """Sum the loss, and already compute the gradients, which `backward` only scales."""
         N, R = features.shape
         V = words.shape[0]
         wide = torch.promote_types(features.dtype, torch.float32)
         grad_features = torch.empty_like(features)
-        # zeroing it would cost a pass over V x R numbers, so the first chunk overwrites it
+        # the first chunk overwrites `grad_words`, which saves a pass that sets V x R zeros
         grad_words = (words.new_empty if N else words.new_zeros)(V, R, dtype=wide)
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss: float | Tensor = 0.0
-        # at least R rows a chunk: adding to the layer's gradient costs a pass over V x R numbers
+        # at least R rows in a chunk, because each chunk costs a pass over V x R numbers to add to
+        # the gradient of the words
         step = min(N, max(R, _rows(words, features)))
         buffer = features.new_empty(step, V)
         part_of_words = None if features.dtype == wide else features.new_empty(V, R)
@@ -140,7 +142,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         features, words, bias = ctx.saved_tensors
         if (
             grad.device.type == "cpu" and float(grad) == 1.0
-        ):  # the loss is the end result: no copies
+        ):  # nothing follows the loss, so the gradients need not be scaled
             return features, words, bias, None, None, None
         return features * grad.to(features.dtype), words * grad, bias * grad, None, None, None
 
@@ -155,7 +157,7 @@ def _softmax_gradient(
 ) -> float | Tensor:
     """Replace logits by the gradient of the loss, add it to ``grad_bias``, return the loss.
 
-    On a GPU this function does not wait for the result, because a CUDA graph cannot record a wait.
+    On a GPU the function does not wait for the result, because a CUDA graph cannot record a wait.
     """
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
@@ -192,7 +194,7 @@ def summed_cross_entropy(
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
 
     Args:
-        features: ``(N, R)``, of the type that the products run in.
+        features: ``(N, R)``, in the type of the matrix products.
         words: ``(V, R)``.
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.

@@ -1,9 +1,9 @@
 """The hidden units of recurrent networks: gated, tanh and LSTM.
 
-A unit projects its inputs (words, and in a decoder the summary c) to columns, H for each gate or
-candidate, and steps through a sequence of them. The rest of the network sees the hidden state h.
-The state that a unit carries from step to step is h, in an LSTM followed by its memory. Row
-vectors: ``x @ W``.
+A unit projects its inputs (words, and in a decoder the summary c) to H columns for each gate and
+candidate, and steps through a sequence of such projections. The rest of the network uses only the
+hidden state h. The state that a unit carries from step to step is h; in an LSTM it is h followed by
+the memory. Vectors are rows, so a layer is ``x @ W``.
 
 The gradient of the gated unit over a sequence is written by hand. Autograd would record about
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
@@ -25,8 +25,8 @@ from torch.autograd.function import once_differentiable
 from phrasescore.model import kernels
 from phrasescore.model.model_settings import UnitName
 
-# With this input to its sigmoid the update gate is exactly 1 and keeps the old state. A finished
-# phrase waits in this way for the longer ones of its batch.
+# With this input to its sigmoid, the update gate is exactly 1 and keeps the old state. After its
+# end, a phrase keeps its state in this way until the longer phrases of the batch have ended.
 _KEEP = 1e4
 
 
@@ -36,11 +36,11 @@ class RecurrentUnit(nn.Module, ABC):
     Args:
         E: Size of a word vector.
         H: Number of units.
-        parts: Columns of a projection, in multiples of H.
-        biased: Number of parts, from the first on, that have a bias.
+        parts: Number of columns of a projection, in multiples of H.
+        biased: How many parts have a bias; these are the first ones.
 
     Attributes:
-        carries: Size of the carried state in multiples of H: 2 with a memory.
+        carries: Size of the carried state in multiples of H: 1, or 2 with a memory.
     """
 
     carries: ClassVar[int] = 1
@@ -67,23 +67,24 @@ class RecurrentUnit(nn.Module, ABC):
         Args:
             inputs: The projected inputs.
             start: ``(B, carries * H)`` carried state before the first step, h first.
-            waiting: ``(L, B)`` mask of steps that keep the state as it is; ``None``: no step.
+            waiting: ``(L, B)`` mask of steps that do not change the state; ``None`` for no such
+                step.
 
         Returns:
-            Hidden states ``(L + 1, B, H)``, beginning with that of ``start``, and the carried state
-            after the last step, ``(B, carries * H)``.
+            Hidden states ``(L + 1, B, H)``, of which the first is the one in ``start``, and the
+            carried state after the last step, ``(B, carries * H)``.
         """
 
     def states_with_context_inside(
         self, inputs: Tensor, context: Tensor, start: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Run the unit with c inside the reset product, as in the paper's appendix.
+        """Run the unit with c multiplied by the reset gate, as in the paper's appendix.
 
         In units without a reset gate, c is simply added.
 
         Args:
             inputs: ``(L, B, parts * H)``, without c.
-            context: ``(B, parts * H)`` projected c; ``(1, parts * H)`` if it is the same for all.
+            context: ``(B, parts * H)`` projected c; ``(1, parts * H)`` if all sequences share c.
             start: ``(B, carries * H)``.
         """
         return self.states(inputs + context, start)
@@ -92,13 +93,13 @@ class RecurrentUnit(nn.Module, ABC):
 class GatedUnit(RecurrentUnit):
     """The hidden unit with reset and update gates, section 2.3, equations (5) to (8).
 
-    ``torch.nn.GRU`` cannot express this unit, because it applies the reset after the product. The
-    columns of a projection hold candidate, update and reset.
+    ``torch.nn.GRU`` cannot express this unit, because it applies the reset gate after the matrix
+    product. The columns of a projection hold candidate, update and reset.
 
     Args:
         E: Size of a word vector.
         H: Number of units.
-        C: Size of an additional context (section 2.2), 0 for none.
+        C: Size of an additional context (section 2.2); 0 for none.
     """
 
     def __init__(self, E: int, H: int, C: int = 0) -> None:
@@ -138,9 +139,9 @@ class GatedUnit(RecurrentUnit):
 
 
 class TanhUnit(RecurrentUnit):
-    """The plain unit, h' = tanh(x W + b + h U): equation (1) with tanh, ``torch.nn.RNN``.
+    """The plain unit h' = tanh(x W + b + h U): equation (1) with tanh, like ``torch.nn.RNN``.
 
-    Arguments as for :class:`GatedUnit`.
+    The arguments are as for :class:`GatedUnit`.
     """
 
     def __init__(self, E: int, H: int, C: int = 0) -> None:
@@ -164,10 +165,11 @@ class TanhUnit(RecurrentUnit):
 
 
 class LstmUnit(RecurrentUnit):
-    """The long short-term memory without peepholes, ``torch.nn.LSTM``.
+    """The long short-term memory without peepholes, like ``torch.nn.LSTM``.
 
     m' = f m + i tanh(k), h' = o tanh(m'). The columns of a projection hold candidate k, input gate
-    i, forget gate f and output gate o, each with a bias. Arguments as for :class:`GatedUnit`.
+    i, forget gate f and output gate o, each with a bias. The arguments are as for
+    :class:`GatedUnit`.
     """
 
     carries = 2  # h and the memory m

@@ -1,1 +1,1 @@
-"""Long work that survives kills: files, final names, locks, journals, steps, interruption."""
+"""Lets long work survive kills: files, final names, locks, journals, steps, interruption."""

@@ -1,4 +1,4 @@
-"""A script that becomes another program, which the kernel kills when the parent process ends.
+"""A script that replaces itself by a program, which the kernel kills when the parent ends.
 
     python -I -S bound_program.py PARENT REPORT SIGNALS PROGRAM [ARGUMENT ...]
 
@@ -15,13 +15,13 @@ _SET_PARENT_DEATH_SIGNAL, _KILL = 1, 9
 
 
 def main() -> None:
-    """Become the program."""
+    """Replace this process by the program."""
     parent, report, signals, program, *arguments = sys.argv[1:]
     os.set_inheritable(int(report), False)
     library = ctypes.CDLL(None)
     library.prctl(_SET_PARENT_DEATH_SIGNAL, _KILL, 0, 0, 0)
     if os.getppid() != int(parent):
-        os._exit(1)  # the parent ended before the kernel watched it
+        os._exit(1)  # the parent ended before the kernel was told to watch it
     for number in signals.split(","):
         library.signal(int(number), None)
     try:

@@ -1,16 +1,17 @@
 """Kinds of files: regular files, pipes, devices, and folders that other users can write.
 
-A pipe can be read once, and some devices never end. Opening a named pipe a second time would wait
-for a second writer, and the shell's ``<(...)`` would be empty then, so a second reading is refused.
+A pipe can be read only once, and some devices never end. Opening a named pipe a second time would
+wait for a second writer, and the shell's ``<(...)`` would then be empty. Therefore a second reading
+is an error.
 
-In folders that somebody else may have filled (work folders, results, models), reading a named pipe
-in the place of a file would wait for ever, and a link to ``/dev/zero`` would fill the memory.
-Commands declare their work folders here, and only regular files are read or replaced in these.
+Work folders, results and models may come from somebody else. If such a folder has a named pipe in
+place of a file, reading it would wait for ever; a link to ``/dev/zero`` would fill the memory.
+Commands declare their work folders here, and in these only regular files are read or replaced.
 Inputs and outputs that the user names may be pipes.
 
-Some folders must be private: nobody else may put a file into them or exchange them, because
-compiled functions are unpickled and parsed tables are used unchecked. The owners of the program
-could run any code anyway, so they are trusted.
+Some folders must be private, because compiled functions in them are unpickled and parsed tables are
+used without a check. No one else may put a file into such a folder or replace the folder. The
+owners of the program are trusted, because they could run any code anyway.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from typing import BinaryIO
 from phrasescore.errors import InputError, SettingsError
 
 STANDARD_STREAM = "-"
-# Linux's zero, full, random and urandom
+# the devices zero, full, random and urandom of Linux
 _ENDLESS = frozenset(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# for each running command the device, inode and name of the pipes that it has read (numbers of
-# inodes are reused, so they do not suffice)
+# for each running command, device, inode and name of the pipes that it has read (the name is needed
+# because inode numbers are reused)
 _readings: list[set[tuple[int, int, str]]] = []
-# four times the results of an experiment with hundreds of runs
+# four times the size of the results of an experiment with hundreds of runs
 _MAX_BYTES = 128 << 20
 # the work folders of the running command, absolute, with a final separator
 _work_folders: list[str] = []
@@ -42,7 +43,7 @@ _work_folders: list[str] = []
 
 @contextlib.contextmanager
 def pipes_read_once() -> Iterator[None]:
-    """Refuse to open a pipe twice while the block runs; outside of it, a Python program may."""
+    """Refuse to read a pipe twice while the block runs; otherwise it is allowed, as in an API."""
     _readings.append(set())
     try:
         yield
@@ -56,10 +57,10 @@ def can_be_read_again(path: str | Path) -> bool:
 
 
 def refuse_second_reading(path: str | Path) -> None:
-    """Note that a path is about to be read.
+    """Record that a path is about to be read.
 
     Raises:
-        InputError: It is a pipe that was read before, or a device that never ends.
+        InputError: The path is a pipe that was read before, or a device that never ends.
         OSError: The path does not exist.
     """
     found = _finite(path)
@@ -71,10 +72,10 @@ def refuse_second_reading(path: str | Path) -> None:
 
 
 def refuse_pipe(path: str | Path) -> None:
-    """Refuse a pipe in the place of a file that is read more than once, before reading it.
+    """Raise an error if a file that will be read more than once is a pipe.
 
     Raises:
-        InputError: It is a pipe, or a device that never ends.
+        InputError: The path is a pipe, or a device that never ends.
         OSError: The path does not exist.
     """
     if str(path) == STANDARD_STREAM or stat.S_ISFIFO(_finite(path).st_mode):
@@ -96,7 +97,7 @@ def _read_twice(path: str | Path) -> InputError:
 
 
 def refuse_same_file(path: str | Path, output: str | Path) -> None:
-    """Refuse to write an output onto one of its inputs; ``-`` is the file that the shell opened.
+    """Raise an error if an output is one of its inputs; ``-`` is the file that the shell opened.
 
     The files themselves are compared, because names can differ.
 
@@ -105,13 +106,13 @@ def refuse_same_file(path: str | Path, output: str | Path) -> None:
         output: The output.
 
     Raises:
-        SettingsError: They are one file.
+        SettingsError: Input and output are the same file.
     """
     try:
         read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
         written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
     except OSError:
-        return  # the output does not exist yet, or reading will report the fault
+        return  # the output does not exist yet, or reading the input will report the error
     if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
         raise SettingsError(
             "the output is one of the inputs", path=output, remedy="name another output with -o"
@@ -121,7 +122,7 @@ def refuse_same_file(path: str | Path, output: str | Path) -> None:
 def is_stream(path: str | Path) -> bool:
     """Tell whether a path is a pipe, a socket or a device.
 
-    In a work folder the answer is no: there, a pipe in the place of a file is replaced.
+    The result is false for any path in a work folder, where a pipe in place of a file is replaced.
     """
     if is_work_file(path):
         return False
@@ -144,7 +145,7 @@ def only_regular_files(folder: str | Path) -> Iterator[None]:
 
 
 def is_work_file(path: str | Path) -> bool:
-    """Tell whether a path lies in a work folder, where nothing but regular files belong."""
+    """Tell whether a path is in a work folder, which may contain only regular files."""
     return os.path.abspath(path).startswith(tuple(_work_folders))  # noqa: PTH100 - links stay
 
 
@@ -155,16 +156,16 @@ def open_regular(path: str | Path) -> BinaryIO:
         InputError: The path names a pipe or a device.
         OSError: The file is missing, a folder or a socket, or not readable.
     """
-    # `open` itself refuses a folder
+    # `open` raises an error for a folder
     return open(path, "rb", opener=_opened)
 
 
 def read_regular(path: str | Path, max_bytes: int = _MAX_BYTES) -> bytes:
-    """Return the content of a file that is small unless somebody tampered with it.
+    """Return the content of a file of at most ``max_bytes`` bytes.
 
     Raises:
         InputError: The path names a pipe or a device, or the file is larger than ``max_bytes``.
-        OSError: As ``open_regular``.
+        OSError: As in ``open_regular``.
     """
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -180,10 +181,11 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 
     Args:
         descriptor: The file or folder.
-        kind: ``fcntl.LOCK_EX``, or ``fcntl.LOCK_SH`` for a lock that several processes can have.
+        kind: ``fcntl.LOCK_EX``, or ``fcntl.LOCK_SH`` for a lock that several processes can hold.
 
     Returns:
-        Whether no other process has it locked; ``None`` on a file system without locks.
+        Whether the file is now locked; false if another process holds a lock. ``None`` on a file
+        system without locks.
     """
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -197,7 +199,7 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 def _opened(path: str, flags: int) -> int:
     # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # the open file is judged, not its name, which could be given to another file in between
+    # test the open file and not its name, which another file could get in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
@@ -208,7 +210,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
-    """Make a folder that nobody else can write, unless it exists; return its real path.
+    """Create a folder that only its owner can write, unless it exists; return its real path.
 
     Args:
         path: The folder.
@@ -217,26 +219,26 @@ def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
 
     Raises:
         SettingsError: Others can write into the folder, or replace it.
-        OSError: The folder cannot be made.
+        OSError: The folder cannot be created.
     """
     folder = Path(os.path.realpath(path))
     chain = (*reversed(folder.parents), folder)
     _refuse_others(chain, option)
     for each in chain:
         each.mkdir(mode=mode, exist_ok=True)
-    _refuse_others(chain, option)  # another process may have made a part of it in the meantime
+    _refuse_others(chain, option)  # another process may have created some of the folders meanwhile
     return folder
 
 
 def user_cache_folder() -> Path:
-    """Return this program's folder in the user's cache folder."""
+    """Return the folder of this program in the user's cache folder."""
     # unlike Path.expanduser, this does not fail for a user without a home
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     return Path(base) / "phrasescore"
 
 
 def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
-    """Raise if others can write one of these folders, from the root down."""
+    """Raise an error if others can write to one of these folders, checked from the root down."""
     folder = chain[-1]
     for each in chain:
         try:
@@ -245,7 +247,7 @@ def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
             return
         if found.st_uid not in _trusted_owners():
             problem = "belongs to another user"
-        # in a sticky folder such as /tmp users can rename and remove only their own files
+        # in a sticky folder such as /tmp, users can rename and remove only their own files
         elif (each == folder or not found.st_mode & stat.S_ISVTX) and (
             found.st_mode & stat.S_IWOTH
             or (found.st_mode & stat.S_IWGRP and not _is_own_group(found.st_gid))
@@ -271,9 +273,9 @@ def _trusted_owners() -> frozenset[int]:
 
 @functools.cache
 def _is_own_group(group: int) -> bool:
-    """Tell whether a group is root's, or has this user as its only member.
+    """Tell whether a group belongs to root, or has this user as its only member.
 
-    Many systems give each user such a group, which can write the user's files (umask 002).
+    Many systems give each user a group of that kind, and let it write the user's files (umask 002).
     """
     if group == 0:
         return True

@@ -1,12 +1,12 @@
 """Outputs that are written under hidden names and get their final names when they are complete.
 
-A part is an output while it is being written; a scratch folder holds what only its maker needs.
-Both are called ``.NAME.RANDOM.part``, so two writers never share one. The writer keeps its part
-locked (see `phrasescore.runs.lock`). A part that nobody has locked was left by a writer that was
-killed, and the next writer of the output removes it.
+A part is the file of an output that is still being written. A scratch folder holds temporary files.
+Both are called ``.NAME.RANDOM.part``, so two writers never use the same name. The writer keeps its
+part locked (see `phrasescore.runs.lock`). An unlocked part was left by a writer that was killed,
+and the next writer of the output removes it.
 
-Output bytes depend on the content alone: the gzip header has no time stamp and no file name, and
-the compressor gives equal bytes on every processor (decision 14).
+Output bytes depend only on the content: the gzip header has no time stamp and no file name, and the
+compressor produces the same bytes on every processor (decision 14).
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
-_LEVEL = 3  # of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
+_LEVEL = 3  # compression level; in zlib-ng, faster than zlib's level 1 with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
-_MAX_NAME = 255  # bytes, on all usual file systems
-_MAX_STEM = 200  # bytes of a name, which leaves room for what is added to it
+_MAX_NAME = 255  # bytes of a file name, on all usual file systems
+_MAX_STEM = 200  # bytes of a name, before endings are added
 
 
 @contextlib.contextmanager
 def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its final name only when it is complete.
 
-    The data go to a hidden file beside it, which is flushed to disk and renamed at the end, or
-    removed if the block raises. With a name in ``.gz`` they are compressed. ``-`` is standard
-    output.
+    The data are written to a hidden file beside it. At the end, the file is flushed to disk and
+    renamed; if the block raises an error, the file is removed. If the name ends in ``.gz``, the
+    data are compressed. ``-`` is standard output.
 
     Args:
         path: The final name.
-        packed: Whether data for a name in ``.gz`` are compressed already.
+        packed: Whether data for a name that ends in ``.gz`` are compressed already.
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.
@@ -62,7 +62,7 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        # a pipe or a device such as /dev/null: there is nothing to replace
+        # a pipe or a device such as /dev/null is written directly
         part, raw = (None, path.open("wb")) if is_stream(path) else _new_part(path)
     except OSError as error:
         raise unwritable(error, path) from None
@@ -86,20 +86,20 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
 
 
 def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> BinaryIO:
-    """Open a file of our own for writing, but never through a link, which may lead anywhere.
+    """Open a file of this program for writing, but not through a link, which may point anywhere.
 
     Args:
         path: A hidden name beside an output, or any name in a folder that the user named or that
-            ``own_folder`` has made.
+            ``own_folder`` has created.
         flags: Further flags of ``os.open``: ``O_APPEND`` or ``O_TRUNC`` if the file may exist; by
             default it must not.
         buffering: See ``open``.
 
     Raises:
         SettingsError: A link, a pipe or a device has this name, or the file has a second name.
-        OSError: It cannot be made.
+        OSError: The file cannot be created.
     """
-    # no O_TRUNC: first see whether the file is ours. O_NONBLOCK: do not wait for a pipe's reader.
+    # truncate the file only after the checks below; O_NONBLOCK: do not wait for a pipe's reader
     how = (
         flags & ~os.O_TRUNC | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     )
@@ -120,11 +120,11 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
 
 
 def own_folder(path: Path) -> Path:
-    """Make a folder of our own, unless it is there; return it.
+    """Create a folder for files of this program, unless it exists; return it.
 
     Raises:
-        SettingsError: It is a link.
-        OSError: It cannot be made.
+        SettingsError: The path is a link.
+        OSError: The folder cannot be created.
     """
     refuse_link(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -132,10 +132,10 @@ def own_folder(path: Path) -> Path:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse to write through a link that somebody may have put in the place of our own work.
+    """Raise an error if a path is a link, through which files elsewhere would be overwritten.
 
     Raises:
-        SettingsError: It is one.
+        SettingsError: The path is a link.
     """
     if path.is_symlink():
         raise _not_ours("a link", path)
@@ -150,7 +150,7 @@ def _not_ours(what: str, path: Path) -> SettingsError:
 
 
 class _GzipMembers(io.RawIOBase):
-    """Packs a stream in members of one size, so that the bytes do not depend on single writes."""
+    """Compresses a stream in members of equal size, so that bytes do not depend on its writes."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._packed, self._pending = packed, bytearray()
@@ -160,7 +160,7 @@ class _GzipMembers(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         self._pending += data
-        while len(self._pending) > _BLOCK:  # the last member is packed when the stream is closed
+        while len(self._pending) > _BLOCK:  # closing the stream compresses the last member
             self._packed.write(compress_member(bytes(self._pending[:_BLOCK])))
             del self._pending[:_BLOCK]
         return len(data)
@@ -174,32 +174,32 @@ class _GzipMembers(io.RawIOBase):
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write ``data`` as the whole content of ``path``, either completely or not at all."""
+    """Replace the content of ``path`` by ``data``, either completely or not at all."""
     with open_output(path) as stream:
         stream.write(data)
 
 
 def is_gzip_name(path: str | Path) -> bool:
-    """Tell whether Moses takes ``path`` for gzip, which it decides by the name alone."""
+    """Tell whether Moses would read ``path`` as gzip, which depends only on the name."""
     return str(path).endswith(".gz")
 
 
 def gzip_module() -> Any:
-    """Return the module that packs and unpacks; imported late to keep ``--help`` fast."""
+    """Return the module that compresses; it is imported late to keep ``--help`` fast."""
     from zlib_ng import gzip_ng
 
     return gzip_ng
 
 
 def packer() -> str:
-    """Return the compressor, which decides the bytes of gzip output: ``zlib-ng 2.3.3, level 3``."""
+    """Return the compressor, which determines gzip output, such as ``zlib-ng 2.3.3, level 3``."""
     from zlib_ng import zlib_ng
 
     return f"zlib-ng {zlib_ng.ZLIBNG_RUNTIME_VERSION}, level {_LEVEL}"
 
 
 class GzipMember(bytes):
-    """A whole gzip member; members may be concatenated, also for Moses."""
+    """A complete gzip member; concatenated members are valid gzip, also for Moses."""
 
     def text(self) -> bytes:
         """Return the uncompressed data."""
@@ -207,21 +207,21 @@ class GzipMember(bytes):
 
 
 def compress_member(data: bytes) -> GzipMember:
-    """Compress ``data`` to one member, unless it is one already."""
+    """Compress ``data`` to one member; return data that already is a member unchanged."""
     if isinstance(data, GzipMember):
         return data
     return GzipMember(gzip_module().compress(data, compresslevel=_LEVEL, mtime=0))
 
 
 def as_written(data: bytes, path: str | Path) -> bytes:
-    """Return the bytes that a file of this name holds for ``data``, compressed already or not."""
+    """Return ``data``, plain or a gzip member, in the form for a file of this name."""
     if is_gzip_name(path):
         return compress_member(data)
     return data.text() if isinstance(data, GzipMember) else data
 
 
 def hidden(path: str | Path, ending: str) -> Path:
-    """Return the hidden name beside an output that ends in ``ending``; long names are shortened.
+    """Return a hidden name beside an output, with the given ending; long names are shortened.
 
     >>> hidden("out/table.gz", "journal").as_posix()
     'out/.table.gz.journal'
@@ -258,7 +258,7 @@ def _part_name(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
-    """Make a folder beside ``path`` for temporary files; remove it at the end, if it is there.
+    """Create a folder beside ``path`` for temporary files; remove it at the end.
 
     Folders that killed processes have left are removed first.
 
@@ -267,7 +267,7 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
         mode: The permissions of the folder.
 
     Raises:
-        OSError: The folder cannot be made.
+        OSError: The folder cannot be created.
     """
     remove_parts(Path(path))
     folder = _part_name(path)
@@ -288,10 +288,10 @@ def whole_name(part: str) -> str | None:
 
 
 def whole_names(folder: Path) -> dict[Path, str]:
-    """Return everything in a folder with its relative name, to tell own files from foreign ones.
+    """Return all paths in a folder with their relative names, to find files of other programs.
 
-    A part has the name of its output. The names of links, pipes and devices are marked, because no
-    program here writes any.
+    A part is listed with the name of its output. The names of links, pipes and devices are marked,
+    because this program writes none.
     """
     names = {}
     for place, folders, files in os.walk(folder):
@@ -315,7 +315,7 @@ def remove_parts(path: Path) -> None:
 
 def _remove_unlocked(part: Path) -> None:
     access = os.O_RDONLY if part.is_dir() else os.O_RDWR
-    with contextlib.suppress(OSError):  # another user's, in a shared folder
+    with contextlib.suppress(OSError):  # in a shared folder, a part may belong to another user
         descriptor = os.open(part, access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if try_lock(descriptor):
@@ -336,16 +336,16 @@ def remove(part: Path) -> None:
 
 
 def file_name(name: str, ending: str, noun: str) -> str:
-    """Return a name from a file with an ending, if the result can be the name of a file.
+    """Return a name that was read from a file, with an ending, if it is a valid file name.
 
     Args:
         name: The name; bytes that are not UTF-8 are surrogates.
         ending: An ending such as ``.gz``.
-        noun: What has the name, for errors, e.g. ``feature``.
+        noun: The kind of thing that has the name, for errors, e.g. ``feature``.
 
     Raises:
-        InputError: The name is empty, ``.`` or ``..``, too long, or has a separator of folders or a
-            control character; the error has no place.
+        InputError: The name is empty, ``.`` or ``..``, or too long, or contains a slash, a
+            backslash or a control character. The error has no path.
 
     >>> file_name("TranslationModel0", ".gz", "feature")
     'TranslationModel0.gz'

@@ -1,4 +1,4 @@
-"""The identity of a run, which decides its result: settings, digests of inputs, versions."""
+"""The identity of a run: everything that determines its result, such as settings and inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phrasescore.runs.processes import usable_cores
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 _BLOCK = 1 << 20
-_MAX_SHOWN = 50  # characters; digests are longer
+_MAX_SHOWN = 50  # maximum number of characters of a value in a message; digests are longer
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -64,12 +64,12 @@ def refuse_differences(
 def identity_of(
     inputs: Sequence[str | Path], outputs: Sequence[str | Path], asked: Mapping[str, object]
 ) -> dict[str, Any] | None:
-    """Return everything that decides the bytes of outputs, or ``None`` if an input is a pipe.
+    """Return everything that determines output bytes, or ``None`` if an input is a pipe.
 
     Args:
-        inputs: The files that are read; their content counts.
+        inputs: The files that are read, for the digests of their content.
         outputs: The files that are written.
-        asked: Everything else that decides the bytes, as JSON values.
+        asked: Everything else that determines the bytes, as JSON values.
     """
     if not all(map(can_be_read_again, inputs)):
         return None
@@ -82,12 +82,12 @@ def identity_of(
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the hexadecimal SHA-256 of a file's bytes as they lie on disk.
+    """Return the hexadecimal SHA-256 of a file's bytes on disk; gzip is not unpacked.
 
     Raises:
-        InputError: It is a pipe, which could not be read again.
+        InputError: The path is a pipe, which could not be read again.
     """
-    import hashlib  # it loads OpenSSL; help texts do without
+    import hashlib  # late, because it loads OpenSSL, which would slow --help down
 
     if not is_work_file(path):
         refuse_pipe(path)
@@ -97,7 +97,7 @@ def sha256_of(path: str | Path) -> str:
             while block := stream.read(_BLOCK):
                 digest.update(block)
         except OSError as error:
-            error.filename = str(path)  # the error of a read does not name the file
+            error.filename = str(path)  # an error while reading does not name the file
             raise
     return digest.hexdigest()
 
@@ -105,7 +105,7 @@ def sha256_of(path: str | Path) -> str:
 def file_state(path: str | Path) -> list[Any]:
     """Return path, size and time of change of a file, or of all files of a folder, as JSON values.
 
-    They stand for the content where reading all of it would take too long.
+    They are used instead of a digest if reading the whole content would take too long.
 
     Raises:
         OSError: The path does not exist.
@@ -139,21 +139,21 @@ def provenance(
 
 
 def machine() -> dict[str, Any]:
-    """Describe the hardware that running times depend on: the processor and the usable cores."""
+    """Describe the hardware, on which running times depend: processor and usable cores."""
     return {"processor": _processor(), "cores": usable_cores()}
 
 
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").split("\n")
-    except OSError:  # no Linux
+    except OSError:  # not on Linux
         return platform.processor()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
 
 
 def _version(name: str) -> str | None:
-    from importlib import metadata  # it costs a help text a fifth of its time
+    from importlib import metadata  # late, because it would make --help a fifth slower
 
     try:
         return metadata.version(name)

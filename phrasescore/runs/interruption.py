@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP, which all raise ``KeyboardInterrupt``.
+"""Handles Ctrl-C, SIGTERM and SIGHUP, which all raise ``KeyboardInterrupt``.
 
-Work ends in an orderly way, and a sentence says how to continue. The entry point installs the
-handlers before it imports anything else, so this module imports nothing slow at its top.
+Interrupted work saves its state, and a message says how to continue. The entry point installs the
+handlers before it imports anything else, so this module has no slow imports at its top.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_RETRY = 0.02  # seconds
+_RETRY = 0.02  # seconds until a postponed signal is handled again
 
 
 def _active_signals() -> list[signal.Signals]:
-    """Return the signals that ``nohup`` or ``&`` have not turned off."""
+    """Return the signals that are not ignored; ``nohup`` and ``&`` make a program ignore some."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -28,7 +28,7 @@ def _torch_is_loading() -> bool:
 
 
 def _interrupt(number: int, _frame: Any) -> None:
-    # an exception while torch's C++ code initialises a module would abort the process: try later
+    # While torch's C++ code initialises a module, an exception would abort the process. Try later.
     if _torch_is_loading():
         signal.signal(signal.SIGALRM, _interrupt)
         signal.setitimer(signal.ITIMER_REAL, _RETRY)
@@ -67,11 +67,11 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
     """Let SIGTERM and SIGHUP act like Ctrl-C while the block runs.
 
     Args:
-        path: Where the work is kept, for the error.
-        without: An option that would start from scratch, left out of the command to repeat.
+        path: The file or folder that keeps the work, for the error.
+        without: An option that would discard the work; the suggested command does not contain it.
 
     Raises:
-        InterruptedWorkError: Replaces ``KeyboardInterrupt``, with the command to type.
+        InterruptedWorkError: Raised instead of ``KeyboardInterrupt``; suggests a command to type.
     """
     with signals_handled():
         try:
@@ -93,7 +93,7 @@ class StopRequest:
     """A request to stop, for work that must reach a consistent state first.
 
     Attributes:
-        made: Whether a signal came; the second signal raises ``KeyboardInterrupt`` at once.
+        made: Whether a signal has arrived. The second signal raises ``KeyboardInterrupt``.
     """
 
     def __init__(self) -> None:

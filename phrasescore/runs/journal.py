@@ -1,10 +1,11 @@
-"""Outputs that are written block by block, survive kill -9, and can be continued.
+"""Outputs that are written block by block and can be continued even after kill -9.
 
 The blocks written so far are in ``.OUT.part`` beside each output ``OUT``. Beside the last output
-there is also ``.OUT.journal``, which is replaced after each block. It records the signature of the
-work, the number of blocks that are complete in all outputs, and the sizes of the parts with these
-blocks. The parts get their final names when they are complete and on the disk. Standard output,
-pipes and devices are written directly; work with such an output cannot be continued.
+there is also ``.OUT.journal``, which is replaced after each block. The journal records the
+signature of the work, the number of blocks that are complete in all outputs, and the sizes of the
+parts up to these blocks. The parts get their final names when they are complete and on disk.
+Standard output, pipes and devices are written directly, so work with such an output cannot be
+continued.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class _Journal:
     """The content of a journal.
 
     Args:
-        signature: Everything that decides the bytes of the outputs.
+        signature: Everything that determines the bytes of the outputs.
         blocks: The number of blocks that are complete in all parts.
-        sizes: The sizes of the parts with these blocks, in bytes.
+        sizes: The sizes of the parts up to the end of these blocks, in bytes.
         state: The caller's state after the last block.
     """
 
@@ -54,7 +55,7 @@ class _Journal:
     state: dict[str, Any]
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Tell whether parts of these sizes hold all the blocks."""
+        """Tell whether parts of these sizes are long enough to hold all the blocks."""
         return len(sizes) == len(self.sizes) and all(
             0 <= size <= found for size, found in zip(self.sizes, sizes, strict=True)
         )
@@ -79,16 +80,16 @@ class JournaledOutputs:
     """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
 
     Inside the ``with`` block, ``blocks`` is the number of blocks that an earlier run left, and
-    ``state`` is the state it recorded with the last of them. ``discarded`` tells whether the work
-    of a run with another signature was thrown away instead.
-    If the ``with`` block raises, the written blocks stay for the next run. A gzip output has one
-    member for each block, so its bytes do not depend on interruptions.
+    ``state`` is the state that it recorded with the last block. If the earlier run had another
+    signature, its work is deleted, and ``discarded`` is true.
+    If the ``with`` block raises an error, the written blocks are kept for the next run. A gzip
+    output has one member for each block, so its bytes do not depend on interruptions.
 
     Args:
-        paths: The outputs; they get their names in this order.
-        signature: Everything that decides the bytes of the outputs, as JSON values; only a journal
-            with the same signature is continued. ``None`` if the work cannot be continued, because
-            the input is a pipe: then a failure leaves nothing behind.
+        paths: The outputs; they get their final names in this order.
+        signature: Everything that determines the bytes of the outputs, as JSON values. Only a
+            journal with the same signature is continued. ``None`` if the work cannot be continued,
+            because the input is a pipe; in this case, a failure leaves no files.
 
     Raises:
         SettingsError: A folder cannot be written.
@@ -101,7 +102,7 @@ class JournaledOutputs:
         self._files = [Path(path) for path in paths if keeps_work(path)]
         kept = signature if len(self._files) == len(paths) else None
         self._signature: dict[str, Any] | None = json.loads(json.dumps(kept))
-        self._streams: list[BinaryIO] = []  # one for each path
+        self._streams: list[BinaryIO] = []  # one stream for each path
         self.blocks = 0
         self.state: dict[str, Any] | None = None
         self.discarded = False
@@ -112,7 +113,7 @@ class JournaledOutputs:
                 opened.enter_context(held(file))
             if self._files and os.path.lexists(self._journal_path):
                 with _refusals_named(self._files[-1]):
-                    own_file(self._journal_path, os.O_APPEND).close()  # refuses what is no file
+                    own_file(self._journal_path, os.O_APPEND).close()  # raises if it is not a file
             self._streams = [opened.enter_context(_opened(path)) for path in self._paths]
             if self._files:
                 with _refusals_named(self._files[-1]):
@@ -122,7 +123,7 @@ class JournaledOutputs:
 
     @property
     def part_path(self) -> Path:
-        """The file that holds the blocks of the last output until `finish`."""
+        """The file that holds the blocks of the last output until `finish` is called."""
         return hidden(self._files[-1], "part")
 
     @property
@@ -130,7 +131,7 @@ class JournaledOutputs:
         return hidden(self._files[-1], "journal")
 
     def _continue_or_start(self) -> None:
-        """Cut the parts behind the last whole block of an earlier run, or begin empty parts."""
+        """Cut the parts after the last complete block of an earlier run, or begin empty parts."""
         parts = [
             stream
             for path, stream in zip(self._paths, self._streams, strict=True)
@@ -153,11 +154,11 @@ class JournaledOutputs:
         """Return the state that an earlier run recorded with its last block, or ``nothing``.
 
         Args:
-            nothing: The state of a new run, a dataclass that ``from_mapping`` can make; the record
-                must have the same type.
+            nothing: The state of a new run, a dataclass that ``from_mapping`` can create. The
+                recorded state must have the same type.
 
         Raises:
-            ResumeError: The record does not have this type.
+            ResumeError: The recorded state does not have this type.
         """
         if self.state is None:
             return nothing
@@ -171,10 +172,10 @@ class JournaledOutputs:
             ) from None
 
     def announce(self, lines: int) -> None:
-        """Say on standard error whether an interrupted run is continued or thrown away.
+        """Print on standard error whether an interrupted run is continued or discarded.
 
         Args:
-            lines: The number of input lines that the run had done.
+            lines: The number of input lines that the interrupted run had processed.
         """
         text = ""
         if lines:
@@ -185,11 +186,11 @@ class JournaledOutputs:
             print(f"{self._paths[-1]}: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note
 
     def append(self, texts: Sequence[bytes], state: dict[str, Any]) -> None:
-        """Write one more block, and record it once it is on the disk.
+        """Write one more block, and record it in the journal after it is on disk.
 
         Args:
             texts: The bytes for each output, plain or as a gzip member.
-            state: JSON values for a run that continues after this block.
+            state: JSON values that a run which continues after this block needs.
         """
         sizes = []
         for path, stream, text in zip(self._paths, self._streams, texts, strict=True):
@@ -207,7 +208,7 @@ class JournaledOutputs:
             write_json(self._journal_path, dataclasses.asdict(journal))
 
     def finish(self) -> None:
-        """Give the outputs their names, and wait until the names are on the disk."""
+        """Give the outputs their final names, and wait until the names are on disk."""
         for file in self._files:
             hidden(file, "part").replace(file)
             folder = os.open(file.absolute().parent, os.O_RDONLY)
@@ -224,7 +225,8 @@ class JournaledOutputs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # the user must repair the input, and then its signature differs: nothing to continue
+        # after an input error the user must correct the input, which changes the signature, so the
+        # work could not be continued
         is_over = isinstance(error, InputError) or not (self._signature and self.blocks)
         if error is not None and is_over:
             for file in self._files:
@@ -236,7 +238,7 @@ class JournaledOutputs:
 
 @contextlib.contextmanager
 def _opened(path: str | Path) -> Iterator[BinaryIO]:
-    """Open the part of an output; or a stream, which a rename would destroy."""
+    """Open the part of an output, or the output itself if it is a pipe or a device."""
     if not keeps_work(path):
         with open_output(path) as stream:
             yield stream
@@ -251,7 +253,7 @@ def _opened(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _refusals_named(path: str | Path) -> Iterator[None]:
-    """Name an output in the errors of the system."""
+    """Turn errors of the operating system into errors that name the output."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""JSON files that others may have damaged: any text gives a value or one kind of error."""
+"""Reads JSON files that may be damaged: any text results in a value or in a `JsonError`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from phrasescore.errors import InputError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 
-# honest files have a few levels; deeper nesting could exhaust the stack of their readers
+# files of this program have a few levels; deep nesting could exhaust a reader's stack
 MAX_LEVELS = 100
 _CONTROLS = re.compile(r"[\x7f-\x9f]")
 
 
 class JsonError(ValueError):
-    """The reason why a text is not JSON that this program wrote."""
+    """The reason why a text cannot be JSON that this program wrote."""
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Return the value of a text; every number in it is finite as a float.
+    """Return the value of a JSON text, in which every number is finite as a float.
 
     Args:
-        text: In UTF-8, if bytes.
+        text: The text; bytes are UTF-8.
 
     Raises:
-        JsonError: The file is not JSON, has more than 100 levels, or a number that is not finite.
+        JsonError: The text is not JSON, has more than 100 levels, or a number that is not finite.
     """
     try:
         value = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
@@ -42,10 +42,10 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """Return the values of a text that is one object, ``{...}``, by key.
+    """Return the values, by key, of a JSON text that is an object, ``{...}``.
 
     Raises:
-        JsonError: As ``parse_json``, or the value is not an object.
+        JsonError: As in ``parse_json``, or the value is not an object.
     """
     value = parse_json(text)
     if not isinstance(value, dict):
@@ -57,8 +57,8 @@ def read_object(path: Path) -> dict[str, Any]:
     """Return the object in a regular file of bounded size.
 
     Raises:
-        JsonError: As ``parse_object``, or the path names a pipe or a device, or the file is larger
-            than any that this program writes.
+        JsonError: As in ``parse_object``, or the path names a pipe or a device, or the file is
+            larger than any file that this program writes.
         OSError: The file is missing, a folder or a socket, or not readable.
     """
     try:
@@ -89,9 +89,9 @@ def _number(digits: str) -> float:
 def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
     text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
-    # they control terminals, and json.dumps does not escape them
+    # escape characters that control terminals, which json.dumps leaves as they are
     text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    # paths that are not UTF-8 have surrogates, whose escapes are JSON
+    # paths that are not UTF-8 contain surrogates; backslashreplace turns them into JSON escapes
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 

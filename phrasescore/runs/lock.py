@@ -1,9 +1,9 @@
 """Locks that let one process at a time work on an output.
 
-The holder keeps a file open and locked with ``flock``. The kernel releases the lock when the holder
-ends, however it ends, also on network file systems. So no lock is ever stale, and a file that a
-killed process has left means nothing. The text in the file names the holder, for people. A file
-system without such locks protects nothing.
+The process that holds a lock keeps a file open and locked with ``flock``. When the process ends for
+whatever reason, the kernel releases the lock, also on network file systems. Therefore no lock is
+ever stale, and a lock file that a killed process has left has no effect. The text in the file tells
+people which process holds the lock. On a file system without ``flock``, there is no protection.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from phrasescore.runs.file_kinds import only_regular_files, open_regular, try_lo
 from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.system_errors import is_full, unwritable
 
-LOCK = ".lock"  # of a folder, in it
-_SHOWN = 100  # characters of a lock file's text in a message
-# children of a killed holder, which share its lock, may live a moment longer
+LOCK = ".lock"  # name of the lock file inside a locked folder
+_SHOWN = 100  # maximum number of characters of a lock file's text in a message
+# retry, because children of a killed process share its lock and may live a moment longer
 _ATTEMPTS, _BETWEEN_ATTEMPTS = 25, 0.02
 
 
@@ -31,13 +31,13 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs.
 
     Args:
-        owner: The output that it protects; the lock file ``.NAME.lock`` stands beside it.
-        inside: Whether the owner is a folder that holds its own lock file. It is made if need be,
-            and is a work folder for ``only_regular_files``.
+        owner: The output that the lock protects; the lock file ``.NAME.lock`` is beside it.
+        inside: Whether the output is a folder that contains the lock file. The folder is created if
+            it does not exist, and is declared as a work folder with ``only_regular_files``.
 
     Raises:
-        ResumeError: Another process holds it.
-        SettingsError: The folder cannot be made or written.
+        ResumeError: Another process holds the lock.
+        SettingsError: The folder cannot be created or written.
         StorageError: The disk is full.
     """
     owner = Path(owner)
@@ -62,7 +62,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             with only_regular_files(owner) if inside else contextlib.nullcontext():
                 yield
         finally:
-            with contextlib.suppress(OSError):  # a removed folder
+            with contextlib.suppress(OSError):  # the folder may have been removed
                 if _is_named(stream, file):
                     file.unlink()
 
@@ -71,9 +71,9 @@ def _taken(file: Path) -> BinaryIO | None:
     """Return the open, locked lock file; ``None`` if another process has it."""
     for _ in range(_ATTEMPTS):
         stream = own_file(file, os.O_APPEND, 0)
-        # the former holder may have removed the file after it was opened here
+        # the process that held the lock may have removed the file after it was opened here
         if try_lock(stream.fileno()) is not False and _is_named(stream, file):
-            with contextlib.suppress(OSError):  # a full disk: the lock holds without a text
+            with contextlib.suppress(OSError):  # if the disk is full, the lock works without a text
                 stream.truncate(0)
                 since = time.strftime("%Y-%m-%d %H:%M:%S")
                 host = os.uname().nodename
@@ -92,7 +92,7 @@ def _is_named(stream: BinaryIO, file: Path) -> bool:
 
 
 def _holder(file: Path) -> str:
-    """Return the text of a lock file, which a stranger may have written."""
+    """Return the text of a lock file, made safe to print, since anybody may have written it."""
     with contextlib.suppress(OSError, InputError), open_regular(file) as stream:
         return visible(stream.read(_SHOWN).rstrip(b"\n"))
     return "an unknown one"

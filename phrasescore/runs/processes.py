@@ -1,10 +1,11 @@
-"""Child processes that end with this one, and the number of usable cores.
+"""Child processes that end when this process ends, and the number of usable cores.
 
-On Linux the kernel kills a child, and what the child started in the same way, when this process
-ends, even by kill -9. Elsewhere a child outlives a parent that is killed with kill -9.
+On Linux, the kernel kills a child when this process ends, even by kill -9, and also the processes
+that the child has started in the same way. On other systems, a child outlives a parent that is
+killed with kill -9.
 
-A child may run in a stranger's folder, so it must import nothing from there: by default Python
-looks for modules in the current folder first.
+A child may run in a folder of somebody else, so it must not import anything from its current
+folder, where Python by default looks for modules first.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ from typing import Any
 import phrasescore
 
 _SCRIPT = Path(__file__).with_name("bound_program.py")
-# Python 3.13 imports a module before it runs the code, so it needs the option. Python 3.10 lacks
-# the option, but imports nothing before the code.
+# Python 3.13 needs the option, because it imports a module before it runs the code of ``-c``.
+# Python 3.10 does not have the option, but imports nothing before the code.
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
-# Python ignores these signals, and a program inherits what is ignored
+# Python ignores these signals, and a child program would inherit this
 _IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
-_MAX_REPORT = 16  # bytes
+_MAX_REPORT = 16  # maximum number of bytes of an error number
 
 
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # no Linux
+    return os.cpu_count() or 1  # not on Linux
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a program that does not outlive the calling thread.
 
     Args:
-        command: The program and its arguments; for Python the result of ``python_command`` or
+        command: The program and its arguments; for Python, the result of ``python_command`` or
             ``phrasescore_command``.
-        options: As for ``subprocess.Popen``, which by itself would leave orphans. The child gets
-            only the absolute entries of PYTHONPATH.
+        options: Arguments for ``subprocess.Popen``. The child's PYTHONPATH has only the absolute
+            folders.
 
     Raises:
         OSError: The program cannot be started, as with ``subprocess.Popen``.
@@ -64,7 +65,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
             )
         finally:
             os.close(report)
-        # ends empty once the script has become the program, which closes the pipe
+        # if the program is started, the pipe is closed and nothing is read
         number = reading.read(_MAX_REPORT)
     if number:
         process.communicate()
@@ -76,7 +77,7 @@ def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
     """Return the command that runs code in a Python that imports nothing from its current folder.
 
     Args:
-        code: Gets the arguments in ``sys.argv[1:]``; ``sys`` is imported.
+        code: The code, for which ``sys`` is imported; the arguments are in ``sys.argv[1:]``.
         arguments: Any texts.
     """
     code = _LEAVE_OUT_CURRENT_FOLDER + code
@@ -84,15 +85,16 @@ def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
 
 
 def phrasescore_command(arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs ``phrasescore ARGUMENTS``, the one that is running now."""
+    """Return the command that runs ``phrasescore ARGUMENTS`` with the code that runs now."""
     return python_command(_RUN_PHRASESCORE, arguments)
 
 
 def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose PYTHONPATH has absolute folders only.
+    """Return an environment whose PYTHONPATH has only absolute folders.
 
-    An empty entry is the current folder, and Python may import from the folders before it runs any
-    code. A checkout that is not installed comes first, so that the child finds it.
+    An empty entry of PYTHONPATH means the current folder, and Python may import modules from there
+    before it runs any code. If this program is not installed, its checkout is the first entry, so
+    that the child finds it.
     """
     entries = environment.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - a text
@@ -104,7 +106,7 @@ def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Wait for a program to end after the block; kill the program if the block raises."""
+    """After the block, wait for a program to end; kill it if the block raises an error."""
     with process:
         try:
             yield process
@@ -116,16 +118,16 @@ def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[b
 def run(
     command: Sequence[str], *, timeout: float | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program to its end; kill it if the waiting is interrupted or times out.
+    """Run a program to its end; kill it after an interruption or a timeout.
 
     Args:
         command: The program and its arguments.
-        timeout: In seconds.
-        options: As for ``subprocess.Popen``.
+        timeout: The maximum running time in seconds.
+        options: Arguments for ``subprocess.Popen``.
 
     Raises:
         OSError: The program cannot be started.
-        subprocess.TimeoutExpired: It took too long.
+        subprocess.TimeoutExpired: The program took too long.
     """
     with waiting_for(start(command, **options)) as process:
         output, errors = process.communicate(timeout=timeout)

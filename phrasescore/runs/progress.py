@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+"""Shows the progress of long work: as a bar on a terminal, as occasional lines in a log."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tqdm import tqdm
 from phrasescore.runs import terminal
 
 _SECONDS_BETWEEN_LOG_LINES = 30.0
-tqdm.monitor_interval = 0  # no thread: every advance looks at the clock
+tqdm.monitor_interval = 0  # tqdm needs no thread, because every call of advance checks the time
 
 
 class _LogLines:
-    """A stream for a bar that writes each state of it as a line."""
+    """A stream that writes each state of a progress bar as a line."""
 
     def write(self, text: str) -> None:
-        """Print a state of the bar; ignore what only clears it."""
+        """Print a state of the bar; ignore text that only clears the bar."""
         if line := text.strip("\r\n "):
             print(line, file=sys.stderr, flush=True)  # noqa: T201 - progress, not a result
 
     def flush(self) -> None:
-        """Do nothing: lines are flushed."""
+        """Do nothing, because each line is flushed when it is written."""
 
 
 class Progress:
-    """Shows on standard error the progress of the work, its speed and its expected end.
+    """Shows the progress of the work, its speed and its expected end on standard error.
 
-    Only a command shows anything; a library is silent.
+    Progress is shown only while a command runs, and not if a program uses the library.
 
     Args:
         what: The name of the work, e.g. ``scoring``.
-        total: The number of units in all; ``None`` while it is unknown.
+        total: The total number of units; ``None`` while it is unknown.
         unit: The unit in the plural, e.g. ``pairs``.
-        done: The number of units that an earlier run did.
+        done: The number of units that an earlier run has done.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Progress:
         return self
 
     def expect(self, total: float) -> None:
-        """Set the number of units in all, once it is known."""
+        """Set the total number of units, when it becomes known."""
         if self._bar is not None:
             self._bar.total = total
 
     def advance(self, amount: float, note: str = "") -> None:
-        """Count ``amount`` more units as done; ``note`` is the state of the work, e.g. a loss."""
+        """Count ``amount`` more units as done, and show ``note`` (e.g. a loss) beside the bar."""
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(amount)

@@ -1,8 +1,8 @@
-"""Results of commands: typed records that the same class writes to JSON and reads back.
+"""Results of commands: typed records, which are written as JSON and read back.
 
-A command that leaves a folder writes ``result.json`` in it; ``--json-file`` writes the same record
-to a file of any name. Every record has ``kind``, the command that made it, and ``version``. Results
-that other commands read have a class here.
+A command whose output is a folder writes ``result.json`` into it. ``--json-file`` writes the same
+record to a file of any name. Every record has ``kind``, the command that wrote it, and ``version``.
+Records that other commands read have a class here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # to be raised if a change makes older readers fail
-# figures have room for numbers within these bounds, which no honest result reaches
+VERSION = 1  # raise it if older programs cannot read new records
+# every real result is within these bounds; larger numbers would not fit into pictures
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
 Probability = Annotated[float, Between(0, 1)]
@@ -29,7 +29,7 @@ Positive = Annotated[int, Between(1, 10**15)]
 
 @dataclass(frozen=True)
 class Record:
-    """A record of one kind. A field with its default value is not written, and may be missing."""
+    """A record of one kind. A field that has its default value is not written."""
 
     kind: ClassVar[str] = ""
 
@@ -82,10 +82,11 @@ class SystemDifference:
 
     Attributes:
         gain: The mean over runs minus the mean of the first system.
-        low: The lower end of the 95 % interval of the gain, for other sentences and other runs.
+        low: The lower end of the 95 % interval of the gain, which accounts for the choice of both
+            sentences and runs.
         high: The upper end of the interval.
-        p_randomization: The p-value of approximate randomisation of sentences, for these runs.
-        p_bootstrap: The p-value of the two-level bootstrap that the interval comes from.
+        p_randomization: The p-value of approximate randomisation of sentences, for these runs only.
+        p_bootstrap: The p-value of the two-level bootstrap, which also determines the interval.
     """
 
     gain: float
@@ -126,7 +127,7 @@ class ComparedSystem:
         """The difference from the first system; ``None`` for the first system itself."""
         if self.gain is None:
             return None
-        # a record from elsewhere may lack p-values; 1 claims nothing
+        # a record from elsewhere may lack p-values; 1 means that nothing is shown to differ
         p_values = (self.p_randomization, self.p_bootstrap)
         chances = (1.0 if p_value is None else p_value for p_value in p_values)
         return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
@@ -140,13 +141,13 @@ class ComparisonRecord(Record):
         references: The reference files.
         sentences: The number of compared sentences.
         known_words: The model whose vocabularies selected the sentences, if they were selected.
-        signatures: By metric, its settings as a signature of sacrebleu.
+        signatures: For each metric, its settings as a signature of sacrebleu.
         trials: The number of trials of each test.
         seed: The seed of each test.
-        files: The translations by system.
-        metrics: By metric, the scores of the systems.
-        notes: Sentences about faults of the texts.
-        by_length: The comparison of each length group of sentences.
+        files: For each system, the files of its translations.
+        metrics: For each metric, the scores of the systems.
+        notes: Sentences for the user about faults of the texts.
+        by_length: The comparison for each group of sentences of similar length.
         source: The file of the source text; empty if it is not known.
     """
 
@@ -174,7 +175,7 @@ class ScoringModel:
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of new scores, and the number of its scores at Moses's floor."""
+    """A column of new scores, and how many of them have the lowest value that Moses reads."""
 
     name: str
     floor_hits: Count
@@ -186,12 +187,12 @@ class ScoringRecord(Record):
 
     Args:
         pairs: The number of phrase pairs in the table.
-        resumed_pairs: The number of pairs that an earlier, interrupted run had scored.
+        resumed_pairs: The number of pairs that an interrupted earlier run had scored.
         seconds: The running time of this run.
         pairs_per_second: The speed of this run.
         source_unknown_rate: The share of source words outside the shortlist.
         target_unknown_rate: The share of target words outside the shortlist.
-        unknown: The treatment of words outside the shortlist: ``whole`` or ``share``.
+        unknown: The probability of a word outside the shortlist: ``whole`` or ``share``.
         models: The models, in the order of their columns.
         columns: The new columns.
         processors: The kinds of processors that computed the scores.
@@ -225,8 +226,8 @@ class TrainingRecord(Record):
     """The record in a model's folder, and in the work folder of its training.
 
     Args:
-        config: The settings of the model; empty until it is finished.
-        provenance: The provenance of the model; empty until it is finished.
+        config: The settings of the model; empty until the model is finished.
+        provenance: The provenance of the model; empty until the model is finished.
     """
 
     kind: ClassVar[str] = "train"
@@ -236,7 +237,7 @@ class TrainingRecord(Record):
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One evaluation of a training, a line of ``curves.jsonl``; losses in nats per word.
+    """An evaluation during training: a line of ``curves.jsonl``, with losses in nats per word.
 
     Args:
         updates: Number of updates so far.
@@ -261,7 +262,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimisation after a round: the score over all candidates so far, and its time."""
+    """The optimisation after a round: its score on all candidates so far, and its running time."""
 
     score: Number | None = None
     start_score: Number | None = None
@@ -277,8 +278,8 @@ class TunedRound:
         weights: The weights that the round decoded with, by component.
         score: The objective of the decoded translations.
         bleu: The BLEU of the decoded translations.
-        length_ratio: The words of the decoded translations per reference word.
-        new: The number of candidates that no earlier round had.
+        length_ratio: The number of words of the decoded translations per reference word.
+        new: The number of candidates that did not occur in an earlier round.
         candidates: The number of candidates of all rounds so far.
         optimized: The result of the optimisation that followed.
     """
@@ -295,18 +296,18 @@ class TunedRound:
 
 @dataclass(frozen=True, kw_only=True)
 class TuningRecord(Record):
-    """The record of ``tune``: of one run, or of the best of several.
+    """The record of ``tune``, for a single run or for the best of several runs.
 
     Args:
         objective: The score that is maximised.
-        curve: The finished rounds; empty for several runs, whose folders have a curve each.
-        weights: The best weights by feature, or the latest ones of a run that is not finished.
+        curve: The finished rounds; empty for several runs, each of which has a record with a curve.
+        weights: The best weights by feature; the latest weights if the run is not finished.
         bleu: The BLEU of the best round.
         score: The objective of the best round.
-        why: The reason for the end of the run; empty for an unfinished run and for several runs.
+        why: The reason why the run ended; empty for an unfinished run and for several runs.
         round: The number of the best round.
         rounds: The number of rounds.
-        seed: The best of several seeds.
+        seed: The seed of the best run, if there are several.
         mean: The mean of the objective over seeds.
         deviation: The standard deviation of the objective over seeds.
         seeds: A summary of each finished run, if there are several runs.
@@ -340,7 +341,7 @@ class BuildRecord(Record):
 
 @dataclass(frozen=True)
 class FilteredTable:
-    """A filtered table: the feature that uses it, and its lines before and after."""
+    """A filtered table: the feature that uses it, and its numbers of lines before and after."""
 
     name: str
     lines: Count
@@ -349,7 +350,7 @@ class FilteredTable:
 
 @dataclass(frozen=True)
 class FilterRecord(Record):
-    """The record of ``filter``: digests of the ini and the texts, and the tables."""
+    """The record of ``filter``: digests of the ini file and of the texts, and the tables."""
 
     kind: ClassVar[str] = "filter"
     asked: dict[str, str]
@@ -375,13 +376,13 @@ class ExperimentRow:
 
 @dataclass(frozen=True)
 class ExperimentPart:
-    """What a part of a system is worth where all other parts are there.
+    """The effect of one part of a system, while all other parts are present.
 
     Args:
         name: The name of the part.
-        system: The row that has it.
-        without: The row that lacks it.
-        texts: By name of the text, the system compared with the row that lacks the part.
+        system: The row that has the part.
+        without: The row that lacks the part.
+        texts: For each text, by name, the comparison of the two rows.
     """
 
     name: str
@@ -398,7 +399,7 @@ class ExperimentRecord(Record):
         name: The name of the experiment.
         settings: The content of the experiment file.
         systems: The rows of the table.
-        texts: By name of the text, the comparison of all systems with the first one.
+        texts: For each text, by name, the comparison of all systems with the first system.
         provenance: The provenance of the table.
         parts: The comparisons of rows with and without a part, in the order of the file.
     """

@@ -1,8 +1,8 @@
-"""Runs the steps of long work once each; a stamp records that a step is done, and its inputs.
+"""Runs each step of long work once; a stamp records that a step is done, and its inputs.
 
-A step is done if its stamp has the same settings and digests of inputs as the step has now, and its
-outputs exist with the recorded digests. So a second run continues where the first one stopped, and
-a run with other settings repeats only the steps that they affect.
+A step is done if its stamp has the current settings and digests of inputs, and its outputs exist
+with the recorded digests. Therefore a second run continues where the first run stopped, and a run
+with other settings repeats only the steps that depend on them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from phrasescore.runs.lock import held
 
 Work = TypeVar("Work")
 DIGESTS = "digests.json"
-_FIGURES = 3  # for each file there: size, time of change, digest
+_FIGURES = 3  # values that are stored for each file: size, time of change, digest
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Step(Generic[Work]):
     """One step.
 
     Args:
-        name: The unique name of the step and its stamp.
+        name: The name of the step and of its stamp, which is unique.
         work: The function or command that does the step.
-        settings: Everything that the outputs depend on besides the inputs, as JSON values.
+        settings: Everything that the outputs depend on, except the inputs, as JSON values.
         inputs: The files and folders that the step reads.
-        outputs: The files and folders that the step makes.
+        outputs: The files and folders that the step creates.
         state: The folder in which the step keeps unfinished work, if any.
     """
 
@@ -51,7 +51,7 @@ class Step(Generic[Work]):
     state: Path | None = None
 
 
-# does a step and returns counts for the report, as JSON values
+# a step whose function returns counts for the report, as JSON values
 FunctionStep = Step[Callable[[], Mapping[str, Any]]]
 
 
@@ -61,8 +61,8 @@ class Stamp:
 
     Args:
         settings: The settings of the step.
-        inputs: Digests of the step's inputs, in their order.
-        outputs: Digests of the step's outputs, once it is finished.
+        inputs: Digests of the step's inputs, in the order of ``Step.inputs``.
+        outputs: Digests of the step's outputs, after the step has finished.
         finished: Whether the step succeeded.
         counts: The step's counts, for reports.
         seconds: The wall-clock time of the last run.
@@ -80,8 +80,8 @@ class Steps:
     """The steps that share a folder of stamps, one JSON file each; threads may share it.
 
     Args:
-        folder: The folder of the stamps; created if missing. Outputs belong into its parent folder:
-            nothing outside of the parent is ever created or deleted.
+        folder: The folder of the stamps, which is created if it does not exist. Outputs must be in
+            its parent folder, because nothing outside of the parent is created or deleted.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,8 +111,9 @@ class Steps:
             step: The step. Outputs made from other inputs or settings are deleted first.
             work: Does the step; returns values for its stamp: ``counts`` or ``seconds``.
             say: Prints the reason if the step runs again.
-            outputs_are_whole: Whether outputs get their names only when they are complete. Then a
-                step that was killed before its stamp was finished counts as done.
+            outputs_are_whole: Whether outputs get their names only when they are complete. If so,
+                a step whose outputs exist counts as done, even if it was killed before its stamp
+                was finished.
 
         Raises:
             InputError: An input does not exist.
@@ -140,7 +141,7 @@ class Steps:
         """Return a step's stamp, if it has one.
 
         Raises:
-            ResumeError: It is damaged.
+            ResumeError: The stamp is damaged.
         """
         path = self.folder / f"{name}.json"
         try:
@@ -164,7 +165,7 @@ class Steps:
         self.write(step.name, stamp)
 
     def _make_places(self, step: Step[Any]) -> None:
-        """Make the folders of a step's outputs."""
+        """Create the folders of a step's outputs."""
         for path in step.outputs:
             for folder in reversed(path.parents):
                 if self.folder.parent in folder.parents:
@@ -195,7 +196,7 @@ class Steps:
         """Return whether the outputs exist and are unchanged since the step was finished.
 
         Raises:
-            ResumeError: An output was changed; it may contain somebody's own work.
+            ResumeError: An output was changed, so it may contain work that must not be lost.
         """
         if not all(path.exists() for path in step.outputs):
             return False
@@ -253,16 +254,16 @@ class Outcome:
 def run_steps(
     steps: Sequence[FunctionStep], folder: Path, *, update: bool = False
 ) -> Iterator[Outcome]:
-    """Do the steps that are not done yet, in order; yield the result of each.
+    """Do the steps that are not done yet, in order; yield the result of each step.
 
     Args:
-        steps: All steps, each after those whose outputs it reads.
-        folder: The folder of the stamps; it is made.
+        steps: All steps. A step comes after the steps whose outputs it reads.
+        folder: The folder of the stamps, which is created if it does not exist.
         update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
-        ResumeError: An earlier run had other settings and ``update`` is not given, or a file was
-            changed since, or another process is at work here.
+        ResumeError: An earlier run had other settings and ``update`` is false, or a file has been
+            changed since, or another process is using the folder.
     """
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):

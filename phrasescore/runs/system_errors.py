@@ -1,7 +1,8 @@
-"""Errors of the operating system, turned into errors that a user can act on.
+"""Turns errors of the operating system into errors that a user can act on.
 
-Readers and writers of files use these functions where they know the file and its purpose. The
-command line uses them for all other errors, so that no refusal of the system is an internal error.
+Code that reads or writes a file uses these functions, because it knows the file and its purpose.
+The command line uses them for all other errors of the operating system, so that none is reported as
+an internal error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
 STANDARD_OUTPUT = "standard output"  # its name in errors
-_MAX_NAME = 255  # bytes of one part of a path, on almost all file systems
+_MAX_NAME = 255  # bytes of a name in a path, on almost all file systems
 _MAX_PATH = 4095
 # the message of numpy when a disk is full
 _NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
@@ -28,14 +29,14 @@ _PROBLEMS = {
     errno.ELOOP: "its links lead in a circle",
     errno.EBADF: "it is closed",
 }
-# errors without a file
+# messages for errors without the name of a file
 _NAMELESS = {
     errno.ENOENT: "the folder in which the command was called is gone",
     errno.EBADF: "standard input or output is needed, and it is closed",
 }
 _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
-    "failed to map segment",  # of a library that is loaded
+    "failed to map segment",  # while a library is being loaded
 )
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
@@ -47,16 +48,16 @@ _REMEDIES = {
 
 def is_full(error: OSError) -> bool:
     """Tell whether writing failed because the disk is full."""
-    # numpy's error for a partly written array has no error number
+    # numpy's error for an array that was written in part has no error number
     return error.errno in _FULL or _NUMPY_FULL.fullmatch(str(error)) is not None
 
 
 def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
-    """Return the error for a refused reading, or for a refusal of an unknown purpose.
+    """Return the error for a file that cannot be read, or for a failure of unknown purpose.
 
     Args:
-        error: The error of the system.
-        path: The file; by default the one that the error names, if any.
+        error: The error of the operating system.
+        path: The file; by default, the file that the error names, if any.
     """
     place = path if path is not None else _named(error)
     if is_full(error):
@@ -64,7 +65,7 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
     if error.errno == errno.ENAMETOOLONG:
         return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
     if place is None and error.errno in _NAMELESS:
-        # some messages of Python say more, e.g. that no folder for temporary files can be used
+        # some of Python's messages contain more, e.g. that no folder for temporary files is usable
         is_bare = error.strerror == os.strerror(error.errno or 0)
         return InputError(_NAMELESS[error.errno or 0] if is_bare else str(error.strerror))
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
@@ -96,9 +97,9 @@ def too_long(path: str) -> str | None:
 
 
 def out_of_memory(error: BaseException) -> StorageError | None:
-    """Return the error for exhausted memory, if that is what a library's error means."""
+    """Return the error for exhausted memory, if a library's error means that."""
     words = str(error)
-    # torch has no class of its own for the processor's memory
+    # torch has no separate class of error for the memory of a CPU
     told = isinstance(error, RuntimeError | ImportError)
     torch_says = told and any(text in words for text in _OUT_OF_MEMORY)
     if not (isinstance(error, MemoryError) or torch_says):

@@ -1,7 +1,8 @@
-"""Standard output and standard error whose text cannot control the terminal.
+"""Streams for standard output and standard error whose text cannot control the terminal.
 
-Names and lines come from files that strangers wrote. The streams escape control characters, so that
-no command has to. Data (translations, tables, JSON) is written as bytes, which bypass the escaping.
+Messages contain names and lines from files of other people. The streams escape control characters,
+so that commands need not do so. Data (translations, tables, JSON) is written as bytes, which are
+not escaped.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
 
-# Whether a command runs, whose user should see the progress of the work. A program that imports the
-# packages sees nothing, because a library must not print.
+# Whether a command is running, which shows progress to its user. In a program that imports these
+# packages it is false, because a library must not print.
 serves_a_command = False
 
 

@@ -1,1 +1,1 @@
-"""Exact ln p of many pairs, tables and texts with their scores, here or on a cluster."""
+"""Computes exact ln p of many pairs, and scores tables and texts, here or on a cluster."""

@@ -44,12 +44,13 @@ class ScoringSettings:
     """Settings of the scores that go into the table.
 
     Args:
-        average: Merge the models into one column, the mean of their ln p.
-        unknown_column: Add exp(number of words outside the first model's shortlists) at the end.
-        replace_column: The first score to replace, counted from 1; ``None`` appends.
+        average: Whether to write one column, with the mean ln p of the models.
+        unknown_column: Whether to add a last column, exp(number of words outside the first model's
+            shortlists).
+        replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
         factor: The factor of a factored token that is scored, from 0.
-        unknown: The probability of a predicted word outside the shortlist: the ``whole`` p(<unk>),
-            which is the sum over all such words, or the word's ``share`` of it.
+        unknown: The probability of a predicted word outside the shortlist. ``whole``: p(<unk>),
+            which is the probability of all such words together. ``share``: the word's share of it.
     """
 
     average: bool = False
@@ -67,7 +68,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True)
 class ScoringCounts:
-    """Counts over scored lines: of one block, or of all blocks so far.
+    """Counts over the scored lines of one block, or of all blocks so far.
 
     Args:
         lines: Scored lines.
@@ -105,18 +106,18 @@ class ScoringCounts:
         )
 
 
-# the lines of a block with their new scores, perhaps a gzip member already, and its counts
+# the lines of a block with their new scores, as text or as a gzip member, and the block's counts
 Scored: TypeAlias = tuple[bytes, ScoringCounts]
 
 
 class BlockScorer:
     """Scores blocks on this machine.
 
-    Several threads may share it: one at a time computes, with all cores, while others read lines
-    and write digits.
+    Several threads may share a scorer. One thread at a time computes, on all cores, while other
+    threads read lines and format numbers.
 
     Args:
-        models: One column each, in this order.
+        models: The models, in the order of their columns.
         settings: What goes into the table.
         processor: The kind of processor, for the counts.
     """
@@ -128,7 +129,7 @@ class BlockScorer:
         self._computing = threading.Lock()
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """Return the blocks; `ClusterScorer` returns scored blocks here."""
+        """Return the blocks unchanged; the method of `ClusterScorer` returns scored blocks."""
         return blocks
 
     def note(self) -> str:
@@ -140,8 +141,8 @@ class BlockScorer:
 
         Raises:
             PhraseTableError: A token lacks the factor that is scored.
-            SettingsError: The column to replace is not there.
-            ModelError: A model gives something that is not a log-probability.
+            SettingsError: The column to replace does not exist.
+            ModelError: A result of a model is not a log-probability.
         """
         settings, models = self._settings, self._models
         spans = {side: block.token_spans(side, settings.factor) for side in SIDES}
@@ -185,7 +186,7 @@ class BlockScorer:
 
 
 def _unknown_words(ids: TokenSequences) -> NDArray[np.int64]:
-    """Return (lines,): how many tokens of each phrase are outside the shortlist."""
+    """Return ``(lines,)``: the number of tokens of each phrase outside the shortlist."""
     before = np.zeros(len(ids.tokens) + 1, np.int64)
     np.cumsum(ids.tokens == UNK_ID, out=before[1:])
     return np.diff(before[ids.offsets])

@@ -1,8 +1,8 @@
 """Scores blocks of a table on the workers of a cluster.
 
 The first half of this file runs in the process that reads and writes the table, the second half on
-the workers. A worker reads models from a file system that it shares with the others, and keeps them
-for the next block.
+the workers. A worker reads the models from a file system that all workers share, and keeps them in
+memory for the next block.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# maximum number of blocks per worker that are read but not yet written: one being scored, one being
-# read or written and one in transit, and as many again that are finished while an earlier one is
-# late
+# Maximum number of blocks per worker that are read but not yet written. Three are in work: one is
+# being scored, one read or written, and one sent. Three more may be finished and wait for an
+# earlier block that is late.
 BLOCKS = 6
 _MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
-# its lines as a gzip member, the number of its first line, how many lines, the table's file, and
-# the table's format: scores, and whether it is hierarchical
+# a block's lines as a gzip member, the number of its first line, its number of lines, the file of
+# the table, the number of scores in a line, and whether the table is hierarchical
 PackedBlock: TypeAlias = tuple[bytes, int, int, str, int, bool]
-# the scored lines as a gzip member, their counts, and the worker
+# the scored lines as a gzip member, their counts, and the address of the worker
 WorkerResult: TypeAlias = tuple[bytes, ScoringCounts, str]
 
 
@@ -50,11 +50,11 @@ class ScoringJob:
     """The models that a worker loads, and the settings of scoring with them.
 
     Args:
-        folders: Absolute paths of the models, one column each.
+        folders: Absolute paths of the models, in the order of their columns.
         compute: Settings of the computation.
-        factor: The factor to read; ``None`` for the models' own.
+        factor: The factor to read; ``None`` for the factor of the models.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
-        digests: The digests that the models must have; unknown before they are described.
+        digests: The digests that the models must have; empty until a worker has described them.
         settings: What goes into the table.
     """
 
@@ -78,11 +78,11 @@ def describe_on_worker(
 
     Args:
         cluster: The workers.
-        folders: See `load_models`; likewise the other arguments.
+        folders: The models; this and the other arguments are as in `load_models`.
         compute: How to compute.
         factor: The factor to read.
         sample: Lines to compare precisions on.
-        precisions: The precision of each distinct folder where an earlier choice is repeated.
+        precisions: The precision of each distinct folder, to repeat an earlier choice.
 
     Raises:
         ClusterError: The worker cannot load a model.
@@ -103,15 +103,15 @@ def describe_as_before(
     """Repeat the choice of device and precision that an interrupted run of the same work made.
 
     Args:
-        cluster: See `describe_on_worker`; likewise the next three.
+        cluster: The workers; this and the next three arguments are as in `describe_on_worker`.
         folders: The models.
         compute: How to compute.
         factor: The factor to read.
-        signature: That of the interrupted run.
+        signature: The signature of the interrupted run.
 
     Returns:
-        The models; ``None`` if that run used other models, or a device or precision that these
-        settings exclude.
+        The models; ``None`` if that run used other models, or if ``compute`` excludes its device or
+        precision.
     """
     chosen, distinct = signature.get("numerics", {}), dict.fromkeys(folders)
     agrees = (
@@ -137,12 +137,12 @@ def _absolute(folders: Sequence[str]) -> tuple[str, ...]:
 
 
 class ClusterScorer:
-    """Scores blocks on workers, several at a time, with the methods of `BlockScorer`.
+    """Scores blocks on workers, several at a time; has the same methods as `BlockScorer`.
 
     Args:
         cluster: The workers.
-        folders: The models, one column each.
-        ready: Their description.
+        folders: The models, in the order of their columns.
+        ready: The description of the models.
         settings: What goes into the table.
     """
 
@@ -163,14 +163,14 @@ class ClusterScorer:
             tuple(digest for digest, _ in ready.identities),
             settings,
         )
-        self._processors: dict[str, str] = {}  # the first worker with each kind
+        self._processors: dict[str, str] = {}  # by kind of processor, the first worker that has it
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
-        """Read blocks and have them scored, in their order."""
+        """Read blocks, let workers score them, and yield the scored blocks in their order."""
         return map(self._unpacked, in_order(blocks, self._start, self._max_blocks))
 
     def score(self, block: Scored) -> Scored:
-        """Return a block that was scored ahead."""
+        """Return the block unchanged, because a worker has scored it already."""
         return block
 
     def note(self) -> str:
@@ -184,7 +184,7 @@ class ClusterScorer:
         return self._cluster.start(score_block, self._job, packed_block(block))
 
     def _unpacked(self, result: WorkerResult) -> Scored:
-        """Return a scored block; warn if its worker's processor differs from that of others."""
+        """Return a scored block; warn if the workers have different kinds of processors."""
         text, counts, worker = result
         for kind in set(counts.processors) - self._processors.keys():
             if self._processors:
@@ -236,7 +236,7 @@ def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:
     Raises:
         ClusterError: A model or the device is missing here, or a model differs from the one that
             was described.
-        PhrasescoreError: As ``BlockScorer.score`` does.
+        PhrasescoreError: For the reasons that ``BlockScorer.score`` states.
     """
     with _loading:
         scorer = _scorer(job)
@@ -252,7 +252,7 @@ def _unpacked_block(block: PackedBlock) -> TableBlock:
 
 @functools.lru_cache(maxsize=_MAX_JOBS)
 def _scorer(job: ScoringJob) -> BlockScorer:
-    """Return the scorer of a job, which the job's first block on this worker loads."""
+    """Return the scorer of a job; load it if this is the job's first block on this worker."""
     models, _ = _load(job)
     for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
         if model.loaded.digest != digest:
@@ -267,7 +267,7 @@ def _scorer(job: ScoringJob) -> BlockScorer:
 def _load(
     job: ScoringJob, sample: TableBlock | None = None
 ) -> tuple[tuple[ScoringModel, ...], ReadyModels]:
-    """Load models with the device and the threads of this worker; errors name the worker."""
+    """Load models for the device and threads of this worker; errors name the worker."""
     torch.set_num_threads(own_threads())
     try:
         return load_models(job.folders, job.compute, job.factor, sample, job.precisions)

@@ -1,4 +1,4 @@
-"""Loads models to score a table, and chooses a precision after a trial on lines of the table."""
+"""Loads the models that score a table, and tries on lines of it whether bfloat16 is precise."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.words.token_sequences import TokenSequences
 
-# bounds of |difference of ln p| per word, </s> counted: on average, and for any pair
+# limits of the difference of ln p per word (</s> counted) between bfloat16 and float32: of the mean
+# over all pairs, and of the maximum
 MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
-_STRETCH, _STRETCHES = 16, 40  # lines of a stretch of the sample, and how many stretches
+_STRETCH, _STRETCHES = 16, 40  # the sample consists of 40 stretches of 16 lines
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class ComputeSettings:
 
     Args:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        precision: ``auto`` is bfloat16 where it is faster and within the bounds, else float32.
-        batch_size: Pairs at a time; ``None`` for the device's own.
+        precision: ``auto``: bfloat16 if it is faster and the differences are within the limits,
+            otherwise float32.
+        batch_size: Number of pairs at a time; ``None`` for the default of the device.
     """
 
     device: str = "auto"
@@ -41,7 +43,7 @@ class ComputeSettings:
 
     @property
     def wants_sample(self) -> bool:
-        """Whether bfloat16 may be chosen, so that it must be tried on a sample of pairs."""
+        """Whether bfloat16 is a choice and has to be tried on a sample of pairs."""
         if self.precision == "auto":
             return has_fast_bf16(choose_device(self.device))
         return self.precision == "bf16"
@@ -49,7 +51,7 @@ class ComputeSettings:
 
 @dataclass(frozen=True)
 class PrecisionCheck:
-    """The difference of ln p in bfloat16 from ln p in float32, on some pairs.
+    """The differences between ln p in bfloat16 and ln p in float32, for some pairs.
 
     Args:
         pairs: The number of pairs.
@@ -63,7 +65,7 @@ class PrecisionCheck:
 
     @property
     def is_within_bounds(self) -> bool:
-        """Whether bfloat16 may replace float32; not if a difference is not a number."""
+        """Whether bfloat16 may replace float32; false if a difference is not a number."""
         return self.mean_per_word <= MAX_MEAN and self.largest_per_word <= MAX_DIFFERENCE
 
     def __str__(self) -> str:
@@ -79,10 +81,10 @@ class ReadyModels:
 
     Args:
         identities: The digest and the direction of each model, in the order of the columns.
-        factor: The factor that they read.
-        numerics: Everything about their arithmetic that decides digits, as JSON values;
+        factor: The factor that the models read.
+        numerics: Every setting of the computation that can change digits, as JSON values;
             ``precision`` has an entry for each distinct folder.
-        checks: The comparison of precisions for each model that had one.
+        checks: The comparison of precisions for each model that was compared.
         notes: Lines for the user.
     """
 
@@ -103,15 +105,16 @@ def load_models(
     """Load models and choose the precision that they compute in.
 
     Args:
-        folders: One or more.
+        folders: One or more model folders.
         settings: How to compute.
-        factor: The factor to read; ``None`` for the models' own.
-        sample: Lines to compare precisions on; ``None``: float32.
-        precisions: The precision of each distinct folder where an earlier choice is repeated.
+        factor: The factor to read; ``None`` for the factor of the models.
+        sample: Lines to compare precisions on; ``None``: do not compare, and use float32 for
+            ``auto``.
+        precisions: The precision of each distinct folder, to repeat an earlier choice.
 
     Raises:
-        ModelError: A folder is not a whole model, or its model is one of sentences.
-        SettingsError: Models read different factors, or there is no such device.
+        ModelError: A folder is not a complete model, or its model does not score phrases.
+        SettingsError: Models read different factors, or the device does not exist.
     """
     loaded = {folder: load_model(folder) for folder in folders}
     for folder, each in loaded.items():
@@ -177,16 +180,18 @@ def compare(
     """Compare ln p of the same pairs.
 
     Args:
-        exact: (N,) in float32.
-        near: (N,) in bfloat16.
-        targets: N phrases.
+        exact: ``(N,)`` ln p in float32.
+        near: ``(N,)`` ln p in bfloat16.
+        targets: The N target phrases.
     """
     per_word = np.abs(near - exact) / (targets.lengths + 1)
     return PrecisionCheck(len(exact), float(per_word.mean()), float(per_word.max()))
 
 
 def sample_rows(lines: int) -> NDArray[np.int64]:
-    """Choose up to 640 lines: stretches of 16, evenly spread, so that sources keep their targets.
+    """Choose up to 640 lines: stretches of 16 lines, evenly spread over the block.
+
+    A stretch keeps the targets of a source together, as in scoring.
 
     >>> sample_rows(3).tolist()
     [0, 1, 2]

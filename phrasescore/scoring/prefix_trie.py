@@ -1,8 +1,8 @@
-"""The order of pairs that makes equal beginnings neighbours, and a trie of their prefixes.
+"""Sorts pairs so that equal beginnings are neighbours, and builds a trie of their prefixes.
 
 A node of the trie is a prefix; its parent is the prefix without the last word. Nodes are numbered
-by level (roots first), within a level by their parents, so that a level, the children of a node and
-the children of neighbouring nodes are ranges of numbers.
+by level (roots first), and within a level in the order of their parents. Therefore the nodes of a
+level, the children of a node, and the children of successive nodes each form a range of numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # keys hold no zero id, so four zero bytes put a source before every longer one it begins
+    # ids in keys are positive, so with four zero bytes at its end a source sorts before every
+    # longer source that begins with it
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
@@ -38,12 +39,12 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
 
 
 def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: int) -> list[slice]:
-    """Cut sorted pairs into groups, between two sources where that is possible.
+    """Cut sorted pairs into groups, if possible without separating pairs of the same source.
 
     Args:
-        order: (N,) what ``pair_order`` returns.
+        order: (N,) the result of ``pair_order``.
         sources: N phrases.
-        max_pairs: The largest number of pairs of a group.
+        max_pairs: The maximum number of pairs in a group.
     """
     starts = np.flatnonzero(is_new(sources.select(order)))
     cuts = [0]
@@ -57,12 +58,13 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: 
 
 
 def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> list[slice]:
-    """Cut rows into groups that stay small when each is padded to its longest row.
+    """Cut rows into groups that stay small if all rows of a group are padded to the longest.
 
     Args:
-        lengths: (N,) of the rows.
-        max_rows: The largest number of rows of a group.
-        max_area: The largest product of a group's rows and its longest; a single row may exceed it.
+        lengths: (N,) lengths of the rows.
+        max_rows: The maximum number of rows in a group.
+        max_area: The maximum size of a padded group, which is its number of rows times the length
+            of its longest row. A group of a single row may be larger.
 
     >>> cut_by_area(np.array([2, 2, 5, 1]), 9, 6)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
@@ -79,7 +81,7 @@ def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> lis
 
 
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return (N,) bool: whether each phrase differs from the one before it; the first one does.
+    """Return (N,) bool: true for the first phrase, and if a phrase differs from the one before it.
 
     >>> from phrasescore.words.token_sequences import from_lists
     >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
@@ -92,7 +94,7 @@ def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
 
 
 def _keys(phrases: TokenSequences) -> list[bytes]:
-    """Return byte strings that sort like the id sequences, a prefix before its continuations."""
+    """Return byte strings that sort like the id sequences (prefixes before longer sequences)."""
     # Big-endian bytes of positive numbers sort like the numbers. Ids are shifted by one because
     # `pair_order` marks the end of a source with a zero.
     ids = (phrases.tokens + 1).astype(">i4")
@@ -102,17 +104,17 @@ def _keys(phrases: TokenSequences) -> list[bytes]:
 
 @dataclass(frozen=True)
 class PrefixTrie:
-    """The distinct prefixes of N phrases, each phrase under one of several roots.
+    """The distinct prefixes of N phrases; each phrase is below one of several roots.
 
     Args:
-        levels: (L + 1,) nodes levels[l] to levels[l + 1] have l words; level 0 holds the roots.
-        parents: (nodes,) the parent of each, -1 for a root.
-        words: (nodes,) the last word of each, -1 for a root.
-        roots: (nodes,) the root above each.
+        levels: (L + 1,) nodes levels[l] to levels[l + 1] - 1 have l words; level 0 holds the roots.
+        parents: (nodes,) the parent of each node, -1 for a root.
+        words: (nodes,) the last word of each node, -1 for a root.
+        roots: (nodes,) the root above each node.
         first_children: (nodes + 1,) the children of node n are first_children[n] to
-            first_children[n + 1].
-        ranks: (nodes,) the number of each among the nodes of its level that have children, -1 for a
-            leaf; a root's own number.
+            first_children[n + 1] - 1.
+        ranks: (nodes,) the number of each node among the nodes of its level that have children, -1
+            for a leaf. The rank of a root is always its number.
         ends: (N,) the node of each whole phrase.
     """
 
@@ -135,7 +137,7 @@ class PrefixTrie:
     def path_sums(
         self, edges: NDArray[np.float32], at_ends: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """Return (N,): ``edges`` summed along the path to each phrase's node, plus its ``at_ends``.
+        """Return (N,): the sum of ``edges`` along each phrase's path, plus ``at_ends`` at its end.
 
         Args:
             edges: (nodes,) a number for each node, 0 for roots.
@@ -154,30 +156,31 @@ class PrefixTrie:
         stops: Numbers,
         found: NDArray[np.float64],
     ) -> None:
-        """Write the numbers that `path_sums` adds up, in word order.
+        """Write into ``found`` the numbers that `path_sums` adds up, in the order of the words.
 
         Args:
             edges: (nodes,) a number for each node.
-            at_ends: (nodes,).
-            stops: (N,) where the numbers of each phrase end in ``found``, one more than its words.
-            found: Filled there.
+            at_ends: (nodes,) another number for each node.
+            stops: (N,) the index in ``found`` after the numbers of each phrase. A phrase has one
+                number more than it has words.
+            found: The output.
         """
         _fill_path_words(self.parents, self.ends, edges, at_ends, stops, found)
 
 
 def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = None) -> PrefixTrie:
-    """Build the trie of sorted phrases, those of a root together.
+    """Build the trie of phrases that are sorted by root, then by their words.
 
     Args:
         phrases: N phrases, in the order of ``pair_order`` within a root.
-        roots: (N,) the root of each, 0, 1 ... without gaps and never falling.
-        ending: A word to add after each phrase; ``None`` for none.
+        roots: (N,) the root of each phrase: ascending numbers from 0, without gaps.
+        ending: A word to add after each phrase, or ``None``.
     """
     lengths = phrases.offsets[1:] - phrases.offsets[:-1]
     N, extra = len(lengths), 0 if ending is None else 1
     max_nodes = (int(roots[-1]) + 1 if N else 0) + int(lengths.sum()) + N * extra
     longest = int(lengths.max(initial=0)) + (extra if N else 0)
-    # parents, words, levels and roots, first in the order of the phrases
+    # parents, words, levels and roots; nodes are numbered in the order of the phrases for now
     nodes = np.full((4, max_nodes), -1, np.int64)
     ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
     last = -1 if ending is None else ending
@@ -191,7 +194,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     Args:
         nodes: (4, nodes) parents, words, levels and roots, numbered in the order of the phrases.
         ends: (N,) the node of each phrase.
-        longest: Words of the longest phrase.
+        longest: The number of words of the longest phrase.
     """
     before, words, level_of, roots = nodes
     count = len(before)
@@ -211,7 +214,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     first_children[1:] += levels[1]
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
-    # ranks count from the begin of the level: subtract how many nodes with children stand above it
+    # ranks count from the beginning of a level: subtract the nodes with children in levels before
     seen = np.concatenate([[0], np.cumsum(has)])
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(
@@ -221,7 +224,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
 
 @compiled
 def _common_words(tokens: NDArray[np.int32], offsets: Numbers, left: int, right: int) -> int:
-    """Return the number of words that two phrases have in common at their begin."""
+    """Return the number of words at the beginning that two phrases have in common."""
     a, b = offsets[left], offsets[right]
     shorter = min(offsets[left + 1] - a, offsets[right + 1] - b)
     for i in range(shorter):
@@ -240,10 +243,10 @@ def _build(
     ends: Numbers,
     path: Numbers,
 ) -> int:
-    """Write the nodes in the order of the phrases, and the node of each; return their number.
+    """Write ``nodes`` in the order of the phrases, and ``ends``; return the number of nodes.
 
-    ``path`` holds the nodes of the present phrase's prefixes. Because phrases are sorted, the next
-    phrase shares the first part of the path and nothing else of the trie.
+    ``path`` holds the nodes of the current phrase's prefixes. Because phrases are sorted, the next
+    phrase shares the first part of the path and no other nodes of the trie.
     """
     tokens, offsets, roots, nodes, ends, path = borrowed(
         (tokens, offsets, roots, nodes, ends, path)
@@ -263,7 +266,7 @@ def _build(
         equal = known == length and i and known == offsets[i] - offsets[i - 1]
         for depth in range(known + 1, length + extra + 1):
             if extra and depth == length + 1 and equal and roots[i] == roots[i - 1]:
-                continue  # the same phrase again: the path already has the node of its ending
+                continue  # a repeated phrase: the path already has the node of its ending
             nodes[0, count] = path[depth - 1]
             nodes[1, count] = ending if depth == length + 1 else tokens[begin + depth - 1]
             nodes[2, count] = depth

@@ -1,6 +1,7 @@
-"""Log-probabilities as text: for a table as probabilities, for texts as they are.
+"""Formats log-probabilities: as probabilities for a table, as logarithms for texts.
 
-Moses reads a score as float32, takes the natural logarithm and floors it at -100.
+Moses reads a score as float32, takes its natural logarithm, and replaces logarithms below -100 by
+-100.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOOR_LN = -100.0
-# exp(-100) = 3.72007598e-44 is one of float32's denormals and would be read as -99.98. This text
-# has the logarithm -100.003; float32 rounds it to 26 * 2^-149, whose logarithm -100.02 is floored.
+# exp(-100) = 3.72007598e-44 is a denormal float32, and Moses would read it as ln p = -99.98. The
+# logarithm of this text is -100.003. float32 rounds the text to 26 * 2^-149, whose logarithm is
+# -100.02, and Moses replaces it by -100.
 FLOOR_TEXT = b"3.71e-44"
-# exp(89) is infinite as float32
+# float32 cannot represent exp(89)
 _MAX_COUNT = 88
-_DECIMALS = 6  # of ln p itself, in texts
+_DECIMALS = 6  # decimals of ln p in scored texts
 
 
 def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
-    """Write probabilities with nine significant digits, which float32 cannot tell from exact ones.
+    """Format probabilities with nine significant digits, which determine a float32 exactly.
 
     Args:
-        ln_p: (N,) natural logarithms; those of -100 or below are written as the floor.
+        ln_p: (N,) natural logarithms; -100 and below become ``FLOOR_TEXT``.
 
     >>> probability_texts(np.array([0.0, -0.5, -100.0, -1e5]))
     [b'1', b'0.60653066', b'3.71e-44', b'3.71e-44']
     """
-    # rounding can leave a logarithm a hair above 0, but there is no probability above 1
+    # rounding errors can make a logarithm slightly larger than 0, which no probability allows
     ln_p = np.minimum(ln_p, 0.0)
     texts = [b"%.9g" % p for p in np.exp(np.maximum(ln_p, FLOOR_LN)).tolist()]
     for row in np.flatnonzero(ln_p <= FLOOR_LN).tolist():
@@ -35,7 +37,7 @@ def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
 
 
 def count_texts(counts: NDArray[np.int64]) -> list[bytes]:
-    """Write exp(count), so that the logarithm that Moses takes gives the count, up to 88.
+    """Format exp(count), for counts up to 88: Moses takes the logarithm and obtains the count.
 
     >>> count_texts(np.array([0, 2]))
     [b'1', b'7.3890561']
@@ -50,6 +52,6 @@ def ln_p_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
     >>> ln_p_texts(np.array([-0.5, -1e-9, 1e-7]))
     [b'-0.500000', b'0.000000', b'0.000000']
     """
-    # rounding can leave a logarithm a hair above 0; and 0.0 is added to have no negative zero
+    # rounding errors can make a logarithm slightly larger than 0; adding 0.0 turns -0.0 into 0.0
     rounded = np.round(np.minimum(ln_p, 0.0), _DECIMALS) + 0.0
     return [b"%.*f" % (_DECIMALS, value) for value in rounded.tolist()]

@@ -1,17 +1,17 @@
-"""Exact ln p of many phrase pairs, at the cost of their distinct prefixes.
+"""Computes exact ln p of many phrase pairs, at the cost of their distinct prefixes.
 
-Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group each
-source prefix is encoded once, each source projected once, and each distinct (source, target prefix)
-costs one decoder step and one normaliser; a pair's ln p is the sum along its path through the trie
-of prefixes. Each core works on groups of its own; a group's results depend on the group alone.
-Pairs with long sources form small groups of their own, because a model may pad the sources that it
-reads together.
+Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group, each
+source prefix is encoded once and each source is projected once. Each distinct combination of source
+and target prefix costs one decoder step and one normaliser. The ln p of a pair is the sum along its
+path through the trie of prefixes. A single core computes a group, and the results depend only on
+the group. Pairs with long sources form separate small groups, because a model may pad the sources
+that it reads together.
 
-`SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for any model
-by its ``start`` and ``step``. Two networks have faster steps: the gated unit in the formulation
-``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`), whose ln p of a
-word depends on the last few words alone, so that prefixes of different sentences share an
-evaluation although their states do not show it.
+`SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
+with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
+``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In the latter,
+ln p of a word depends only on the last few words, so prefixes of different sentences that end in
+the same words share one evaluation.
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ from phrasescore.scoring.prefix_trie import (
 from phrasescore.words.hashing import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
-_GROUP = {"cpu": 2048, "cuda": 32768}  # pairs at a time
-# Prefixes at a time: on a CPU few enough for the caches but enough for the full rate of matrix
-# products, on a GPU enough work to outlast the launch of the kernels.
+_GROUP = {"cpu": 2048, "cuda": 32768}  # number of pairs in a group
+# Number of prefixes in a chunk. On a CPU, a chunk fits into the caches but is large enough for fast
+# matrix products. On a GPU, its computation takes longer than launching the kernels.
 _CHUNK = {"cpu": 256, "cuda": 16384}
-_PANEL = {"cpu": 1024, "cuda": 16384}  # words of the output layer at a time
-_GPU_THREADS = 2  # one prepares the next group while the GPU computes the other's
-# Longer than any phrase. A chunk of sources of this length bounds what is padded at a time.
+_PANEL = {"cpu": 1024, "cuda": 16384}  # number of words of the output layer in a panel
+_GPU_THREADS = 2  # one thread prepares the next group while the GPU computes the other's group
+# Longer than any phrase. Groups are limited so that padded sources take no more memory than a chunk
+# of sources of this length.
 _LONG = 64
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
 Ln_p = NDArray[np.float32]
-# takes the rows of a group, its trie, ln p of each edge and ln p of </s> at each node
+# receives the rows of a group, its trie, ln p of each edge and ln p of </s> at each node
 Keep = Callable[[Rows, PrefixTrie, Ln_p, Ln_p], None]
 
 
@@ -65,14 +66,14 @@ class SharedScorer:
     """Scores pairs with one model.
 
     Args:
-        model: Of any kind, on any device.
+        model: A model of any kind, on any device.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        precision: Of the large products; states and sums are float32 or better.
-        group: Pairs at a time; ``None`` for the default of the device.
-        compiled: Whether the gated unit uses compiled passes; ``None`` for wherever they run.
+        precision: Precision of the large matrix products; states and sums are float32 or better.
+        group: Number of pairs in a group; ``None`` for the default of the device.
+        compiled: Whether gated units use compiled passes; ``None``: if the device supports them.
 
     Attributes:
-        device: The device that it computes on.
+        device: The device that computes.
         precision: ``fp32`` or ``bf16``.
         cores: The threads that compute.
     """
@@ -99,7 +100,7 @@ class SharedScorer:
                 self._free.put(self._fitting_steps(make))
 
     def _fitting_steps(self, make: Callable[[int, int], TrieSteps]) -> TrieSteps:
-        """Make steps, for smaller groups if the device lacks the memory."""
+        """Make steps; halve the size of groups until the steps fit into the device's memory."""
         while True:
             try:
                 return make(self._group, self._chunk)
@@ -136,8 +137,8 @@ class SharedScorer:
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
 
         Returns:
-            ``(all target words + N,)``: for each pair its words in their order and then </s>, which
-            add up to what :meth:`score` returns.
+            ``(all target words + N,)``: for each pair, its words in their order and then </s>. The
+            sum over a pair is its result of :meth:`score`.
 
         Raises:
             ModelError: A score is not finite.
@@ -158,7 +159,7 @@ class SharedScorer:
             self._score_group(sources, targets, rows, keep)
 
         for parts in self.cores.each(work, self._groups(sources, targets)):
-            if len(parts) > 1:  # halve the next groups at once, before they fail as well
+            if len(parts) > 1:  # the group was too large: make the next groups smaller, too
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
@@ -188,7 +189,7 @@ class SharedScorer:
 
 
 def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores that are all finite: sums of finite weights may still overflow."""
+    """Return the scores; raise an error if one is not finite, as sums in float32 can overflow."""
     if not np.isfinite(ln_p).all():
         raise ModelError(
             "the model's score of a pair is not finite",
@@ -203,9 +204,9 @@ def _steps_factory(
     dtype: torch.dtype,
     compiled: bool | None,
 ) -> Callable[[int, int], TrieSteps]:
-    """Return a function that makes the steps of one thread, faster ones if the network has any.
+    """Return a function that makes the steps of one thread, the fastest that the network has.
 
-    Its arguments are the largest number of pairs of a group, and the prefixes to take at a time.
+    Its arguments are the maximum number of pairs in a group and the number of prefixes in a chunk.
     """
     if (
         isinstance(model, EncoderDecoder)
@@ -231,7 +232,7 @@ class TrieSteps(Protocol):
         ...
 
     def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """Find ln p along a trie whose root n belongs to the n-th source of the last `encode`.
+        """Compute ln p along a trie. Root n stands for source n of the last call of `encode`.
 
         Returns:
             (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
@@ -244,9 +245,9 @@ class ModelSteps:
     """Steps of any model; see :class:`TrieSteps`.
 
     Args:
-        model: In evaluation mode and on its device; several threads may share it.
-        dtype: Of the recurrent products.
-        chunk: Prefixes to take at a time.
+        model: A model in evaluation mode, on its device; several threads may share it.
+        dtype: Type of the recurrent products.
+        chunk: Number of prefixes to compute at a time.
     """
 
     def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
@@ -254,7 +255,7 @@ class ModelSteps:
         self._sources: TokenSequences
 
     def encode(self, sources: TokenSequences) -> None:
-        """See :meth:`TrieSteps.encode`; `decode` reads the sources."""
+        """Keep the sources, which :meth:`decode` reads; see :meth:`TrieSteps.encode`."""
         self._sources = sources
 
     def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
@@ -268,7 +269,7 @@ class ModelSteps:
                 b = min(a + self._chunk, end)
                 state, ln_p = self._advance(trie, level, a, b, before)
                 self._pick(trie, a, b, ln_p, edges, at_ends)
-                # a rank below 0 marks a prefix without children, whose state nobody needs
+                # a rank below 0 marks a prefix without children, whose state is not needed
                 parents = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(state.gathered(self._index(parents)))
             before = kept[0].followed_by(kept[1:])
@@ -303,26 +304,26 @@ class ModelSteps:
 
 
 class HistorySteps:
-    """Steps of a feed-forward language model.
+    """Steps of a feed-forward language model; see :class:`TrieSteps`.
 
     Args:
-        model: In evaluation mode and on its device; several threads may share it.
-        dtype: Of the products of the hidden layers.
-        chunk: Histories to take at a time.
+        model: A model in evaluation mode, on its device; several threads may share it.
+        dtype: Type of the matrix products in the hidden layers.
+        chunk: Number of histories to compute at a time.
     """
 
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
     def encode(self, sources: TokenSequences) -> None:
-        """See :meth:`TrieSteps.encode`; a language model has no source."""
+        """Do nothing, because a language model has no source; see :meth:`TrieSteps.encode`."""
 
     def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
-        # Nodes sorted by the history that they need: their own for </s>, their parent's for their
-        # word. So a chunk of histories serves a range of nodes.
+        # A node needs its own history for </s>, and its parent's history for its word. Nodes are
+        # sorted by the history that they need, so that a chunk of histories serves a range of them.
         asking = np.argsort(which, kind="stable")
         children = np.flatnonzero(trie.parents >= 0)
         children = children[np.argsort(which[trie.parents[children]], kind="stable")]
@@ -359,7 +360,7 @@ class HistorySteps:
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:
-    """Return the distinct rows, and for each row its number among them."""
+    """Return the distinct rows, and for each row the number of its equal among these."""
     offsets = np.arange(len(histories) + 1) * histories.shape[1]
     first = first_rows(phrase_digests(histories.astype(np.int32).ravel(), offsets))
     leaders, which = np.unique(first, return_inverse=True)

@@ -1,8 +1,8 @@
 """The work of ``score``: loads the models, here or on a cluster, and streams a table through them.
 
-Each block is read, scored, written and recorded. If the command was killed, the same command
-continues after the last whole block, and the output has the same bytes as without the kill. Memory
-does not depend on the length of the table.
+Each block is read, scored, written and recorded. If the command is killed, running it again
+continues after the last complete block, and the output has the same bytes as without the kill.
+Memory does not depend on the length of the table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024
-_MIN_WORDS = 100  # of each side of a table; fewer words say nothing about a model
+_MIN_WORDS = 100  # words of a side that are needed to judge whether a model fits the table
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,12 @@ class Rescoring:
     Args:
         table: A plain or gzip phrase table, or ``-``.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        folders: The models, one column each.
-        ready: Their description. An interrupted run only continues under the same numerics.
+        folders: The models, in the order of their columns.
+        ready: The description of the models. An interrupted run continues only if ``numerics`` is
+            the same.
         settings: What goes into the table.
         scorer: Scores blocks with the models, here or on workers.
-        begun: The blocks of a table that cannot be read twice, if reading has begun; cut as
+        begun: If the table cannot be read twice and reading has begun: its blocks, cut as
             ``_read_table`` cuts them.
     """
 
@@ -60,15 +61,15 @@ class Rescoring:
     begun: Iterator[TableBlock] | None = None
 
     def run(self, lines_per_block: int = LINES_PER_BLOCK) -> ScoringRecord:
-        """Write the table with the models' scores; the record has no provenance yet.
+        """Write the table with the models' scores; return the record, without provenance.
 
         Args:
-            lines_per_block: How many lines to hold at a time; the first blocks are shorter.
+            lines_per_block: Maximum number of lines in a block; the first blocks are shorter.
 
         Raises:
-            InputError: The table cannot be read or breaks its format.
-            SettingsError: The options do not fit together or to the table.
-            ModelError: A model gives something that is not a log-probability.
+            InputError: The table cannot be read or violates its format.
+            SettingsError: The options contradict each other or do not fit the table.
+            ModelError: A result of a model is not a log-probability.
         """
         table, scorer = self.table, self.scorer
         asked = {
@@ -151,18 +152,18 @@ def prepare(
     Args:
         table: The phrase table.
         output: The scored table.
-        folders: The models, one column each.
+        folders: The models, in the order of their columns.
         compute: How to compute.
         settings: What goes into the table; its factor is replaced by the one that is read.
-        factor: The factor to read; ``None`` for the models' own.
+        factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
-        cluster: Workers that each load the models; the first of them decides on the precision for
-            all, unless an interrupted run of the same work has done so.
+        cluster: Workers, each of which loads the models. The first worker chooses the precision for
+            all workers, unless an interrupted run of the same work has chosen it.
 
     Raises:
-        ModelError: A folder is not a whole model, its model is one of sentences, or it knows less
-            than half of the table's words.
-        SettingsError: Models read different factors, or there is no such device.
+        ModelError: A folder is not a complete model, or its model does not score phrases or knows
+            less than half of the table's words.
+        SettingsError: Models read different factors, or the device does not exist.
         ClusterError: A worker cannot load a model.
     """
     if not accept_unknown:
@@ -194,9 +195,9 @@ def prepare(
 
 
 def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
-    """Refuse models that do not know the words of a table, before hours of scoring.
+    """Raise an error if a model does not know the words of the table, before hours of scoring.
 
-    The scores of a model of other languages, or of the other direction, look like any other scores.
+    The scores of a model for other languages, or for the other direction, do not look wrong.
     """
     if not can_be_read_again(table):
         return
@@ -207,7 +208,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         try:
             model = load_weights(folder)
         except ModelError:
-            continue  # reported when the model is loaded, which may happen on workers alone
+            continue  # loading the model, perhaps only on the workers, reports the error
         read_factor = model.settings.factor if factor is None else factor
         known = known_words(table, counts, model.sides, read_factor)
         if known.problem:
@@ -226,7 +227,7 @@ def _earlier_signature(table: str, output: str) -> dict[str, Any] | None:
 
 
 def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | None]:
-    """Return the first block of a table; for a pipe, which is read once, all its blocks as well."""
+    """Return a table's first block, and, for a pipe that can be read only once, all its blocks."""
     if can_be_read_again(table):
         return next(read_blocks(table), None), None
     blocks = _read_table(table, LINES_PER_BLOCK)
@@ -235,5 +236,5 @@ def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | No
 
 
 def _read_table(table: str | Path, lines_per_block: int, skip: int = 0) -> Iterator[TableBlock]:
-    """Yield a table's blocks, the first ones short, so that the first scores come soon."""
+    """Yield the blocks of a table; the first blocks are short, so that scoring begins early."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)

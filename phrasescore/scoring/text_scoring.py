@@ -1,9 +1,9 @@
 """The work of ``score-text``: ln p of texts by one or more models, and the filtering of lines.
 
-As with a phrase table, a command that was killed continues after the last complete block and writes
-the same bytes, and memory does not depend on the length of the texts.
+As with a phrase table, a command that was killed and is run again continues after the last complete
+block and writes the same bytes. Memory does not depend on the length of the texts.
 
-The dual conditional cross-entropy is that of Junczys-Dowmunt (2018), "Dual Conditional
+The dual conditional cross-entropy is defined by Junczys-Dowmunt (2018), "Dual Conditional
 Cross-Entropy Filtering of Noisy Parallel Corpora", equations 1 and 2.
 """
 
@@ -40,11 +40,11 @@ class TextSettings:
     """Settings of the output: the columns to write, and the lines to keep.
 
     Args:
-        words: Whether to write ln p of each word, too.
+        words: Whether to also write ln p of each word.
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
-        dual: Whether to write the dual conditional cross-entropy score, too.
-        threshold: The minimum score of a line that is kept; ``None`` keeps all.
-        share: The share of the lines with a score to keep, the best ones; ``None`` for all.
+        dual: Whether to also write the dual conditional cross-entropy score.
+        threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
+        share: The share of the scored lines that is kept, the best lines; ``None`` keeps all.
     """
 
     words: bool = False
@@ -54,10 +54,10 @@ class TextSettings:
     share: float | None = None
 
     def check(self, models: Sequence[LoadedModel]) -> None:
-        """Refuse models that do not fit together, or that leave open which score counts.
+        """Check that the models fit together, and that one score decides which lines are kept.
 
         Raises:
-            SettingsError: They do not fit together, or no one score decides.
+            SettingsError: They do not fit together, or it is open which score decides.
         """
         reads_source = [kind_named(each.model.settings.kind).reads_source for each in models]
         if len(set(reads_source)) > 1:
@@ -82,22 +82,22 @@ class TextSettings:
 
 
 def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1: high where both models agree on much.
+    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1: high if both ln p are high and alike.
 
     Args:
-        forward: ``(N,)`` ln p of each target token, given the source, on average.
-        backward: ``(N,)`` the same of the source tokens, given the target.
+        forward: ``(N,)`` mean ln p of a target token, given the source.
+        backward: ``(N,)`` mean ln p of a source token, given the target.
 
     >>> dual_score(np.array([-1.0, -1.0]), np.array([-1.0, -3.0])).round(4).tolist()
     [0.3679, 0.0183]
     """
-    # with cross-entropies H = -ln p a token: exp(-(|H1 - H2| + (H1 + H2) / 2))
+    # with H1 and H2 = -ln p per token: exp(-(|H1 - H2| + (H1 + H2) / 2))
     adequacy: NDArray[np.float64] = np.exp(-np.abs(forward - backward) + (forward + backward) / 2)
     return adequacy
 
 
 def perplexity(ln_p: float, tokens: int) -> float:
-    """Return exp(-ln p / tokens); not a number without a token."""
+    """Return exp(-ln p / tokens), or not a number if there are no tokens."""
     if not tokens:
         return math.nan
     try:
@@ -111,7 +111,7 @@ class ModelCounts:
     """Counts of one model over the lines so far.
 
     Args:
-        tokens: Tokens of the predicted texts, each ``</s>`` counted.
+        tokens: Tokens of the predicted texts, including ``</s>`` of each line.
         unknown: Tokens outside the model's shortlist.
         ln_p: The sum of ln p over the tokens.
     """
@@ -138,7 +138,7 @@ class TextCounts:
     models: tuple[ModelCounts, ...] = ()
 
     def figures(self) -> list[dict[str, int | float | None]]:
-        """Return for each model the figures that ``--perplexity`` prints, by name."""
+        """Return for each model the figures that ``--perplexity`` prints, with their names."""
         lines = {"lines": self.lines, "skipped": self.skipped}
         return [
             lines
@@ -191,13 +191,13 @@ class TextScorer:
 
         Args:
             block: The lines.
-            before: The counts up to the line before them.
+            before: The counts of all blocks before this one.
 
         Raises:
-            ModelError: A model gives something that is not a log-probability.
+            ModelError: A result of a model is not a log-probability.
         """
         settings, rows = self._settings, np.flatnonzero(~block.faulty)
-        fields: list[list[bytes]] = []  # a column each, for the lines that can be scored
+        fields: list[list[bytes]] = []  # the columns; each has a field for every scored line
         scores, means, counts = list[bytes](), [], []
         for number in range(len(self._models)):
             words, lengths, unknown = self._words(number, block, rows)
@@ -217,12 +217,13 @@ class TextScorer:
                 )
             )
         if settings.dual:
-            # the measure is symmetric, so the order of the models does not matter
+            # the score is symmetric, so the order of the models does not matter
             scores = [b"%.6g" % score for score in dual_score(*means).tolist()]
             fields.append(scores)
         kept = np.arange(len(block))
         if settings.threshold is not None:
-            # the numbers as written decide, so that a threshold read from a file keeps its line
+            # compare the rounded scores as written: a threshold copied from the output then keeps
+            # the line that it was copied from
             kept = rows[np.array([float(text) for text in scores]) >= settings.threshold]
         columns = [_spread(column, rows, len(block)) for column in fields]
         lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
@@ -240,8 +241,8 @@ class TextScorer:
         """Return one model's scores of some lines.
 
         Returns:
-            ln p of each predicted token, ``</s>`` counted, of one line after the other; ``(rows,)``
-            the number of tokens of each line; the number of unknown tokens.
+            ln p of each predicted token, ``</s>`` included, line by line; ``(rows,)`` the number of
+            tokens in each line; and the number of unknown tokens.
         """
         encoded = self._models[number].encode(block.tokens)
         sources, targets = (ids.select(rows) for ids in encoded)
@@ -251,7 +252,7 @@ class TextScorer:
 
 
 def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
-    """Return a column with the given rows' fields and empty fields elsewhere."""
+    """Return a column with ``fields`` in the given rows and empty fields in all other rows."""
     column = [b""] * lines
     for row, field in zip(rows.tolist(), fields, strict=True):
         column[row] = field
@@ -267,7 +268,7 @@ def score_texts(
     *,
     numerics: dict[str, Any],
 ) -> StreamReport[TextCounts]:
-    """Write the lines of texts with the scores of all models, or those lines that are kept.
+    """Write the lines of texts with the scores of all models; leave out lines that are not kept.
 
     Args:
         texts: The texts to score.
@@ -275,14 +276,14 @@ def score_texts(
         models: The models, at least one.
         scorers: The scorer of each model.
         settings: The columns and the lines to write.
-        numerics: Everything else that decides the digits (device, batch size), as JSON values: an
-            interrupted run only continues under the same numerics.
+        numerics: Everything else that can change digits (device, batch size), as JSON values. An
+            interrupted run continues only with the same values.
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.
         SettingsError: The models do not fit together, or the output is an input or cannot be
             written.
-        ModelError: A model gives something that is not a log-probability.
+        ModelError: A result of a model is not a log-probability.
     """
     settings.check(models)
     share = settings.share
@@ -306,12 +307,13 @@ def score_texts(
     )
     if share is None:
         return stream.write(output)
-    # All lines are scored into a hidden file first. The best lines are selected before that file
-    # gets its name: a run that is killed meanwhile still has its journal and scores nothing again.
+    # All scored lines are first written to a hidden file. The best lines are selected before that
+    # file gets its final name. If a kill interrupts the selection, the journal still exists, and
+    # the next run does not score the lines again.
     for path in texts.paths:
         refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")
-    place = -2 if settings.words and not settings.dual else -1  # the deciding column
+    place = -2 if settings.words and not settings.dual else -1  # index of the column that decides
     kept = [0]
 
     def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:
@@ -332,7 +334,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
-    """Return (lines,): which lines are the best; of equally good ones the first are."""
+    """Return ``(lines,)``: true for the best lines; of equally good lines, the first are taken."""
     texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
     scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
     scorable = np.flatnonzero(~np.isnan(scores))

@@ -1,8 +1,8 @@
-"""Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
+"""Blocks of thousands of phrase-table lines; compiled loops find their columns and tokens.
 
-The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` decides
-about every doubtful line, so that the rules and the errors are in one place. No token becomes a
-Python object.
+The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` checks
+every doubtful line, so that the rules and the errors are in one place. Tokens do not become Python
+objects.
 """
 
 from __future__ import annotations
@@ -45,24 +45,25 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
-# the maximum number of words that a model reads; real phrases have about 20 at most
+# the maximum number of words of a phrase for a model; real phrases have at most about 20
 MAX_PHRASE = 10_000
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
-# finds the format of a table in its first lines; the path is for errors
+# determines the format of a table from its first lines; the path is for errors
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
 FaultHandler: TypeAlias = Callable[[PhraseTableError], object]
 
 
 @dataclass(frozen=True)
 class TokenSpans:
-    """Positions of the tokens of one side's phrases, factors and gaps resolved.
+    """Positions of the tokens in the phrases of one side, with factors selected and gaps replaced.
 
     Args:
-        data: uint8, the bytes of the block and then those of the gap token.
+        data: uint8, the bytes of the block and then the bytes of the gap token.
         begins: (tokens,) int64, the first byte of each token.
-        ends: (tokens,) int64, the byte after its last.
-        offsets: (lines + 1,) int64; the phrase of line i has tokens offsets[i] to offsets[i + 1].
+        ends: (tokens,) int64, the byte after each token.
+        offsets: (lines + 1,) int64; the phrase of line i has the tokens from offsets[i] to
+            offsets[i + 1] - 1.
     """
 
     data: NDArray[np.uint8]
@@ -83,14 +84,14 @@ class TokenSpans:
         """Find the tokens of phrases, and the phrases that lack a factor or a label.
 
         Args:
-            data: uint8, the bytes of the block and then those of the gap token.
+            data: uint8, the bytes of the block and then the bytes of the gap token.
             begins: (lines,) int64, the first byte of each phrase.
-            ends: (lines,) int64, the byte after its last.
-            factor: The factor of a token that counts, from 0.
+            ends: (lines,) int64, the byte after each phrase.
+            factor: The factor of a token that is used, from 0.
             hierarchical: Whether the phrases are sides of rules.
 
         Returns:
-            The tokens, and (lines,) bool.
+            The tokens, and (lines,) bool: true if a phrase lacks a factor or a label.
         """
         # a token and its separator take at least two bytes
         max_tokens = int((ends - begins + 1).sum()) // 2 + len(begins)
@@ -106,7 +107,7 @@ class TokenSpans:
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
         """Find the tokens of texts, and the texts that lack the factor."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        # one byte after each text, because numpy makes no array of zero bytes
+        # each text is followed by a byte, because numpy cannot make an array from zero bytes
         data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
         ends = np.cumsum(lengths + 1) - 1
         return cls.find(data, ends - lengths, ends, factor)
@@ -127,8 +128,9 @@ class TableBlock:
         text: The bytes of the lines, line feeds included.
         first_line: The 1-based number of the first line.
         path: The file, for errors.
-        format: The properties of all lines of the table.
-        spans: (lines, 6) int64: begin and end of source, target and scores, blanks trimmed.
+        format: The format that all lines of the table have.
+        spans: (lines, 6) int64: begin and end of source, target and scores, without blanks around
+            them.
     """
 
     text: bytes
@@ -142,11 +144,11 @@ class TableBlock:
 
     @cached_property
     def data(self) -> NDArray[np.uint8]:
-        """The text and then the gap token, as uint8."""
+        """The text, followed by the gap token, as uint8."""
         return np.frombuffer(self.text + GAP, np.uint8)
 
     def token_spans(self, side: Side, factor: int = 0) -> TokenSpans:
-        """Find the tokens that a model sees (see ``phrase_table.scored_tokens``).
+        """Find the tokens that a model scores (see ``phrase_table.scored_tokens``).
 
         Raises:
             PhraseTableError: A token lacks the factor, a rule lacks its left-hand side, or a phrase
@@ -183,7 +185,7 @@ class TableBlock:
 
     @cached_property
     def run_offsets(self) -> Positions:
-        """(runs + 1,) int64: the first line of each run of equal sources, then the line count."""
+        """(runs + 1,) int64: the first line of each run of equal sources, and the line count."""
         starts = np.empty(len(self) + 1, np.int64)
         runs = find_runs(self.data, self.spans, starts)
         starts[runs] = len(self)
@@ -195,7 +197,7 @@ class TableBlock:
         values = np.empty((len(self), self.format.scores))
         rounded = np.empty((values.size, 4), np.int64)
         count = read_scores(self.data, self.spans, values, rounded)
-        # the compiled loop cannot round a few numbers correctly; Python can
+        # Python parses the few numbers that the compiled loop cannot round correctly
         for line, score, begin, end in rounded[:count].tolist():
             values[line, score] = float(self.text[begin:end])
         return values
@@ -229,7 +231,7 @@ class TableBlock:
         return parse_entry(self.line(row))
 
     def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with scores added after the last ones, every other byte unchanged.
+        """Return the lines with scores added after the last score; other bytes do not change.
 
         Args:
             columns: One sequence of scores, as long as the block, for each new column.
@@ -239,7 +241,7 @@ class TableBlock:
         return _spliced(self.text, ends, ends, added)
 
     def with_replaced_scores(self, number: int, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with scores replaced, from a given one on.
+        """Return the lines with some scores replaced, from column ``number`` on.
 
         Args:
             number: The first column to replace, counted from 1.
@@ -283,17 +285,17 @@ def read_blocks(
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
-        lines: The lines of a block.
-        skip: The number of blocks to skip at the beginning, their lines unchecked.
-        first: The lines of the first block; each next block has four times as many, up to
+        lines: The number of lines in a block.
+        skip: The number of blocks to skip at the beginning, whose lines are not checked.
+        first: The number of lines in the first block; each next block has four times as many, up to
             ``lines``.
-        format_of: Finds the format in the first lines.
-        on_fault: Receives the error of each bad line, whose spans are then 0; without ``on_fault``
-            the error is raised.
+        format_of: Determines the format from the first lines.
+        on_fault: Receives the error of each faulty line, and the spans of the line are 0. Without
+            ``on_fault``, the error is raised.
 
     Raises:
         InputError: The file cannot be read.
-        PhraseTableError: It breaks the format; the error names the file and the line.
+        PhraseTableError: A line violates the format; the error names the file and the line.
     """
     sizes = block_sizes(lines, first or lines)
     skipped = sum(itertools.islice(sizes, skip))
@@ -301,11 +303,11 @@ def read_blocks(
 
 
 def block_sizes(max_size: int, first: int | None = None) -> Iterator[int]:
-    """Yield the sizes of blocks without end, small ones first, so that first results come soon.
+    """Yield sizes of blocks for ever; the first blocks are small, so that results come soon.
 
     Args:
-        max_size: The largest size.
-        first: The first size, by default a sixteenth of ``max_size``; each next size is four times
+        max_size: The maximum size.
+        first: The first size; by default, a sixteenth of ``max_size``. Each next size is four times
             as large.
     """
     size = min(first or -(-max_size // 16), max_size)
@@ -321,29 +323,30 @@ def read_source_runs(
     skip_lines: int = 0,
     format_of: FormatFinder = TableFormat.from_lines,
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks that end where the lines of a source phrase end.
+    """Yield a table's lines in blocks that do not separate the lines of a source phrase.
 
-    A block has up to ``lines`` lines. If its first source alone has that many, the block has all
-    lines of that source and up to ``lines`` more. Sources are compared byte by byte. The end of a
-    block depends on its own lines and the next ones, not on the blocks before it.
+    A block has up to ``lines`` lines. If the first source has that many lines or more, the block
+    has all lines of that source and up to ``lines`` more. Sources are compared byte by byte. The
+    end of a block depends on the lines of the block and the lines after it, not on earlier blocks.
 
-    Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order all lines of
-    a source are neighbours, which can be checked without keeping all sources in memory; any other
-    order is refused.
+    Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order, all lines
+    of a source are neighbours, which can be checked without keeping all sources in memory. Any
+    other order is an error.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
-        lines: The lines to hold at a time.
-        skip_lines: The number of lines to skip at the beginning, unchecked; a block must have
-            ended there.
-        format_of: Finds the format in the first lines; reordering tables need their own.
+        lines: The number of lines to hold at a time.
+        skip_lines: The number of lines to skip at the beginning, which are not checked. A block
+            must have ended there.
+        format_of: Determines the format from the first lines; reordering tables need another
+            function.
 
     Raises:
         InputError: The file cannot be read.
-        PhraseTableError: It breaks the format, or its sources are not sorted; the error names the
-            file and the line.
+        PhraseTableError: A line violates the format, or the sources are not sorted; the error names
+            the file and the line.
     """
-    begun: list[TableBlock] = []  # the lines of the last source so far; more may follow
+    begun: list[TableBlock] = []  # the lines of the last source that have been read so far
     previous = b""
 
     def room() -> int:
@@ -396,12 +399,12 @@ def checked_block(
         text: The lines.
         lines: The number of lines.
         first_line: The 1-based number of the first line.
-        path: Their file, for errors.
+        path: The file of the lines, for errors.
         expected: The format of the table.
-        on_fault: Receives the error of each bad line, whose spans are then 0.
+        on_fault: Receives the error of each faulty line, and the spans of the line are 0.
 
     Raises:
-        PhraseTableError: A line is faulty, and there is no ``on_fault``.
+        PhraseTableError: A line is faulty, and ``on_fault`` is ``None``.
     """
     spans = np.zeros((lines, 6), np.int64)
     doubtful = np.zeros(lines, np.bool_)
@@ -425,7 +428,7 @@ def checked_block(
 
 
 def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
-    """Raise unless the previous source and the sources of a block are sorted."""
+    """Raise an error unless the previous source and the sources of a block are sorted."""
     if previous and block.source(0) + SEPARATOR < previous + SEPARATOR:
         row = 0
     else:
@@ -449,7 +452,7 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
 
 
 def _part(block: TableBlock, begin: int, end: int) -> TableBlock:
-    """Return lines ``begin`` to ``end``, at least one."""
+    """Return lines ``begin`` to ``end - 1``, at least one line."""
     first = _line_begin(block, begin)
     text = block.text[first : _line_begin(block, end)]
     spans = block.spans[begin:end] - first

@@ -1,7 +1,7 @@
-"""A stream of blocks from an input through work to an output; all three steps overlap.
+"""Reads blocks of an input, works on them and writes an output; the three steps overlap.
 
-The caller decides what a block is, what is written for it and what is counted. An output file is
-continued where an earlier run of the same work was killed.
+The caller decides what a block is, what is written for a block and what is counted. If a run was
+killed, the next run of the same work continues the output file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LineCounts(Protocol):
 
 Block = TypeVar("Block")
 Counts = TypeVar("Counts", bound=LineCounts)
-# the bytes for one output, or for each of several
+# the bytes for one output, or for each of several outputs
 Written: TypeAlias = bytes | tuple[bytes, ...]
 
 
@@ -47,8 +47,8 @@ class StreamReport(Generic[Counts]):
     """The result of a run.
 
     Args:
-        counts: The counts of the whole input, including the part that an interrupted run had done.
-        resumed: Lines that an interrupted run had done.
+        counts: The counts over the whole input, including lines that an interrupted run had done.
+        resumed: Number of lines that an interrupted run had done.
         seconds: The duration of this run.
         sha256: The digest of each input; empty if one is a pipe.
     """
@@ -78,18 +78,18 @@ class BlockStream(Generic[Block, Counts]):
     """Work on an input, block by block.
 
     Args:
-        inputs: The files to read; a run over pipes cannot be continued.
-        asked: Everything else that decides the output's bytes, as JSON values; ``None`` for fast
-            work: then an interrupted run is not continued.
-        read: Given the counts and the number of finished blocks, yields the remaining blocks.
-        work: Given a block and the counts before it, returns the text to write and the counts after
-            it; with several outputs a text for each, beginning with the main output.
+        inputs: The files to read; if one is a pipe, the run cannot be continued.
+        asked: Everything else that determines the output's bytes, as JSON values. ``None`` for fast
+            work, for which an interrupted run is not continued.
+        read: Yields the remaining blocks, given the counts and the number of finished blocks.
+        work: Returns the text to write and the new counts, given a block and the counts before it.
+            With several outputs, it returns a text for each, beginning with the main output.
         nothing: The counts before the first block.
-        check: Reads the whole input while the work goes on, so that its errors show in seconds;
-            ``None`` for work that is fast.
-        what: The name of the work, for the progress.
+        check: Reads the whole input during the work, so that its errors are found within seconds;
+            ``None`` for fast work.
+        what: The name of the work, for the progress bar.
         unit: The name of a line, in the plural.
-        note: Returns the state of the work, for the progress.
+        note: Returns the state of the work, for the progress bar.
     """
 
     inputs: Sequence[str | Path]
@@ -112,8 +112,8 @@ class BlockStream(Generic[Block, Counts]):
 
         Args:
             output: The output file; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            before_name: Called when everything is written, before the output gets its name.
-            beside: The further outputs, which get their names before the main one.
+            before_name: Called when everything is written, before the output gets its final name.
+            beside: Further outputs, which get their final names before the main output.
 
         Raises:
             InputError: The input is faulty.
@@ -140,12 +140,12 @@ class BlockStream(Generic[Block, Counts]):
     def _stream(
         self, outputs: JournaledOutputs, counts: Counts, check: Callable[[], Iterator[Sized]] | None
     ) -> Counts:
-        """Work on one block after the other; write each while the next one is worked on."""
+        """Work on one block after the other; write a block while working on the next block."""
         resumed = counts.lines
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(self.what, unit=self.unit))
             lines = None if check is None else stack.enter_context(_counted(check))
-            # a single thread for each keeps the blocks in order
+            # each step has a single thread, which keeps the blocks in order
             reader = ThreadPoolExecutor(1, "reader")
             # do not wait for the reader, because a pipe may stay silent for ever
             stack.callback(reader.shutdown, wait=False, cancel_futures=True)
@@ -154,7 +154,7 @@ class BlockStream(Generic[Block, Counts]):
             for block in _ahead(self.read(counts, outputs.blocks), reader):
                 done = counts.lines
                 made, counts = self.work(block, counts)
-                # the journal wants the main output last
+                # in the journal, the main output is the last one
                 texts = (made,) if isinstance(made, bytes) else (*made[1:], made[0])
                 if written is not None:
                     written.result()
@@ -175,9 +175,9 @@ class BlockStream(Generic[Block, Counts]):
 
 @contextlib.contextmanager
 def _counted(read: Callable[[], Iterator[Sized]]) -> Iterator[Future[int]]:
-    """Check an input and count its lines in a thread of its own while the ``with`` block runs.
+    """Check an input and count its lines in a separate thread while the ``with`` block runs.
 
-    The compiled loops and the decompression release Python's lock, so the work hardly slows down.
+    Compiled loops and decompression release Python's lock, so this hardly slows the work down.
 
     Args:
         read: Starts to read the input; the length of a block is its number of lines.

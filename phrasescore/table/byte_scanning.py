@@ -1,8 +1,8 @@
 """Building blocks of compiled loops over text: separators, columns, decimal numbers, comparison.
 
-Text is uint8 arrays, positions are byte offsets, and a run of bytes is ``data[at:end]``. Formats
-differ in the bytes that separate tokens, so functions take a set of such bytes: `SPACE_ONLY`,
-`SPACES_AND_TABS` or `BLANKS`.
+Text is an array of uint8, positions are byte offsets, and a run of bytes is ``data[at:end]``.
+Formats differ in the bytes that separate tokens, so functions have an argument for the set of these
+bytes: `SPACE_ONLY`, `SPACES_AND_TABS` or `BLANKS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
 _PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
-# sets of separators: bit b stands for byte b, and no separator is above the space
+# sets of separators: bit b stands for byte b; all separators are at most the space, 32
 SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN
@@ -41,7 +41,7 @@ def is_separator(byte: int, separators: int) -> bool:
 
 @compiled
 def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on without a separator, ``end`` if there is none."""
+    """Return the first position from ``at`` on without a separator, or ``end``."""
     while at < end and is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -49,7 +49,7 @@ def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on with a separator, ``end`` if there is none."""
+    """Return the first position from ``at`` on with a separator, or ``end``."""
     while at < end and not is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -57,7 +57,7 @@ def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the end of a run without its final separators; ``at`` if nothing is left."""
+    """Return the end of a run without its final separators, or ``at`` if nothing is left."""
     while end > at and is_separator(np.int64(data[end - 1]), separators):
         end -= 1
     return end
@@ -72,7 +72,7 @@ def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
 
 @compiled
 def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the begin of the last token of a run that does not end with a separator."""
+    """Return where the last token of a run begins; the run must not end with a separator."""
     while end > at and not is_separator(np.int64(data[end - 1]), separators):
         end -= 1
     return end
@@ -80,7 +80,7 @@ def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
-    """Return the first position from ``at`` on that holds ``byte``, ``end`` if there is none."""
+    """Return the first position from ``at`` on that holds ``byte``, or ``end``."""
     while at < end and data[at] != byte:
         at += 1
     return at
@@ -88,7 +88,7 @@ def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
 
 @compiled
 def find_bars(data: Bytes, at: int, end: int) -> int:
-    """Return the begin of the next ``|||``, -1 if there is none."""
+    """Return where the next ``|||`` begins, or -1 if there is none."""
     while at < end - 2:
         if data[at] == BAR and data[at + 1] == BAR and data[at + 2] == BAR:
             return at
@@ -98,7 +98,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
 
 @compiled
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
-    """Find the column after the next ``columns`` bars ``|||``; an empty run if there is none."""
+    """Find the column after the next ``columns`` bars ``|||``; return an empty run if none."""
     for _ in range(columns):
         at = find_bars(data, at, end)
         if at < 0:
@@ -125,7 +125,7 @@ def same_bytes(data: Bytes, at: int, other: Bytes, other_at: int, length: int) -
 
 @compiled
 def parse_integer(data: Bytes, at: int, end: int) -> int:
-    """Return the value of a run of at most nine digits, -1 for anything else."""
+    """Return the value of a run of at most nine digits, or -1 for any other run."""
     if at == end or end - at > 9:
         return -1
     value = 0
@@ -142,8 +142,8 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
 
     Returns:
         The value; the end of the number, or ``at`` if there is no number; and whether the value is
-        the nearest double. If not, it is wrong by a few units in the last place, because the
-        mantissa or the power of ten is not exact as a double.
+        the nearest double. Otherwise the value is wrong by a few units in the last place, because
+        the mantissa or the power of ten is not exact as a double.
     """
     data = borrowed(data)
     begin = at
@@ -180,7 +180,7 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
 
 @compiled
 def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return the exponent at ``at`` and its end; 0 and ``at`` if there is none."""
+    """Return the exponent at ``at`` and its end, or 0 and ``at`` if there is no exponent."""
     if at == end or (data[at] != _SMALL_E and data[at] != _LARGE_E):
         return 0, at
     digits = at + 1

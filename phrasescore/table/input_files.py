@@ -3,7 +3,7 @@ r"""Input files as bytes (plain, gzip, or standard input), their lines, and numb
 Lines end at ``b"\n"`` and nowhere else: U+0085 and U+2028 are ordinary characters to Moses, so
 ``str.splitlines`` is never used.
 
-Numbers consist of ASCII digits and have bounds. ``int`` and ``float`` would also read the digits of
+Numbers consist of ASCII digits and have bounds. ``int`` and ``float`` would also accept digits of
 other scripts, blanks around a number, ``1_000``, nan and inf, and numbers too large for an array.
 """
 
@@ -44,7 +44,8 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
 
     Args:
         path: The file.
-        is_text: Whether a zero byte is refused; UTF-16 would be read as wrong words.
+        is_text: Whether a zero byte is an error. It often means UTF-16, which would be read as
+            wrong words.
 
     Raises:
         InputError: The file does not exist, is a folder, is not readable, is truncated or damaged
@@ -68,7 +69,7 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
                 f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
             ) from None
         except OSError as error:
-            # errors that name a file, or report a full disk, are about another file: an output
+            # an error that names a file or reports a full disk is about another file, an output
             if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
                 raise
             raise refusal(error, path) from None
@@ -93,8 +94,9 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader reads ``closed`` for every line. A gzip file computes it in Python, where a
-    signal can raise KeyboardInterrupt, and the buffered reader turns that into another error.
+    A buffered reader reads the attribute ``closed`` for every line. A gzip file computes it in
+    Python code, where a signal can raise KeyboardInterrupt, which the buffered reader would turn
+    into another error.
     """
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
@@ -142,7 +144,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield about ``size`` bytes of whole lines at a time; the last line may lack its line feed."""
+    """Yield blocks of whole lines of about ``size`` bytes; the last line may lack a line feed."""
     while block := stream.read(size):
         if not block.endswith(b"\n"):
             block += stream.readline()

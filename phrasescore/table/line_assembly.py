@@ -1,7 +1,7 @@
-"""Lines of phrases and formatted numbers, assembled by a compiled loop.
+"""Assembles lines of phrases and formatted numbers in a compiled loop.
 
-Millions of lines share few different numbers, so each distinct text is formatted once, and a line
-names its texts by number.
+Millions of lines contain few different numbers. Each distinct number is formatted once, and a line
+refers to its texts by their indices.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _BLOCK = 1 << 20
 
 
 class Phrases(NamedTuple):
-    """Parts of a text, one for each line.
+    """A phrase for each line; phrases are parts of a text.
 
     Args:
-        ids: The text's word ids.
-        characters: uint8, the words by id, one after the other.
+        ids: The word ids of the text.
+        characters: uint8, the words in the order of their ids, one after the other.
         ends: (words + 1,) int64; word i is ``characters[ends[i] : ends[i + 1]]``.
         positions: (lines,) int32, where each phrase begins in the text.
-        lengths: (lines,) uint8, its words.
+        lengths: (lines,) uint8, the number of words of each phrase.
     """
 
     ids: NDArray[np.int32]
@@ -37,20 +37,20 @@ class Phrases(NamedTuple):
 
     @classmethod
     def of_text(cls, ids: NDArray[np.int32], words: Sequence[bytes]) -> Phrases:
-        """Prepare the words of a text; ``positions`` and ``lengths`` are to be replaced."""
+        """Prepare the words of a text; the caller must replace ``positions`` and ``lengths``."""
         characters = np.frombuffer(bytearray(b"".join(words)), np.uint8)
         ends = np.cumsum([0, *map(len, words)], dtype=np.int64)
         return cls(ids, characters, ends, np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 class ColumnTexts(NamedTuple):
-    """One column of a table, or several beside each other.
+    """The texts of one column of a table, or of several adjacent columns.
 
     Args:
         characters: uint8, all texts, perhaps with other bytes between them.
-        begins: (texts,) int64, where each begins.
-        ends: (texts,) int64, the byte after its last.
-        rows: (rows,) int64, which of them each row has.
+        begins: (texts,) int64, where each text begins.
+        ends: (texts,) int64, the byte after each text.
+        rows: (rows,) int64, the index of the text of each row.
     """
 
     characters: NDArray[np.uint8]
@@ -69,9 +69,9 @@ def assembled_lines(
 
     Args:
         phrases: The phrases of a line, one or more.
-        separator: What follows each of them.
+        separator: The bytes after each phrase.
         columns: The texts of a line, line feed included.
-        before: How many of the columns stand before the phrases; the others follow them.
+        before: The number of columns before the phrases; the other columns follow the phrases.
     """
     rows = len(columns[0].rows)
     pieces = np.empty((rows, len(columns)), np.int32)
@@ -101,7 +101,7 @@ def assembled_lines(
 def _write_lines(
     phrases: Any, separator: Any, texts: Any, pieces: Any, before: int, row: int, out: Any
 ) -> tuple[int, int]:
-    """Write lines from ``row`` on; return the first that is not written, and the bytes in use."""
+    """Write lines from ``row`` on; return the first row not written, and the number of bytes."""
     phrases, separator, texts, pieces, out = borrowed((phrases, separator, texts, pieces, out))
     at = np.int64(0)
     while row < pieces.shape[0] and at < _BLOCK:

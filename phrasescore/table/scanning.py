@@ -1,7 +1,7 @@
 """Compiled loops that find columns, scores and tokens in a block of phrase-table lines.
 
-The loops implement the rules of ``phrasescore.table.phrase_table``, and mark every line as doubtful
-that is not certainly correct. Positions are byte offsets into the block.
+The loops implement the rules of ``phrasescore.table.phrase_table``. They mark a line as doubtful
+unless it is certainly correct. Positions are byte offsets into the block.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Flags = NDArray[np.bool_]
 
 # the columns of the spans of a line
 SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
-# larger numbers may overflow a double: the slow path decides
+# larger numbers may overflow a double, so Python checks their lines
 _MAX_PLAIN_SCORE = 1e300
 
 
 @compiled
 def _plain_scores(data: Bytes, begin: int, end: int) -> int:
-    """Count the scores of a trimmed column, or return -1 if one is not plain."""
+    """Return the number of scores in a trimmed column, or -1 if one is doubtful."""
     data = borrowed(data)
     count = 0
     at = begin
@@ -60,7 +60,7 @@ def _plain_scores(data: Bytes, begin: int, end: int) -> int:
 
 @compiled
 def _may_be_rule(data: Bytes, row: Positions) -> bool:
-    """Tell whether both sides end with a bracket and the source has more than its label."""
+    """Tell whether both sides end with a bracket and the source is more than its label."""
     if (
         row[SOURCE] == row[SOURCE_END]
         or row[TARGET] == row[TARGET_END]
@@ -81,7 +81,8 @@ def find_columns(
         data: uint8, whole lines.
         scores: The number of scores of a line in this table.
         hierarchical: Whether its lines are rules.
-        spans: (lines, 6) int64, filled: begin and end of the three columns, blanks trimmed.
+        spans: (lines, 6) int64, filled: begin and end of the three columns, without blanks around
+            them.
         doubtful: (lines,) bool, filled: whether Python must check a line.
     """
     data, spans, doubtful = borrowed((data, spans, doubtful))
@@ -111,7 +112,7 @@ def find_columns(
 
 @compiled
 def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, int]:
-    """Narrow a token to a factor; an empty one leaves it whole, a missing one gives (-1, -1)."""
+    """Return a factor of a token, the whole token if the factor is empty, (-1, -1) if missing."""
     data = borrowed(data)
     start = begin
     for _ in range(factor):
@@ -151,8 +152,8 @@ def find_tokens(
     Args:
         data: uint8, whole lines and then the gap token.
         begins: (lines,) int64, the first byte of each phrase.
-        ends: (lines,) int64, the byte after its last.
-        factor: The factor of a token that counts, from 0.
+        ends: (lines,) int64, the byte after each phrase.
+        factor: The factor of a token that is used, from 0.
         hierarchical: Whether the phrases are sides of rules.
         spans: (2, enough) int64, filled: begin and end of every token.
         offsets: (lines + 1,) int64, filled: the first token of each phrase.
@@ -187,7 +188,7 @@ def find_tokens(
 
 @compiled
 def find_runs(data: Bytes, spans: Positions, starts: Positions) -> int:
-    """Find the lines whose source differs from the source of the line before; return their number.
+    """Find lines whose source differs from the line before; return the number of these lines.
 
     Args:
         data: uint8, whole lines.
@@ -210,7 +211,7 @@ def find_runs(data: Bytes, spans: Positions, starts: Positions) -> int:
 
 @compiled
 def first_out_of_order(data: Bytes, spans: Positions, starts: Positions) -> int:
-    """Return the first line whose source sorts before that of the line above it; -1 if none.
+    """Return the first line whose source sorts before the source of the line above it, or -1.
 
     Args:
         data: uint8, whole lines.
@@ -231,13 +232,13 @@ def compare_phrases(
 ) -> int:
     """Compare the phrases of two lines; return -1, 0 or 1.
 
-    As in Moses, phrases are ordered by their bytes and the `` |||`` after them.
+    As in Moses, the order is that of the bytes of a phrase, followed by `` |||``.
 
     Args:
-        data: uint8, the bytes of the first block.
-        row: (6,) int64, its columns, from `find_columns`.
-        other: uint8, the bytes of the second block.
-        other_row: (6,) int64, its columns.
+        data: uint8, the bytes of the first line's block.
+        row: (6,) int64, the columns of the first line, from `find_columns`.
+        other: uint8, the bytes of the second line's block.
+        other_row: (6,) int64, the columns of the second line.
         column: ``SOURCE`` or ``TARGET``.
     """
     data, row, other, other_row = borrowed((data, row, other, other_row))
@@ -275,8 +276,8 @@ def read_scores(
         data: uint8, whole lines.
         spans: (lines, 6) int64, from `find_columns`.
         values: (lines, scores) float64, filled.
-        rounded: (lines * scores, 4) int64, filled for each of these: line, score (from 0), start
-            and end.
+        rounded: (lines * scores, 4) int64, filled for each score that may not be the nearest
+            double: line, score (from 0), start and end.
     """
     data, spans, values, rounded = borrowed((data, spans, values, rounded))
     count = 0

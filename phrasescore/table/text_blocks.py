@@ -1,10 +1,10 @@
 r"""Blocks of lines with pairs of texts, in columns of one file or in files side by side.
 
-In one file, the texts of a line are its first columns, separated by tabs; further columns are kept
-as they are. With files side by side, line i of each file is a text, and a tab separates tokens.
-Lines end at ``\n``, tokens at a space or a tab, and a carriage return counts only inside a text, as
-in a phrase table. Blocks have a maximum of lines and bytes; their borders depend on the input
-alone.
+In a single file, the texts of a line are its first columns, separated by tabs; further columns are
+kept unchanged. With files side by side, line i of each file is a text, and tabs separate tokens.
+Lines end at ``\n``, tokens at a space or a tab. A carriage return at the beginning or end of a text
+is ignored, as in a phrase table. Blocks have a maximum number of lines and of bytes; where they end
+depends only on the input.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.phrase_table import BLANKS, SIDES, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
-_LARGEST = 1e9  # the maximum absolute value of a score: records of results hold no larger number
+_LARGEST = 1e9  # the maximum absolute value of a score; records of results have the same limit
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
 
-# the reasons why a line cannot be scored; the first one that applies counts
+# the reasons why a line cannot be scored; if several apply, the first one is reported
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
 # their descriptions and remedies
 _FAULTS = {
@@ -47,8 +47,8 @@ class TextBlock:
             them.
         first_line: The 1-based number of the first line.
         path: The file, or the file of the first texts, for errors.
-        tokens: The tokens of each text; meaningless in faulty lines.
-        faulty: (lines,) bool, whether a line cannot be scored.
+        tokens: The tokens of each text; meaningless for faulty lines.
+        faulty: (lines,) bool, true if a line cannot be scored.
     """
 
     lines: Sequence[bytes]
@@ -61,7 +61,7 @@ class TextBlock:
         return len(self.lines)
 
     def with_columns(self, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with columns added at their ends, every other byte unchanged.
+        """Return the lines with columns added at their ends; other bytes do not change.
 
         Args:
             columns: One sequence of fields, as long as the block, for each new column.
@@ -78,14 +78,14 @@ class Texts:
     """The texts to read, and how to read them.
 
     Args:
-        paths: One file with all texts in columns, or one file for each; plain, gzip or ``-``.
+        paths: One file with all texts in columns, or one file for each text; plain, gzip or ``-``.
         columns: 2 for source and target, 1 for a model without a source.
-        factor: The factor of a token that counts, from 0.
-        skips: Whether faulty lines are marked and passed on; otherwise they are errors.
+        factor: The factor of a token that is used, from 0.
+        skips: Whether faulty lines are marked and returned; otherwise they are errors.
         empties: Whether a source may be empty.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
-        lines_per_block: The maximum number of lines of a block.
-        bytes_per_block: A block ends with the line that reaches this size.
+        lines_per_block: The maximum number of lines in a block.
+        bytes_per_block: A block ends with the line with which it reaches this size.
     """
 
     paths: tuple[str | Path, ...]
@@ -99,14 +99,14 @@ class Texts:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether each text has a file of its own."""
+        """Whether each text has a separate file."""
         return len(self.paths) > 1 or self.whole_lines
 
     def blocks(self, skip: int = 0) -> Iterator[TextBlock]:
         """Yield the lines in blocks.
 
         Args:
-            skip: The number of blocks to skip at the beginning, their lines unchecked.
+            skip: The number of blocks to skip at the beginning, whose lines are not checked.
 
         Raises:
             InputError: A file cannot be read.
@@ -127,8 +127,8 @@ class Texts:
             size = 0
             for row in itertools.islice(rows, max_lines):
                 taken.append(row)
-                # tabs and line feeds count, so that both forms of the same texts give the same
-                # blocks
+                # count tabs and line feeds, so that the same texts in one file or in two give the
+                # same blocks
                 size += sum(len(line or b"") + 1 for line in row)
                 if size >= max_bytes:
                     break
@@ -157,7 +157,8 @@ class Texts:
             fields = [[line or b"" for line in row] for row in rows]
         else:
             fields = [(row[0] or b"").split(b"\t", self.columns)[: self.columns] for row in rows]
-        # an additional empty line guarantees the number of columns even if every line has fewer
+        # an additional line of empty texts guarantees the number of columns, even if all lines
+        # have fewer
         padded = itertools.zip_longest(*fields, [b""] * self.columns, fillvalue=b"")
         columns = [[field.strip(BLANKS) for field in column[:-1]] for column in padded]
         faults = np.full(len(rows), _FINE)
@@ -183,7 +184,7 @@ class Texts:
         return CorpusError(problem, path=self.paths[0], line=line, remedy=remedy)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
-        # a single text is the target, unless it is whole lines, which a model reads
+        # a single text is the target; if it consists of whole lines, a model reads it as a source
         named = SIDES[: len(texts)] if self.whole_lines else SIDES[-len(texts) :]
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:

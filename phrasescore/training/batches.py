@@ -1,14 +1,14 @@
 """Passes over the training pairs, cut into batches of tensors.
 
 A plan cuts pairs into index arrays. It depends only on the seed and the number of the pass, so a
-resumed run sees the same batches. To bound memory, a large table is planned in stretches. Each
-stretch consists of many short runs of pairs from all over the table, so that its batches are almost
-as mixed as after shuffling all pairs.
+resumed run sees the same batches. To limit memory, a large table is planned in stretches. A stretch
+consists of many short runs of pairs from all parts of the table, so its batches are almost as mixed
+as after shuffling all pairs.
 
-Words seen once: if the shortlist has room for every word of a text, ``<unk>`` never occurs there. A
-model would then give new target words no probability, and new source words a random vector. New
-words are about as frequent as words that occur once (Good and Turing), so a share of these becomes
-``<unk>``, drawn anew for each batch.
+Words that occur once are sometimes replaced by ``<unk>``. If the shortlist has room for every word
+of a text, the text contains no ``<unk>``. A model would then give new target words no probability,
+and new source words a random vector. By the estimate of Good and Turing, new words are about as
+frequent as words that occur once. Therefore each batch replaces some of these, drawn at random.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 from phrasescore.words.token_sequences import as_matrix
 
 Indices = npt.NDArray[np.int64]
-# source lengths, target lengths, batch size, random numbers
+# arguments of a plan: source lengths, target lengths, batch size, random numbers
 Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 
 
@@ -39,7 +39,7 @@ def uniform_plan(
     size: int,
     rng: np.random.Generator,
 ) -> list[Indices]:
-    """Cut the pairs into batches of one source and one target length each, in random order.
+    """Cut the pairs into batches in random order; all pairs of a batch have the same lengths.
 
     Batches have no padding. A batch holds about as many words as ``size`` average pairs, so short
     pairs come in larger batches.
@@ -79,16 +79,16 @@ def _sorted_plan(
 ) -> list[Indices]:
     """Cut the pairs into batches as the authors did: in groups of batches, sorted by length.
 
-    Within a group, the shortest batches come first. Arguments and result as in
-    :func:`uniform_plan`, and:
+    Within a group, the batches of the shortest pairs come first. The result is as in
+    :func:`uniform_plan`.
 
     Args:
         source_lengths: ``(N,)``.
         target_lengths: ``(N,)``.
         size: Pairs in a batch.
         rng: Random numbers for the order.
-        batches: Batches in a group.
-        max_length: Longest phrase; pairs with a longer one are left out.
+        batches: Number of batches in a group.
+        max_length: Maximum length of a phrase; pairs with a longer phrase are left out.
     """
     longest = np.maximum(source_lengths, target_lengths)
     fits = longest <= (max_length or np.inf)
@@ -103,7 +103,7 @@ def _sorted_plan(
 
 # the authors' sort_k_batches and seqlen for phrases
 paper_plan = functools.partial(_sorted_plan, batches=10, max_length=30)
-# and for sentences (Bahdanau et al., appendix B.2)
+# the same plan for sentences (Bahdanau et al., appendix B.2)
 paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
 
 
@@ -116,8 +116,8 @@ def bucket_plan(
     """Cut the pairs into batches of similar lengths, in random order.
 
     Sentences have too many combinations of lengths for :func:`uniform_plan`, so batches have some
-    padding. Padding included, a batch holds at most about as many words as ``size`` average pairs.
-    Arguments and result as in :func:`uniform_plan`.
+    padding. Padding included, a batch holds about as many words as ``size`` average pairs, or
+    fewer. Arguments and result are as in :func:`uniform_plan`.
     """
     order = rng.permutation(len(source_lengths))
     order = order[np.lexsort((source_lengths[order], target_lengths[order]))]
@@ -125,7 +125,7 @@ def bucket_plan(
     batches: list[Indices] = []
     first, widest = 0, 0
     sources = source_lengths[order].tolist()
-    targets = target_lengths[order].tolist()  # ascending, so the last is the longest of a batch
+    targets = target_lengths[order].tolist()  # ascending: the last pair of a batch is its longest
     for at, (source, target) in enumerate(zip(sources, targets, strict=True)):
         widest = max(widest, source)
         if at > first and (at + 1 - first) * (widest + target + 2) > budget:
@@ -160,7 +160,7 @@ def share(pairs: Indices, rank: int, world: int) -> Indices:
 
 
 STRETCH = 1 << 21  # maximum number of pairs planned at a time
-_RUN = 1 << 10  # neighbouring pairs of the table that stay in one stretch
+_RUN = 1 << 10  # number of successive pairs of the table that stay in the same stretch
 
 
 @dataclass(frozen=True)
@@ -181,17 +181,17 @@ class PlannedBatch:
 
 
 class Passes:
-    """The passes of a run; each depends only on the seed and its number.
+    """The passes of a run; a pass depends only on the seed and the number of the pass.
 
     Args:
         pairs: All pairs.
         rows: Rows of the training pairs.
         plan: Cuts pairs into batches.
-        size: Pairs of average length in a batch.
+        size: Number of pairs of average length in a batch.
         seed: Seed of the order.
 
     Attributes:
-        words: Number of target words of a pass, </s> included.
+        words: Number of target words in a pass, </s> included.
     """
 
     def __init__(
@@ -224,15 +224,15 @@ class Passes:
         return self._rows[places[places < len(self._rows)]]
 
 
-SHARE = 0.5  # of the rare words; the other half teaches the words themselves
+SHARE = 0.5  # share of the pairs whose rare words become <unk>; the others teach the words
 _ROWS_AT_ONCE = 1 << 16
 
 
 def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
     """Return a mask of the words that occur once in the training sentences, ``(V,)``.
 
-    The mask is empty if words outside the shortlist are at least as frequent as the words that
-    :func:`with_unknown` would replace: these words already teach ``<unk>``.
+    No word is marked if words outside the shortlist are at least as frequent as the words that
+    :func:`with_unknown` would replace, because the words outside already teach ``<unk>``.
 
     Args:
         side: One side of all pairs.
@@ -245,7 +245,7 @@ def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
 
 
 def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the occurrences of each word in some rows, ``(V,)``, without </s>."""
+    """Return how often each word occurs in some rows, ``(V,)``, without </s>."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         tokens = side.select(rows[begin : begin + _ROWS_AT_ONCE]).tokens
@@ -254,10 +254,10 @@ def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArra
 
 
 def with_unknown(batch: Batch, rare: tuple[Tensor, Tensor], generator: torch.Generator) -> Batch:
-    """Return a batch in which half of the pairs have ``<unk>`` for their rare words.
+    """Return a batch in which half of the pairs, drawn at random, have ``<unk>`` for rare words.
 
-    One random draw decides both sides of a pair, because a rare source word usually has a rare
-    translation: ``<unk>`` is to be translated by ``<unk>``, and the word by its translation.
+    Both sides of a pair are changed, or neither. A rare source word usually has a rare translation,
+    so the model learns to translate ``<unk>`` by ``<unk>``, and the word by its translation.
 
     Args:
         batch: A batch on any device.

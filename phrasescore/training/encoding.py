@@ -1,13 +1,13 @@
-"""Encoding of a phrase table or of texts: words become ids in arrays on disk.
+"""Encodes a phrase table or texts as ids of words, in arrays on disk.
 
 The first pass streams the input into raw files of word numbers, lengths and digests. The second
 pass finds repeated pairs and phrases in these files, and the third writes the kept lines as ids of
-the shortlists. Only the lists of words grow in memory with the input; the files need about 115
-bytes of disk per line.
+the shortlists. Memory grows only with the number of distinct words. The files need about 115 bytes
+of disk per line.
 
 Each distinct pair of a phrase table is kept once. Pairs of sentences are kept as often as they
-occur, except for those with an empty side or too many words, which are counted in the summary. A
-text alone is encoded as the target side of pairs without a source.
+occur. Pairs of sentences with an empty side or too many words are left out and counted in the
+summary. A text alone is encoded as the target side of pairs without a source.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
-# a pattern of all relative paths that may occur in a folder of encoded pairs
+# a pattern that matches every relative path of a folder of encoded pairs
 FILES_OF_PAIRS = (
     r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|digests)\.npy|(vocabulary|outside)\.txt)"
     r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"
     r"|dealt\.(digests|order|first)))?"
 )
-# the ids of smaller vocabularies fit into two bytes
+# the ids of a vocabulary with fewer words fit into two bytes
 _SMALL_VOCABULARY = 1 << 16
 
 Mask = NDArray[np.bool_] | DiskArray
@@ -67,7 +67,7 @@ def _encode_once(
         folder: Output folder; created if it does not exist.
         write: Writes the arrays, given a scratch folder, and returns further entries of the
             manifest.
-        form: Version of the arrays' format.
+        form: Version of the format of the arrays.
         paths: The input.
         settings: Sizes of the shortlists, and the factor.
         more: Further JSON values on which the arrays depend.
@@ -98,7 +98,7 @@ def _encode_once(
 
 @dataclass(frozen=True)
 class StreamedSide:
-    """One side of all input lines, in word numbers."""
+    """One side of all input lines, as word numbers."""
 
     words: WordTable
     numbers: DiskArray
@@ -117,7 +117,7 @@ class StreamedSide:
             position = end
 
     def counts(self, kept: Mask) -> NDArray[np.int64]:
-        """Return (words,) the occurrences of each word in the kept lines."""
+        """Return how often each word occurs in the kept lines, ``(words,)``."""
         total = np.zeros(len(self.words), np.int64)
         for numbers in self.chunks(kept):
             total += np.bincount(numbers, minlength=len(total))
@@ -182,7 +182,7 @@ class StreamedSide:
 def _in_pieces(
     sides: Mapping[Side, StreamedSide], learned: Mask, merges: int, folder: Path, scratch: Path
 ) -> dict[Side, StreamedSide]:
-    """Learn byte pairs from the words of some lines, and return all lines in pieces of words."""
+    """Learn byte pairs from the ``learned`` lines; return all lines as pieces of words."""
     counts: Counter[bytes] = Counter()
     for side in sides.values():
         numbers = side.counts(learned).tolist()
@@ -240,7 +240,7 @@ def stream_sides(
     }
 
 
-# to be raised when the meaning of the files changes
+# versions of the files; raise them when the meaning of the files changes
 _TABLE_FORMAT, _TEXT_FORMAT = 4, 3
 Paths = tuple[Path, ...]
 
@@ -267,7 +267,8 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
         lines = len(sides["source"].lengths)
         distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
-        # the first line of a phrase is also the first line of its pair, and so is kept
+        # the first line of each phrase is also the first line of its pair, so it is kept, and its
+        # words are counted
         report = _write_sides(folder, scratch, sides, settings, distinct)
         pairs = sum(int(block.sum()) for block in distinct.blocks())
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
@@ -290,9 +291,9 @@ def encode_texts(
         paths: Source and target, or a target alone; plain or gzip.
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
-        max_length: Pairs with more words on a side are left out of training.
-        held_out: The same number of texts to hold out. Their pairs come last, and their words do
-            not count for the shortlists.
+        max_length: Pairs with more words on either side are left out of training.
+        held_out: Held-out texts for the same sides, if any. Their pairs are the last ones, and
+            their words are not counted for the shortlists.
 
     Raises:
         InputError: A text cannot be read.

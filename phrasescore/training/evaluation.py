@@ -1,6 +1,7 @@
 """Evaluation on held-out pairs, and learning curves.
 
-Nats per word and perplexity are exact. A learning curve has a line of JSON for each evaluation.
+Nats per word and perplexity are computed exactly. The file of a learning curve has a line of JSON
+for each evaluation.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class HeldOutFigure:
 
     @property
     def perplexity(self) -> float:
-        """E to the power of the nats per word, or infinity."""
+        """Perplexity per word: e to the power of ``nll``, or infinity if that overflows."""
         return math.exp(self.nll) if self.nll < _LARGEST_EXPONENT else math.inf
 
 
@@ -82,14 +83,14 @@ def score_share(
     at: int,
     count: int,
 ) -> tuple[float, int]:
-    """Score a share of the held-out pairs; return the sum of negative ln p, and number of words.
+    """Score a share of the held-out pairs; return the sum of -ln p and the number of words.
 
     Args:
         model: A model on any device.
         pairs: All pairs.
         rows: ``(N,)`` rows of the held-out pairs.
         plan: Cuts them into batches.
-        dtype: Type of the recurrent products; the output layer runs in the model's own type.
+        dtype: Type of the recurrent products; the output layer uses the type of the parameters.
         at: Number of the share, from 0.
         count: Number of shares.
     """
@@ -152,7 +153,7 @@ class Curves:
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
-    """Return the points of a file up to the first damaged line, which a kill may have cut."""
+    """Return the points before the first damaged line; a kill may have cut off the last line."""
     points = []
     lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines[:-1]:
@@ -184,7 +185,7 @@ def described(point: CurvePoint, of_text: bool) -> str:
 
 
 def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.int64]) -> float:
-    """Return the nats per held-out word, </s> included, of a unigram model.
+    """Return how many nats per held-out word, </s> included, a unigram model needs.
 
     Args:
         side: The target side of all pairs.

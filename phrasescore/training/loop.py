@@ -1,4 +1,4 @@
-"""The training loop: update, evaluate, keep the best model, save, stop, resume."""
+"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from phrasescore.training.work_folder import (
     save_checkpoint,
 )
 
-# Under --max-time, evaluations may take a fifth of the time: otherwise they would leave nothing for
-# training on a slow machine or with many held-out pairs.
+# Under --max-time, an evaluation waits until training has taken four times as long as the previous
+# evaluation. Otherwise, on a slow machine or with many held-out pairs, evaluations would take all
+# of the time.
 _TRAINING_PER_EVALUATION = 4.0
 
 
 class Trainer:
-    """Trains ``model``; afterwards it holds the best or the last weights, as the recipe decides.
+    """Trains ``model``, which then holds the best or the last weights, as the recipe decides.
 
     Args:
         model: An initialised model on its device.
@@ -123,14 +124,14 @@ class Trainer:
                 self.model.load_state_dict(best)
 
     def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
-        """Score the held-out pairs, by source and at random, in the parameters' own type."""
+        """Score pairs held out by source, and those held out at random, in the parameters' type."""
         split = self.split
         rows = split.held_out_sources, split.held_out_pairs
         sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
         return sources, pairs
 
     def close(self) -> None:
-        """End the other processes of the trainer, which cannot be used any more."""
+        """End the other processes; the trainer cannot be used after this."""
         self._updates.close()
 
     def _epoch(self, progress: Progress, curves: Curves | None) -> None:
@@ -151,7 +152,7 @@ class Trainer:
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
-        # the same factor for all batches, so that each pair has the same weight
+        # one factor for all batches of a stretch, so that each word has the same weight
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
         mine = share(batch.rows, processes.rank, processes.world)
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
@@ -167,7 +168,7 @@ class Trainer:
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
         if self.settings.max_time is not None:
-            # the number of words, and so the progress bar's ETA, is unknown before the end
+            # under --max-time the total number of words is unknown, so the progress bar has no ETA
             left = max(0.0, self.settings.max_time - self.state.seconds)
             note += f", at most {left:,.0f} s left"
         return note
@@ -175,7 +176,7 @@ class Trainer:
     # -- time ----------------------------------------------------------------------------------
 
     def _seconds(self) -> float:
-        """Return wall-clock seconds of training, without the time that numba compiled."""
+        """Return wall-clock seconds of training, without the time that numba spent compiling."""
         compiled = compiling_seconds() - self._compiled
         return self._resumed_seconds + time.monotonic() - self._start - compiled
 
@@ -185,7 +186,7 @@ class Trainer:
         return self.state.words / max(1, self._passes.words)
 
     def _fraction(self) -> float:
-        """Return the share of the run that is done, by epochs or by time, whichever is larger."""
+        """Return how much of the run is done (0 to 1), by epochs or by time, whichever is more."""
         by_epochs = by_time = 0.0
         if self.settings.max_epochs:
             by_epochs = self.passes / self.settings.max_epochs
@@ -229,9 +230,9 @@ class Trainer:
         self._evaluation_ended = self._seconds()
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)
-        # pairs of unseen sources measure generalisation; without them the others must do
+        # pairs of unseen sources measure generalisation; if there are none, watch the random pairs
         watched = sources or pairs
-        # without held-out pairs the last weights count as the best
+        # without held-out pairs, a falling stand-in makes the last weights count as the best
         nll = self._processes.agree(watched.nll if watched else -float(state.evaluations))
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0

@@ -1,7 +1,7 @@
 """Encoded pairs of phrases or sentences as memory-mapped arrays, and held-out splits.
 
 ``encoding`` reads the input once and stores arrays in a work folder, where a second run with the
-same input and settings finds them. No pair takes a Python object. The text of a language model is
+same input and settings finds them. Pairs have no Python objects. The text for a language model is
 stored as pairs without a source.
 """
 
@@ -31,13 +31,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Settings of the encoding; source and target are those of the input.
+    """Settings of the encoding; "source" and "target" are the sides of the input.
 
     Args:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
         factor: The factor of factored tokens to read, from 0.
-        byte_pairs: Number of merges to learn; the shortlists then have all pieces of words.
+        byte_pairs: Number of merges of byte pairs to learn; the shortlists then contain all pieces
+            of words. ``None``: whole words.
     """
 
     source_words: int = SHORTLIST_WORDS
@@ -53,8 +54,8 @@ class Coverage:
     Args:
         words: The number of words in the shortlist, without ``</s>`` and ``<unk>``.
         types: The number of distinct words of the side.
-        tokens: The share of the tokens, from 0 to 1; of a phrase table, each distinct phrase counts
-            once.
+        tokens: The share of the tokens that are in the shortlist, from 0 to 1. In a phrase table,
+            each distinct phrase counts once.
     """
 
     words: int
@@ -69,8 +70,7 @@ class PhraseSide:
     Args:
         tokens: (sum of lengths,) uint16 or int32, memory-mapped: word ids, pair by pair.
         offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
-        digests: (N,) uint64, memory-mapped: a number for each pair's phrase, by which equal phrases
-            are known.
+        digests: (N,) uint64, memory-mapped: a hash of each pair's phrase, equal for equal phrases.
         vocabulary: The shortlist.
         coverage: How much of the input the shortlist covers.
         outside: The words outside the shortlist.
@@ -85,7 +85,7 @@ class PhraseSide:
 
     @classmethod
     def unread(cls, digests: NDArray[np.uint64]) -> PhraseSide:
-        """Return the source side of a text alone: no words, and the digests of the other side."""
+        """Return a source side without words, for a text alone, with the target's digests."""
         nothing = np.empty(0, np.uint16), np.zeros(len(digests) + 1, np.int64)
         vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
         return cls(*nothing, digests, vocabulary, coverage, OutsideWords((), ()))
@@ -108,11 +108,11 @@ class EncodedPairs:
     """N pairs; source is the side that a model reads, target the side that it predicts.
 
     Args:
-        source: The source side; without words for a text alone.
+        source: The source side; it has no words if the input is a text alone.
         target: The target side.
         summary: A summary of the input, for the user.
         digests: The SHA-256 of each file.
-        set_aside: Number of pairs at the end that come from the held-out texts.
+        set_aside: Number of pairs from held-out texts; these are the last pairs.
     """
 
     source: PhraseSide
@@ -181,7 +181,7 @@ class _Manifest:
     sha256: tuple[str, ...]
     set_aside: int
     target: Coverage
-    source: Coverage | None = None  # of a text alone there is none
+    source: Coverage | None = None  # None if the input is a text alone
 
 
 def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
@@ -208,7 +208,7 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
 def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
     """Memory-map a one-dimensional array of integers."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
-    # np.load returns something else for an archive of arrays
+    # np.load returns another type for an archive of arrays
     if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype not in kinds:
         raise ValueError(f"{path.name} is an array of another kind")
     return array
@@ -216,7 +216,7 @@ def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Remainder:
-    """The rows 0 .. ``count`` - 1 without a few, ascending, stored only as the missing rows.
+    """Ascending rows 0 .. ``count`` - 1 with some missing; only the missing rows are stored.
 
     Args:
         count: Number of all rows.
@@ -230,7 +230,7 @@ class Remainder:
         return self.count - len(self.without)
 
     def __getitem__(self, places: slice | NDArray[np.int64]) -> Rows:
-        """Return the rows at some places, counted from 0.
+        """Return the rows at some positions of this sequence, counted from 0.
 
         >>> rows = Remainder(6, np.array([0, 3]))
         >>> rows[:].tolist(), rows[np.array([3, 1])].tolist()
@@ -261,11 +261,13 @@ class Split:
 def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
     """Hold out pairs by source and at random, reproducibly.
 
-    If there are held-out texts, their pairs count as unseen sources, and nothing is drawn.
+    If there are held-out texts, their pairs are the pairs of unseen sources, and no others are
+    drawn.
 
     Args:
         pairs: All pairs.
-        held_out_sources: Whole sources are drawn until they have at least this many pairs.
+        held_out_sources: Sources are drawn, each with all its pairs, until they have at least this
+            many pairs.
         held_out_pairs: Number of pairs to draw from the rest.
         seed: Seed of the draws.
 

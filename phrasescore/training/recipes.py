@@ -1,7 +1,7 @@
 """Training recipes: batches, optimiser, initial weights and learning rate.
 
-The recipe ``paper`` is what the authors ran (section 4.1.1 and their program); ``fast`` reaches the
-same likelihood in a fraction of the time on today's machines.
+The recipe ``paper`` does what the authors did (section 4.1.1 and their program). The recipe
+``fast`` reaches the same likelihood in a fraction of the time on today's machines.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from phrasescore.training.batches import (
 from phrasescore.training.optimization.optimizers import Adadelta, Adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
-_MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
-# the learning rate warms up over 200 updates, or over 5 % of a short run
+_MAX_NORM = 1.0  # of the gradient, in both recipes; the authors' programs call it cutoff
+# the learning rate warms up over 200 updates, or over 5 % of the run if that is fewer
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
-# Adam changes each weight by about the learning rate, and so a sum over H weights by H times that:
-# narrower layers tolerate a higher rate, up to four times
+# Adam changes each weight by about the learning rate, so it changes a sum over H weights by up to H
+# times the rate. Narrower layers therefore tolerate a higher rate: up to four times the rate for
+# 1000 units.
 _RATE_OF_WIDTH, _WIDTH, _MAX_TIMES = 2e-3, 1000, 4.0
-_SHRINKAGE = 0.1  # a gradient that is not finite is replaced by this times the weights
+_SHRINKAGE = 0.1  # a gradient that is not finite is replaced by the weights times this factor
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,13 @@ class Recipe:
         batch_size: Default number of pairs in a batch; ``None`` if it depends on the table
             (:func:`batch_size_for`).
         learning_rate: Default of the highest learning rate.
-        mean_loss: Whether the loss of an update is the mean over words, or the sum.
-        decays: Whether the learning rate warms up and decays, or is constant.
+        mean_loss: Whether the loss of an update is the mean over words; otherwise it is the sum.
+        decays: Whether the learning rate warms up and decays; otherwise it is constant.
         optimizer: The optimiser.
         initialisation: How the initial weights are drawn.
-        keeps_best: Whether the model is the best one evaluated, or the last.
+        keeps_best: Whether the run writes the best model that it evaluated; otherwise the last.
         plan_held_out: Cuts the held-out pairs into batches.
-        min_share: Minimum number of pairs for a core; with fewer, matrix products are inefficient.
+        min_share: Minimum number of pairs per core; with fewer, matrix products are inefficient.
     """
 
     plan: Plan
@@ -120,8 +121,9 @@ SENTENCE_RECIPES = {
 
 
 # For a text. Cho et al. (2014), 4.1.2, state only the initial weights of their language model and
-# when its training ends. The rest is as in their other training: Adadelta, the summed loss, and 64
-# examples an update, here sentences, which are about a thousand n-grams.
+# when its training ends. The rest follows their training of translation models: Adadelta, the
+# summed loss, and 64 examples per update. An example is a sentence here, so an update sees about a
+# thousand n-grams.
 TEXT_RECIPES = {
     "fast": dataclasses.replace(SENTENCE_RECIPES["fast"], batch_size=64, learning_rate=2e-3),
     "paper": dataclasses.replace(SENTENCE_RECIPES["paper"], batch_size=64, keeps_best=True),
@@ -171,7 +173,8 @@ def rate_of_width(hidden: int) -> float:
 def batch_size_for(pairs: int) -> int:
     """Return a batch size that gives small tables enough updates and large tables full batches.
 
-    It is a quarter of the square root of the number of pairs, as a power of two from 32 to 512.
+    The size is a quarter of the square root of the number of pairs, rounded to a power of two
+    between 32 and 512.
 
     >>> [batch_size_for(pairs) for pairs in (3_000, 80_000, 830_000, 10_000_000)]
     [32, 64, 256, 512]
@@ -180,14 +183,14 @@ def batch_size_for(pairs: int) -> int:
 
 
 def bound_gradient(values: Tensor, gradient: Tensor, norm: float, scale: float = 1.0) -> None:
-    """Scale a gradient, then clip it to a global norm of 1.
+    """Scale a part of a gradient, then clip the whole gradient to a global norm of 1.
 
-    A gradient that is not finite is replaced by a tenth of the weights, which shrinks them. This is
-    the authors' rule.
+    A gradient that is not finite is replaced by a tenth of the weights, so that the update shrinks
+    the weights. This is the authors' rule.
 
     Args:
         values: ``(N,)`` a part of the weights.
-        gradient: ``(N,)`` their gradient, changed.
+        gradient: ``(N,)`` the gradient of these weights; changed in place.
         norm: Norm of the whole gradient before scaling.
         scale: Factor to apply first.
     """

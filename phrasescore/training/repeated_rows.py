@@ -1,9 +1,9 @@
-"""Finding equal rows among any number of digests, in constant memory.
+"""Finds equal rows among any number of digests, in constant memory.
 
-A hash table of all digests would not fit into the processor's caches, nor at some size into memory.
-Instead, the digests are partitioned: the part of a digest depends only on its value, so equal
-digests are in the same part, and a part is small enough for a hash table in a cache. Each block of
-digests is sorted by part ("dealt") when it is read, and the results are sorted back.
+A hash table of all digests would not fit into the processor's caches, and a large one not into
+memory. Instead, the digests are partitioned. The part of a digest depends only on its value, so
+equal digests are in the same part. A part is small enough for a hash table in a cache. Each block
+of digests is sorted by part ("dealt") when it is read, and the results are sorted back.
 
 The arrays are raw files on disk and are not memory-mapped: the pages of a mapped file count as
 memory of the process, which would seem to grow with the table, and a full disk would kill the
@@ -89,21 +89,21 @@ def first_of_equals(
     name: str,
     rows_of_a_part: int = ROWS_OF_A_PART,
 ) -> DiskArray:
-    """Return ``(rows,)`` bool: whether each row is the first with its digest.
+    """Return ``(rows,)`` bool: true for each row that is the first with its digest.
 
     Args:
         digests: The digests of all rows, in blocks.
         rows: Number of rows.
         scratch: A folder for files of 22 bytes per row, which the next call overwrites.
-        name: Name of the file of the result, which is kept.
+        name: Name of the result file ``NAME.first``, which stays in the folder.
         rows_of_a_part: Approximate number of rows in a part.
     """
-    # dealt order: block by block, the rows of a block sorted by part
+    # "dealt" arrays hold the blocks one after another; within a block, rows are sorted by part
     dealt = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
     order = DiskArray(scratch / "dealt.order", np.int32, rows)
     dealt_first = DiskArray(scratch / "dealt.first", np.bool_, rows)
     parts, begin = -(-rows // rows_of_a_part), 0
-    borders = []  # of the parts in each block
+    borders = []  # for each block: the row where each part begins, and the end of the block
     for block in digests:
         part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)
         by_part = np.argsort(part, kind="stable").astype(np.int32)

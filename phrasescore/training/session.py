@@ -53,10 +53,10 @@ from phrasescore.training.work_folder import (
     remove_work,
 )
 
-# dropout shifts ln Z; after training its mean is measured on this many training sentences
+# Dropout shifts ln Z, so its mean is measured again after training, on about this many sentences.
 _SENTENCES_TO_CENTRE = 1000
-_MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; smaller products gain nothing
-_LEARNT = 0.95  # of the word frequencies' nats per word; a useful model has far fewer
+_MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; below it bfloat16 gains nothing
+_LEARNT = 0.95  # share of a unigram model's nats per word above which a warning is printed
 _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
 
 
@@ -75,7 +75,7 @@ def train_model(settings: TrainingSettings) -> None:
         SettingsError: The settings contradict each other, or something would be overwritten.
         ResumeError: The model, finished or not, was begun with other settings, or another process
             is training it.
-        PhraseTableError: The table breaks its format.
+        PhraseTableError: The phrase table violates its format.
         InterruptedWorkError: A signal arrived; the state is saved.
     """
     settings.check()
@@ -95,7 +95,7 @@ def train_model(settings: TrainingSettings) -> None:
 
 @contextlib.contextmanager
 def _place_for(model: Path, work: Path) -> Iterator[None]:
-    """Lock the model's name; a run that is refused leaves no work folder behind."""
+    """Lock the model's name; remove a new work folder if the run is refused."""
     model.parent.mkdir(parents=True, exist_ok=True)
     with held(model), only_regular_files(work):
         for path in (model, work):
@@ -215,7 +215,7 @@ def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlie
 
 
 def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
-    """Prepare the work folder, and encode the input there unless an earlier run did."""
+    """Prepare the work folder; encode the input into it, unless an earlier run has done so."""
     work, folder = settings.work_folder, settings.work_folder / PAIRS
     prepare_work(work, asked)
     encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)

@@ -1,8 +1,8 @@
 """The settings of ``train``: each option is declared here once, with its default, bounds and help.
 
 ``phrasescore/commands/train.py`` makes the command line from the fields of
-:class:`TrainingSettings`; ``phrasescore/training`` reads them. Imports no torch, so that ``--help``
-is quick.
+:class:`TrainingSettings`, and ``phrasescore/training`` reads them. This module does not import
+torch, so that ``--help`` is quick.
 """
 
 # ruff: noqa: RUF009 - what _option and _size return is a dataclasses.field
@@ -33,10 +33,10 @@ from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 T = TypeVar("T")
 RecipeName = Literal["fast", "paper"]
 
-INPUT = "sha256 of the input"  # a key of `TrainingSettings.asked`
+INPUT = "sha256 of the input"  # a key of the result of `TrainingSettings.asked`
 DEFAULT_EPOCHS = 10
-MAX_LENGTH = 50  # words of a training sentence, the larger of the paper's two limits
-HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in this many, as in the paper
+MAX_LENGTH = 50  # words of a training sentence; the larger one of the paper's two limits
+HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,15 @@ class Defaults:
     """Default values of options that depend on recipe and material.
 
     Attributes:
-        patience: Number of evaluations without gain that end a run; 0: no limit.
-        held_out_sources: Number of pairs held out by source; of a text the minimum of sentences.
-        held_out_pairs: Number of pairs held out at random; 0 for sentences, of which almost all
-            occur once, so that pairs drawn by source and at random would be alike.
-        dropout: Share of the units.
-        label_smoothing: Share of the probability.
+        patience: A run ends after this many evaluations without gain; 0: no limit.
+        held_out_sources: Number of pairs held out by source. For a text: the minimum number of
+            held-out sentences.
+        held_out_pairs: Number of pairs held out at random. It is 0 for sentences: almost all occur
+            once, so pairs drawn at random would be like pairs drawn by source.
+        dropout: Share of the units that is dropped.
+        label_smoothing: Share of the probability that is spread over all words.
         evaluations: Number of evaluations in a run; ``None``: one after each pass.
-        shortlist: Words of each side.
+        shortlist: Number of words in the shortlist of each side.
     """
 
     patience: int = 0
@@ -63,8 +64,8 @@ class Defaults:
     shortlist: int = SHORTLIST_WORDS
 
 
-# In the papers, translation models hold nothing out and never stop early; the language model stops
-# after 10 passes without gain.
+# In the papers, training of translation models holds nothing out and never stops early. Training
+# of the language model stops after 10 passes without gain.
 DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
     ("phrases", "fast"): Defaults(patience=5, held_out_sources=5000, held_out_pairs=5000),
     ("phrases", "paper"): Defaults(),
@@ -93,9 +94,9 @@ _SHORTLIST_DEFAULT = (
 
 Often = Annotated[int, Between(1, 10**9)]
 OftenOrNever = Annotated[int, Between(0, 10**9)]
-# units of a layer; a square matrix of the maximum has 2^30 weights
+# number of units in a layer; with the maximum, a square matrix has 2^30 weights
 Units = Annotated[int, Between(1, 1 << 15)]
-# pairs, sentences or words of a shortlist
+# a number of pairs, sentences or words of a shortlist
 Items = Annotated[int, Between(1, 10**12)]
 ItemsOrNone = Annotated[int, Between(0, 10**12)]
 Share = Annotated[float, Between(0, 1, below=True)]
@@ -108,26 +109,26 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
     Args:
         default: Value if the option is not given; ``None`` if it depends on other settings.
         text: Help text.
-        of: Attribute of :class:`Kind` that tells which kinds have the option; ``None``: all kinds.
+        of: Attribute of :class:`Kind` that is true if a kind has the option; ``None``: all kinds.
         more: Further arguments for click.
     """
     return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
-    """Declare an option that sets the model's setting of the same name, for kinds that have it."""
+    """Declare an option for the model's setting of the same name, for kinds that have one."""
     click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The arguments and options of ``train``; ``None`` for a default that depends on others.
+    """The arguments and options of ``train``.
 
-    :meth:`in_force` fills in the defaults that the kind of model and the recipe decide.
+    An option whose default depends on other options is ``None`` until :meth:`in_force` fills it in.
 
     Attributes:
-        inputs: The files to learn from, as many as the kind reads.
+        inputs: The files to learn from: one or two, as the kind requires.
         model: The folder to write.
     """
 
@@ -290,7 +291,7 @@ class TrainingSettings:
         "paper, language models: 0]",
         "of_sentences",
     )
-    # exact in JSON, which some read as floating point
+    # up to 2^53, which stays exact if a JSON reader turns it into a floating-point number
     seed: Annotated[int, Between(0, 1 << 53)] = _option(
         1, "The seed for initial weights, the order of pairs and the held-out pairs."
     )
@@ -311,14 +312,14 @@ class TrainingSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of bounds."""
+        """Raise an error for a number that is out of bounds."""
         check_bounds(self)
 
     def check(self) -> None:
         """Check files and options before any file is read.
 
         Raises:
-            SettingsError: The kind of model does not have an option, or options contradict.
+            SettingsError: The kind of model lacks an option, or options contradict each other.
         """
         kind = self.model_kind
         if len(self.inputs) != len(kind.inputs):
@@ -377,7 +378,7 @@ class TrainingSettings:
 
     @property
     def work_folder(self) -> Path:
-        """The folder of the run's state until the model is complete."""
+        """The folder that holds the run's state until the model is complete."""
         return self.model.with_name(f"{self.model.name}.training")
 
     @property
@@ -406,7 +407,7 @@ class TrainingSettings:
         )
 
     def held_out_of(self, pairs: int) -> tuple[int, int]:
-        """Return the numbers of pairs to hold out by source and at random, of ``pairs`` pairs."""
+        """Return how many of ``pairs`` pairs to hold out by source, and how many at random."""
         sources, others = self.held_out
         if self.learns_from == "text" and not self.held_out_text and self.held_out_pairs is None:
             sources = max(sources, pairs // HELD_OUT_SHARE_OF_TEXT)
@@ -415,11 +416,11 @@ class TrainingSettings:
     def in_force(self) -> TrainingSettings:
         """Return the settings of the training with the defaults of kind and recipe filled in.
 
-        Of these only ``evaluations`` may still be ``None``: one evaluation after each pass.
+        Only ``evaluations`` may still be ``None``, which means one evaluation after each pass.
         """
         usual, epochs = self.defaults, self.max_epochs
         patience = _given(self.patience, usual.patience)
-        # the paper's training of a language model ends by patience alone
+        # in the paper, only patience ends the training of a language model
         ends_itself = usual.evaluations is None and patience
         if epochs is None and self.max_time is None and not ends_itself:
             epochs = DEFAULT_EPOCHS

@@ -2,11 +2,11 @@
 
 ``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
 curve and two checkpoints: the latest state and the best model so far. Each file is replaced
-atomically. Checkpoints are torch files read with ``weights_only``, so a stranger's file cannot run
-code.
+atomically. Checkpoints are torch files that are read with ``weights_only``, so a file from a
+stranger cannot run code.
 
-A folder with foreign files in it is never touched. To be removed, a work folder is first renamed to
-a temporary name; if a kill interrupts its removal, the next run removes the rest.
+A folder that contains foreign files is never changed or removed. Before a work folder is removed,
+it gets a temporary name. If a kill interrupts the removal, the next run removes the rest.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class TrainingState:
         evaluations: Number of evaluations.
         best_nll: Lowest held-out nats per word.
         since_best: Number of evaluations since ``best_nll``.
-        loss: Sum of the loss since the last evaluation, over ``loss_words`` words.
+        loss: Sum of the loss since the last evaluation.
+        loss_words: Number of words that ``loss`` is summed over.
     """
 
     epoch: int = 0
@@ -90,7 +91,7 @@ def save_checkpoint(
         path: The file.
         state: Progress of the run.
         weights: The model's ``state_dict``.
-        moments: The optimiser's moments; ``None`` for the best model, which is not resumed.
+        moments: The optimiser's moments; ``None`` for the best model, since no run resumes from it.
     """
     buffer = io.BytesIO()
     optimizer = None if moments is None else {"moments": moments}
@@ -105,7 +106,7 @@ def load_checkpoint(
     """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
 
     Raises:
-        ResumeError: It is missing, damaged or not a checkpoint.
+        ResumeError: The file is missing, damaged or not a checkpoint.
     """
     with another_refused(path), open_regular(path) as stream:
         content = torch.load(stream, map_location="cpu", weights_only=True)
@@ -155,7 +156,8 @@ def known_settings(work: Path) -> dict[str, Any] | None:
     for name in names:
         if not _OWN.fullmatch(name):
             raise _foreign(work, f"{visible(os.fsencode(name), 80)} is no file of one")
-    # the settings are written first, under a temporary name; pairs without them serve any run
+    # without settings no run has begun: they are written first, under a temporary name; encoded
+    # pairs alone can serve any run
     if (names <= {SETTINGS} or PAIRS in names) and not (work / SETTINGS).exists():
         return None
     try:
@@ -171,7 +173,7 @@ def remove_work(work: Path) -> None:
     """Remove a work folder.
 
     Raises:
-        ResumeError: A foreign file is in it; then the folder stays.
+        ResumeError: The folder contains a foreign file; it is not removed.
     """
     known_settings(work)
     if not work.exists():
@@ -179,7 +181,7 @@ def remove_work(work: Path) -> None:
     with scratch_folder(work) as scratch:
         gone = work.rename(scratch / work.name)
         try:
-            # a foreign file that appeared meanwhile was moved as well, and must return
+            # a foreign file that appeared in the meantime was moved too and must be moved back
             known_settings(gone)
         except ResumeError as error:
             gone.rename(work)
@@ -253,7 +255,7 @@ def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:
     """Prepare a work folder to continue an earlier run or to begin a new one.
 
     Args:
-        work: The folder; if it exists, it belongs to a training run.
+        work: The folder. If it exists, it must be the work folder of a training run.
         asked: Everything that the weights depend on.
 
     Raises:

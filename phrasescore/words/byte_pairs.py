@@ -1,7 +1,8 @@
 """Byte pairs: words cut into frequent pieces (Sennrich et al., 2016), so that no word is unknown.
 
-subword-nmt learns and applies the merges. A piece that does not end its word carries the mark
-``@@``: ``b"low@@ er"``. On disk: subword-nmt's text file of merges, one per line.
+subword-nmt learns and applies the merges. A piece that is not the last one of its word ends with
+the mark ``@@``: ``b"low@@ er"``. The file of merges is the text file of subword-nmt, with a merge
+on each line.
 """
 
 from __future__ import annotations
@@ -42,8 +43,7 @@ class BytePairs:
             raise _damaged(1, f"the first line is not {_VERSION}")
         for line, merge in enumerate(merges, 2):
             left, _, right = merge.partition(" ")
-            # the sign of a word's end in any other place would send subword-nmt into an endless
-            # loop
+            # if the sign of a word's end were in another position, subword-nmt would never finish
             ends = right.endswith(_END) and right != _END
             if not left or not right or " " in right or (left + right).count(_END) > ends:
                 shown = visible(_bytes(merge)[:_SHOWN])
@@ -55,10 +55,10 @@ class BytePairs:
 
         Args:
             counts: The number of occurrences of each word.
-            merges: Maximum number of merges; pairs that occur once are not merged.
+            merges: Maximum number of merges; pairs that occur only once are not merged.
 
         Raises:
-            CorpusError: All words have one character, or words are cut already.
+            CorpusError: All words have a single character, or words have been cut already.
             MissingDependencyError: subword-nmt is not installed.
         """
         learn, _ = _library()
@@ -69,7 +69,7 @@ class BytePairs:
                 remedy="give whole words, or leave out --byte-pairs",
             )
         words = ((_text(word), count) for word, count in counts.items() if count)
-        # a word may contain other white space, which subword-nmt takes for a border between pieces
+        # a word may contain other white space, at which subword-nmt would cut it
         lines = [
             f"{word} {count}"
             for word, count in words
@@ -81,7 +81,7 @@ class BytePairs:
                 remedy="leave out --byte-pairs",
             )
         found = io.StringIO()
-        with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt's own progress bar
+        with contextlib.redirect_stderr(io.StringIO()):  # hide the progress bar of subword-nmt
             learn(lines, found, merges, is_dict=True)
         return cls(found.getvalue())
 
@@ -127,7 +127,7 @@ class Cutter:
         return apply(io.StringIO(self.pairs.text), separator=MARK.decode(), vocab=known)
 
     def __call__(self, word: bytes) -> list[bytes]:
-        """Return the pieces of a word, with marks; without the marks they join to the word."""
+        """Return the pieces of a word, with marks; without the marks, they make up the word."""
         return [_bytes(piece) for piece in self._merges.segment_tokens([_text(word)])]
 
 

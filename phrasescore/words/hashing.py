@@ -1,11 +1,12 @@
 """Hash functions for compiled code, a hash table with pairs of ids as keys, and repeated phrases.
 
 A table is an array of records whose field ``key`` holds a pair; the caller defines the other
-fields. Collisions go to the next slot (open addressing), so there must always be a free slot.
+fields. If a slot is occupied, the next slot is tried (open addressing), so there must always be a
+free slot.
 
-Repeated phrases are found by 128-bit digests in a hash table, so their order does not matter. Two
-different phrases share a digest with probability 2^-128, so a wrong match among 10^8 phrases has a
-probability of about 10^-23.
+Repeated phrases are found with a hash table of 128-bit digests, in any order of the phrases. Two
+different phrases have equal digests with probability 2^-128, so a wrong match among 10^8 phrases
+has a probability of about 10^-23.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC
 _SPLITMIX_1, _SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
 _SHIFT_31, _SHIFT_32, _SHIFT_33 = np.uint64(31), np.uint64(32), np.uint64(33)
-# 2^64 divided by the golden ratio: neighbouring numbers land far apart
+# 2^64 divided by the golden ratio: products of successive numbers are far apart
 PAIR_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _FREE = np.uint64(0)
 _SEED_1, _SEED_2 = PAIR_FACTOR, np.uint64(0xD1B54A32D192ED03)
@@ -41,7 +42,7 @@ def hash_byte(digest: Any, byte: int) -> Any:
 
 @compiled
 def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
-    """Add ``data[at:end]`` to a digest, whose low bits still need mixing."""
+    """Add ``data[at:end]`` to a digest; the caller still has to mix the low bits of the result."""
     for i in range(at, end):
         digest = hash_byte(digest, data[i])
     return digest
@@ -65,7 +66,7 @@ def splitmix(value: Any) -> Any:
 
 @compiled
 def pair_key(first: int, second: int) -> np.uint64:
-    """Return two ids as one number; the number of (0, 0) marks a free slot, so (0, 0) is no key."""
+    """Return two ids as one number; (0, 0) must not be a key, because it marks a free slot."""
     return (np.uint64(first) << _SHIFT_32) | np.uint64(second)
 
 
@@ -86,7 +87,7 @@ def find_pair(slots: Records, key: np.uint64) -> int:
 
 @compiled
 def move_pairs(old: Records, new: Records) -> None:
-    """Copy all records of a table to a larger, empty one."""
+    """Copy all records of a table to a larger, empty table."""
     old, new = borrowed((old, new))
     for slot in range(old.size):
         if old[slot].key != _FREE:
@@ -160,5 +161,5 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 
 
 def is_first(first: Rows) -> NDArray[np.bool_]:
-    """Return (N,) bool: whether each row is the first with its digest."""
+    """Return ``(N,)`` bool: true for each row that is the first with its digest."""
     return first == np.arange(len(first))

@@ -1,4 +1,4 @@
-"""Checks that a model knows the words of a phrase table, judged by the table's first lines.
+"""Checks that a model knows the words in the first lines of a phrase table.
 
 A model of the wrong language causes no error, although nearly every word is ``<unk>`` for it.
 Numbers and punctuation are the same in many languages, so only words with a letter count.
@@ -18,18 +18,18 @@ from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
 _PIPES = b"|||"
-MIN_SHARE = 0.5  # a model that knows fewer words can hardly tell good translations from bad ones
+MIN_SHARE = 0.5  # a model that knows a smaller share can hardly tell good translations from bad
 
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The share of a table's first words that a model knows, on the side that it knows least.
+    """The share of a table's first words that a model knows, on the side with the lower share.
 
     Args:
         table: The table.
-        side: The side.
-        share: The share of its tokens, from 0 to 1; 1 of a table without words.
-        swapped: The share of the other side's tokens that the vocabulary of ``side`` has.
+        side: The side with the lower share.
+        share: The share of this side's tokens, from 0 to 1; 1 if the table has no words.
+        swapped: The share of the other side's tokens that the vocabulary of ``side`` contains.
     """
 
     table: str
@@ -39,7 +39,7 @@ class KnownWords:
 
     @property
     def is_swapped(self) -> bool:
-        """Whether the vocabulary seems to be that of the other side."""
+        """Whether the vocabulary seems to belong to the other side."""
         return self.share < min(MIN_SHARE, self.swapped)
 
     @property
@@ -84,9 +84,9 @@ def known_words(
 
     Args:
         table: The table, for the result.
-        counts: Its words, as `first_words` returns them.
+        counts: The words of the table, as `first_words` returns them.
         sides: The vocabulary of each side that the model knows.
-        factor: The factor of a token that it knows.
+        factor: The factor of a token that the model knows.
     """
     shares = {side: known_share(counts[side], words, factor) for side, words in sides.items()}
     side = min(shares, key=lambda each: shares[each])
@@ -110,7 +110,7 @@ def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:
 
 
 def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> float:
-    """Return the share that a vocabulary has of the tokens with a letter; 1 without such tokens."""
+    """Return the share of tokens with a letter that a vocabulary contains; 1 if there are none."""
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():

@@ -1,6 +1,6 @@
-"""Sequences of word ids: many short ones in flat arrays, and positions of a text in sorted order.
+"""Sequences of word ids: many short sequences in flat arrays, and sorted positions of a text.
 
-No sequence takes a Python object.
+A sequence is not a Python object.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def from_lists(sequences: list[list[int]]) -> TokenSequences:
 def as_matrix(
     sequences: TokenSequences, padding: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return B sequences as a matrix, ``(B, longest)``, padded with ``padding``, and their lengths.
+    """Return B sequences as a padded matrix, ``(B, longest)``, and their lengths.
 
     >>> as_matrix(from_lists([[3, 4], [5]]), 0)[0].tolist()
     [[3, 4], [5, 0]]
@@ -95,10 +95,10 @@ def as_matrix(
 def sorted_by_words(
     ids: NDArray[np.int32], positions: NDArray[np.int32], vocabulary: int, offsets: Sequence[int]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Sort positions by the words at some offsets from them: a suffix array of bounded depth.
+    """Sort positions by the words at some offsets from them: a suffix array of limited depth.
 
-    Several words fit into a 64-bit key. Positions are sorted by one key after the other, beginning
-    with the least significant one; each later sort is stable, like the passes of a radix sort.
+    Several words fit into a 64-bit key. Positions are sorted by the least significant key first,
+    and then by the other keys with stable sorts, like the passes of a radix sort.
 
     Args:
         ids: The text as word ids, with room for all offsets.
@@ -118,7 +118,7 @@ def sorted_by_words(
     at_once = _KEY_BITS // bits
     parts = [offsets[first : first + at_once] for first in range(0, len(offsets), at_once)]
     for part in reversed(parts):
-        # only the first pass may use numpy's fastest sort, which is not stable
+        # numpy's fastest sort is not stable, so only the first pass may use it
         kind: Literal["stable"] | None = None if part is parts[-1] else "stable"
         positions = positions[np.argsort(_keys(ids, part, bits)[positions], kind=kind)]
     shared = np.zeros(positions.size, np.uint8)

@@ -1,18 +1,19 @@
 r"""The vocabulary of one side: the shortlist that a model knows, and the words outside it.
 
 In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside it,
-and the words follow from id 2 on, the most frequent first. On disk: one word per line, the line
-number (from 0) is the id, and lines end at ``\n`` only.
+and the words follow from id 2 on, the most frequent first. The file has one word on each line. The
+line number (from 0) is the id, and lines end only at ``\n``.
 
 With byte pairs, the shortlist has pieces of words. A word that cannot be cut into known pieces is a
 single ``<unk>``, so a sequence of ids shows where its words end.
 
-A model reads every word outside its shortlist as ``<unk>``, so p(<unk>) is the sum over all words
-outside (footnote 3 of Cho et al. (2014)). Shared out in proportion to counts, one word w outside
-has the probability p(<unk>) q(w) with q(w) = (c(w) + 1) / (N + U + 1). c(w) is the count of w in
-the distinct phrases that the shortlist was made from, and N is the sum of the counts of all U words
-outside. All words that were never seen have c = 0 and share one part. On disk: a line
-``WORD<TAB>COUNT`` for each, ending at ``\n``.
+A model reads every word outside its shortlist as ``<unk>``, so p(<unk>) is the probability of all
+words outside together (footnote 3 of Cho et al. (2014)). If it is divided in proportion to counts,
+a word w outside has the probability p(<unk>) q(w), with q(w) = (c(w) + 1) / (N + U + 1). c(w) is
+the count of w in the distinct phrases that the shortlist was made from, U is the number of words
+outside, and N is the sum of their counts. Words that were never seen have c = 0; all of them
+together count as one word. The file has a line ``WORD<TAB>COUNT`` for each word outside, which ends
+at ``\n``.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
 _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be added or removed"
 _RESTORE = "restore the file, or train the model again"
-_SHOWN = 80  # bytes of a word or line in an error
-_MAX_DIGITS = 18  # digits of a count that fits into 64 bits
-_MAX_BYTES = 1 << 30  # bytes of a list of words: ten for each of a hundred million words
+_SHOWN = 80  # maximum number of bytes of a word or line in an error
+_MAX_DIGITS = 18  # a count with this many digits fits into 64 bits
+_MAX_BYTES = 1 << 30  # limit of a list of words: ten bytes for each of a hundred million words
 
 
 @dataclass(frozen=True)
@@ -151,25 +152,26 @@ class Vocabulary:
         return [UNK if word.endswith(UNK) else word for word in joined(words)]
 
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
-        """Return the ids of all phrases of a block, at once."""
+        """Return the ids of all phrases of a block."""
         if self.byte_pairs is not None:
             words = WordTable()
             found = words.add_spans(spans.data, spans.begins, spans.ends)
             pieces = from_lists(list(map(self._pieces, words.words()))).select(found)
             return TokenSequences(pieces.tokens, pieces.offsets[spans.offsets])
-        # the table numbers words from 0, and -1 means not found: adding 2 gives ids, and 1 is <unk>
+        # the table numbers words from 0, and -1 means not found: 2 is added, so that -1 becomes the
+        # id of <unk>
         numbers: Ids = self._table.find_spans(spans.data, spans.begins, spans.ends)
         numbers += len(SPECIALS)
         return TokenSequences(numbers, spans.offsets)
 
     def word_ends(self, ids: Ids) -> NDArray[np.bool_]:
-        """Return whether each of the ids, ``(N,)``, ends a word; the last id always does."""
+        """Return ``(N,)`` bool: true for each id that ends a word; the last id always does."""
         ends = self._ends_word[ids]
         ends[-1:] = True
         return ends
 
     def count_words(self, ids: Ids) -> int:
-        """Return the number of words whose pieces are the ids, ``(N,)``."""
+        """Return the number of words that the ids, ``(N,)``, are the pieces of."""
         return int(self._ends_word[ids].sum())
 
     @cached_property
@@ -183,7 +185,7 @@ class Vocabulary:
         """Sum values over the pieces of each word.
 
         Args:
-            values: (tokens + phrases,) a value for each id, and for the </s> after each phrase.
+            values: (tokens + phrases,) a value for each id, and for </s> after each phrase.
             phrases: Ids as :meth:`encode_spans` returns them.
 
         Returns:
@@ -213,7 +215,7 @@ def plain_lines(path: str | Path) -> list[bytes]:
     """Return the lines of a file that is never compressed, without their line feeds.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The file cannot be read.
     """
     try:
         lines = read_regular(path, _MAX_BYTES).split(b"\n")
@@ -227,13 +229,14 @@ def _is_word(word: bytes) -> bool:
 
 
 def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
-    """Take the most frequent words; equally frequent words are in the order of their bytes.
+    """Return the most frequent words; equally frequent words are in the order of their bytes.
 
-    Words that the file cannot hold, such as one that ends with a carriage return, stay unknown.
+    Words that cannot be written to the file, such as a word that ends with a carriage return, are
+    not part of it.
 
     Args:
         words: Every distinct word of the side.
-        counts: (len(words),) the count of each in the distinct phrases.
+        counts: (len(words),) the count of each word in the distinct phrases.
         size: The maximum number of words, one or more, without ``</s>`` and ``<unk>``.
     """
     counts = np.array(counts, np.int64)
@@ -242,7 +245,7 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
             counts[number] = 0
     order = np.flatnonzero(counts)
     if size < len(order):
-        # before the slow sort, drop the words that are rarer than the last word to take
+        # before the slow sort, drop words that are too rare to be in the shortlist
         lowest = np.partition(counts[order], -size)[-size]
         order = order[counts[order] >= lowest]
     best = sorted(order.tolist(), key=lambda number: (-int(counts[number]), words[number]))
@@ -251,18 +254,18 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
 
 @dataclass(frozen=True)
 class OutsideWords:
-    """The words outside a shortlist, perhaps none, and their counts.
+    """The words outside a shortlist, if any, and their counts.
 
     Args:
         words: Distinct words.
-        counts: The count of each, 1 or more.
+        counts: The count of each word, 1 or more.
     """
 
     words: tuple[bytes, ...]
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        # the table needs compiled code, which NO_OUTSIDE_WORDS must not load at import
+        # the table needs compiled code, which must not be loaded when NO_OUTSIDE_WORDS is created
         if self.words and len(self._table) < len(self.words):
             _refuse_repeated(self.words, _RESTORE)
 
@@ -277,8 +280,8 @@ class OutsideWords:
 
         Args:
             words: Every distinct word of the side.
-            counts: (len(words),) the count of each in the distinct phrases.
-            ids: (len(words),) the id of each in the shortlist.
+            counts: (len(words),) the count of each word in the distinct phrases.
+            ids: (len(words),) the id of each word in the shortlist.
         """
         rows = np.flatnonzero((ids == UNK_ID) & (counts > 0))
         rows = rows[np.argsort(-counts[rows], kind="stable")]
@@ -290,7 +293,7 @@ class OutsideWords:
 
         Raises:
             InputError: The file cannot be read.
-            ModelError: A line is not a word and a count, or a word stands twice.
+            ModelError: A line is not a word and a count, or a word occurs twice.
         """
         words, counts = [], []
         for number, line in enumerate(plain_lines(path), 1):
@@ -335,12 +338,12 @@ class OutsideWords:
 
         Args:
             spans: The phrases of a block.
-            ids: (tokens,) their ids in the shortlist.
+            ids: (tokens,) the ids of the tokens in the shortlist.
         """
         unknown = np.flatnonzero(ids == UNK_ID)
         numbers = self._table.find_spans(spans.data, spans.begins[unknown], spans.ends[unknown])
         lines = np.searchsorted(spans.offsets, unknown, side="right") - 1
-        # each line is summed by itself, so that digits do not depend on the borders of blocks
+        # the sum of a line does not depend on other lines, so digits do not depend on block sizes
         shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
         return np.asarray(shares, np.float64)
 

@@ -1,8 +1,8 @@
 """A table from words to ids that compiled code can read and fill.
 
-The words lie one after the other in a byte array; an open-addressing hash table holds their ids. No
-Python object exists for a word, so that a vocabulary of a million words loads quickly. Words are
-compared byte by byte: two words never share an id, whatever their hashes.
+The bytes of all words are in one array, and an open-addressing hash table holds their ids. There is
+no Python object for a word, so that a vocabulary of a million words loads quickly. Words are
+compared byte by byte, so two words never have the same id, even if their hashes are equal.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Positions = NDArray[np.int64]
 
 
 class WordArrays(NamedTuple):
-    """The arrays of a `WordTable`, as compiled functions take them.
+    """The arrays of a `WordTable`, which are arguments of compiled functions.
 
     Attributes:
         text: The bytes of all words, one after the other.
         ends: Word ``i`` is ``text[ends[i]:ends[i + 1]]``.
         slots: The hash table: a word id, or -1 for a free slot; the length is a power of two.
-        size: One number, the count of words.
+        size: An array of one element, the number of words.
     """
 
     text: NDArray[np.uint8]
@@ -53,7 +53,7 @@ def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot of the word ``source[start:stop]``, or the free slot for it."""
     words, source = borrowed((words, source))
     digest = hash_bytes(source, start, stop, HASH_START)
-    # FNV carries changes to higher bits only, but the mask keeps the low bits
+    # in FNV, bits affect only higher bits, but the mask keeps the low bits
     digest ^= digest >> _SHIFT
     mask = words.slots.size - 1
     slot = np.int64(digest & np.uint64(mask))
@@ -77,9 +77,9 @@ def find_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
 
 @compiled
 def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
-    """Return the id of the word ``source[start:stop]``, adding it if it is new.
+    """Return the id of the word ``source[start:stop]``; add the word if it is new.
 
-    `WordTable.reserve` must have made room for it.
+    The caller must have reserved room with `WordTable.reserve`.
     """
     words, source = borrowed((words, source))
     slot = find_slot(words, source, start, stop)
@@ -116,7 +116,7 @@ def number_words(
         separators: The bytes that separate words (see `byte_scanning`).
         grow: Whether to add new words; otherwise their id is -1.
         ids: Receives the ids, from position ``count`` on.
-        count: The number of ids that are there already.
+        count: The number of ids that ``ids`` already contains.
     """
     words, source, ids = borrowed((words, source, ids))
     while True:
@@ -175,12 +175,12 @@ def _fill_slots(words: WordArrays) -> None:
 
 
 def as_array(data: bytes) -> NDArray[np.uint8]:
-    """Copy ``data`` to a writable array: compiled functions are compiled for writable arrays."""
+    """Copy ``data`` to a writable array, because functions are compiled for writable arrays."""
     return np.frombuffer(bytearray(data), np.uint8)
 
 
 class WordTable:
-    """A growing vocabulary; ids count from 0 in the order of arrival.
+    """A growing vocabulary; ids are numbers from 0, in the order in which words were added.
 
     >>> table = WordTable([b"<unk>", b"chat"])
     >>> table.id_of(b"chat"), table.id_of(b"chien"), table.word(1)
@@ -198,7 +198,7 @@ class WordTable:
 
     @classmethod
     def from_arrays(cls, *arrays: NDArray[Any]) -> WordTable:
-        """Return a table that consists of the arrays of another one."""
+        """Return a table that consists of the arrays of another table."""
         table = cls()
         table.arrays = WordArrays(*arrays)
         return table
@@ -236,12 +236,12 @@ class WordTable:
         _fill_slots(self.arrays)
 
     def add_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
-        """Return the ids of n words; new ones are added.
+        """Return the ids of n words; new words are added.
 
         Args:
             data: uint8, the bytes that contain the words.
             begins: (n,) int64, the first byte of each word.
-            ends: (n,) int64, the byte after its last.
+            ends: (n,) int64, the byte after each word.
         """
         self.reserve(len(begins), int((ends - begins).sum()))
         ids = np.empty(len(begins), np.int32)
@@ -249,7 +249,7 @@ class WordTable:
         return ids
 
     def find_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
-        """Return the ids of words as `add_spans` does, -1 for a word that is not in the table."""
+        """Return the ids of words like `add_spans`, but -1 for a word that is not in the table."""
         ids = np.empty(len(begins), np.int32)
         _number_spans(self.arrays, data, begins, ends, False, ids)
         return ids
@@ -257,7 +257,7 @@ class WordTable:
     def encode_lines(
         self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the ids of the words of N lines, and (N + 1,) the start of each line in them.
+        """Return the ids of the words of N lines, and ``(N + 1,)`` where each line begins in them.
 
         Args:
             text: Whole lines, each with its line feed.
@@ -265,7 +265,7 @@ class WordTable:
             separators: The bytes that separate words (see `byte_scanning`).
         """
         data = as_array(text)
-        # each word has a separator or a line feed behind it
+        # each word is followed by a separator or a line feed
         max_words = int(np.count_nonzero(data <= SPACE))
         if grow:
             self.reserve(max_words, len(text))
@@ -274,13 +274,13 @@ class WordTable:
         return ids[: offsets[-1]], offsets
 
     def add_all(self, words: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return the ids of the words of a list; new ones are added in their order."""
+        """Return the ids of the words of a list; new words are added in their order."""
         ends = np.cumsum([len(word) for word in words], dtype=np.int64)
         begins = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
         return self.add_spans(as_array(b"".join(words)), begins, ends)
 
     def add(self, word: bytes) -> int:
-        """Return the id of ``word``, adding it if it is new."""
+        """Return the id of ``word``; add the word if it is new."""
         self.reserve(1, len(word))
         return int(intern_word(self.arrays, as_array(word), 0, len(word)))
 
@@ -295,7 +295,7 @@ class WordTable:
         return self.arrays.text[start:stop].tobytes()
 
     def spans(self) -> tuple[Bytes, Positions, Positions]:
-        """Return all words by id, in the form that `add_spans` and `find_spans` take."""
+        """Return all words by id, as arguments for `add_spans` and `find_spans`."""
         ends = self.arrays.ends[: len(self) + 1]
         return self.arrays.text, ends[:-1], ends[1:]
 

@@ -1,1 +1,1 @@
-"""The networks: one file for each kind of model, and what several of them share."""
+"""The networks: one file for each kind of model, and the output layer that several kinds share."""

@@ -1,14 +1,16 @@
 """RNNsearch and RNNencdec of Bahdanau, Cho and Bengio (2014), arXiv 1409.0473.
 
-Read top to bottom in the order of the paper. Shapes use the legend of docs/architecture.md, with
-``J`` for the positions of a source, its </s> included, ``A`` for alignment units, and ``D`` for the
-size of a context c_i. In RNNsearch D is 2H: c_i is a sum over the words of the states of both
-encoder directions. In RNNencdec D is H: every c_i is the last state of one direction.
+The file follows the order of the paper. Shapes use the letters of docs/architecture.md, and ``J``
+for the positions of a source, its </s> included, ``A`` for alignment units, and ``D`` for the size
+of a context c_i. In RNNsearch D is 2H, because c_i is a weighted sum of the states of both encoder
+directions. In RNNencdec D is H, because every c_i is the last state of the encoder's only
+direction.
 
-The paper and its authors' program differ; ``formulation`` chooses (docs/fidelity.md):
+The paper and its authors' program differ; ``formulation`` chooses between them (docs/fidelity.md):
 
-* ``code``: word i comes from s_(i-1), word i - 1 and c_i; then s_i = f(s_(i-1), word i, c_i).
-* ``paper`` (section 3.1): s_i = f(s_(i-1), word i - 1, c_i); word i from s_i, word i - 1 and c_i.
+* ``code``: s_(i-1), word i - 1 and c_i predict word i; then s_i = f(s_(i-1), word i, c_i).
+* ``paper`` (section 3.1): s_i = f(s_(i-1), word i - 1, c_i); then s_i, word i - 1 and c_i predict
+  word i.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from phrasescore.model.sequence_model import (
 )
 from phrasescore.model.units import GatedUnit
 
-_ALIGNMENT_DEVIATION = 0.001  # of W_a and U_a, appendix B.1
+_ALIGNMENT_DEVIATION = 0.001  # standard deviation of the initial W_a and U_a, appendix B.1
 
 
 class AttentionModel(MaxoutReadout):
@@ -63,10 +65,10 @@ class AttentionModel(MaxoutReadout):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights from ``generator``: appendix B.1, or ``scaled``.
+        """Draw the initial weights from ``generator``, as in appendix B.1 or ``scaled``.
 
-        With ``paper``, W_a and U_a have the deviation 0.001, v_a is 0, and other weights have 0.01.
-        With ``scaled``, every weight keeps the strength of a signal.
+        With ``paper``, W_a and U_a have the standard deviation 0.001, other weights have 0.01, and
+        v_a is 0. With ``scaled``, every weight preserves the magnitude of a signal.
         """
 
         def deviation(name: str, parameter: Tensor) -> float:
@@ -88,8 +90,8 @@ class AttentionModel(MaxoutReadout):
         """Read sources ``(B, S)``.
 
         Returns:
-            The annotations h_j of all positions, ``(B * J, 2H)``, or in RNNencdec the contexts
-            ``(B, H)``; the number of positions of each source, ``(B,)``; and s_0 ``(B, H)``.
+            The states h_j at all positions, ``(B * J, 2H)``, or RNNencdec's contexts, ``(B, H)``;
+            the number of positions of each source, ``(B,)``; and s_0, ``(B, H)``.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
@@ -109,7 +111,7 @@ class AttentionModel(MaxoutReadout):
         else:
             backward = self.backward_encoder
             turned = None if waiting is None else waiting.flip(0)
-            # reversed, the padding comes first and leaves the initial zeros unchanged
+            # in reversed order the padding comes first; it does not change the initial zeros
             back = backward.states(backward.inputs(embedded.flip(0)), start, turned)[0]
             last = back[-1]
             written = torch.cat([states[1:], back[1:].flip(0)], dim=2)  # (J, B, 2H)
@@ -119,7 +121,7 @@ class AttentionModel(MaxoutReadout):
         return context, positions, self._started(last)
 
     def _started(self, last: Tensor) -> Tensor:
-        """Return s_0 for the encoder's last states, ``(B, H)``."""
+        """Return s_0, ``(B, H)``, from the encoder's last states."""
         dtype = last.dtype
         return torch.tanh(last @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
@@ -199,11 +201,11 @@ class AttentionModel(MaxoutReadout):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`.
 
-        The steps need c_i only in two products, c_i [C, O_c]. As c_i is a weighted sum of h_j, they
-        are weighted sums of h_j [C, O_c], which are computed here once for each source. Each h_j
-        consists of one state of each direction, so a product of h_j is a sum of two products. These
-        are computed once for each distinct beginning, and once for each distinct end, of the
-        sources.
+        The steps use c_i only in two products, c_i C and c_i O_c. Because c_i is a weighted sum of
+        the h_j, these are weighted sums of h_j C and h_j O_c, which are computed here once for each
+        source. Each h_j consists of a forward and a backward state, so its product is a sum of two.
+        The first is computed once for each distinct beginning of the sources, the second once for
+        each distinct end.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
@@ -238,19 +240,19 @@ class AttentionModel(MaxoutReadout):
 
         Args:
             unit: The direction.
-            ids: ``(B, J)`` words in the order of this direction.
+            ids: ``(B, J)`` word ids, in the order in which this direction reads them.
             positions: ``(B,)`` the number of words of each sequence.
             dtype: Type of the products.
 
         Returns:
-            The states after the distinct beginnings, ``(N, H)``, and the number of each beginning,
-            ``(B, J)``; 0 after the end of a sequence.
+            The states after the N distinct beginnings, ``(N, H)``, and for each position the row of
+            its state, ``(B, J)``; 0 after the end of a sequence.
         """
         words, ids = torch.unique(ids, return_inverse=True)
         embedded = (self.source_embedding[words] + self.source_embedding_bias).to(dtype)
         inputs, places = unit.inputs(embedded), torch.zeros_like(ids)
         state, states, count = inputs.new_zeros(1, self.settings.hidden), list[Tensor](), 0
-        before = ids.new_zeros(len(ids))  # each sequence's row of `state`
+        before = ids.new_zeros(len(ids))  # for each sequence, its row of `state`
         for at in range(ids.shape[1]):
             inside = torch.nonzero(positions > at)[:, 0]
             longer = before[inside] * len(words) + ids[inside, at]
@@ -284,11 +286,11 @@ class AttentionModel(MaxoutReadout):
         return attend(query, seen, self.align_vector, int(positions.max()))[0]
 
     def _stepped(self, s: Tensor, inputs: Tensor, c: Tensor) -> Tensor:
-        """Step with the contributions of the last words to the unit, ``(B, 3H)``."""
+        """Return the next states; ``inputs (B, 3H)`` are the contributions of the last words."""
         return self.decoder.states((inputs + c[:, : 3 * self.settings.hidden])[None], s)[1]
 
     def _shown(self, s: Tensor, c: Tensor, words: Tensor | float = 0.0) -> Tensor:
-        """Return ln p of the next word; ``words`` is the last words' part of the readout."""
+        """Return ln p of the next word; ``words`` is the readout's input from the last words."""
         read = c[:, 3 * self.settings.hidden :] + self.readout_bias.to(c.dtype)
         return self._next_word(s, None, read + words)
 
@@ -303,7 +305,7 @@ class AttentionModel(MaxoutReadout):
         """See :meth:`SequenceModel.step`."""
         ahead = self.settings.formulation == "code"
         s = self._hidden(state)
-        # many prefixes end in the same word
+        # project each distinct word once, because many prefixes end in the same word
         distinct, which = torch.unique(words, return_inverse=True)
         embedded = self._embedded(distinct, s.dtype)
         inputs, readout = self.decoder.inputs(embedded), embedded @ self.readout_word.to(s.dtype)

@@ -1,17 +1,18 @@
 """The RNN Encoder-Decoder of Cho et al. (2014), from the word vectors to the softmax.
 
-Read top to bottom in the order of the paper. Shapes use the legend of docs/architecture.md: ``B``
+The file follows the order of the paper. Shapes use the letters of docs/architecture.md: ``B``
 phrase pairs, ``S`` and ``T`` source and target words without </s>, ``E`` embedding, ``H`` hidden
-units, ``M`` maxout units, ``R`` rank, ``V`` words. Row vectors: a layer is ``x @ W``.
+units, ``M`` maxout units, ``R`` rank, ``V`` words. Vectors are rows, so a layer is ``x @ W``.
 
-The paper's text and the program its authors ran differ; ``formulation`` chooses (docs/fidelity.md):
+The paper's text and its authors' program differ; ``formulation`` chooses between them
+(docs/fidelity.md):
 
-* ``code``: the summary c is the last encoder state, enters the decoder outside the reset product,
-  and word 1 is predicted from the initial state without a step.
-* ``appendix``: c = tanh(V h), enters inside the reset product, and a step with a zero word vector
+* ``code``: the summary c is the last encoder state, the reset gate does not multiply c, and word 1
+  is predicted from the initial state without a step.
+* ``appendix``: c = tanh(V h), the reset gate also multiplies c, and a step with a zero word vector
   precedes word 1.
 
-With ``context`` = ``once``, c only determines the decoder's initial state.
+If ``context`` is ``once``, c only determines the decoder's initial state.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class EncoderDecoder(MaxoutReadout):
         inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
         waiting = None
         if lengths is not None:
-            # the encoder reads the words and the first </s>, positions 0 to length, and then waits
+            # the encoder reads positions 0 to length, the words and </s>, and then keeps its state
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
 
@@ -75,7 +76,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.encoder.inputs(embedded.to(dtype))
 
     def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return the encoder's states, ``(S + 2, B, H)``, the initial zeros included."""
+        """Return the encoder's states, ``(S + 2, B, H)``; the first ones are the initial zeros."""
         start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
         return self.encoder.states(inputs, start, waiting)[0]
 
@@ -91,17 +92,17 @@ class EncoderDecoder(MaxoutReadout):
 
         Args:
             context: ``(B, H)`` summaries.
-            target: ``(B, T)`` word ids without </s>. The padding of a shorter phrase changes no
-                earlier position, so it needs a mask only in the loss.
+            target: ``(B, T)`` word ids without </s>. The padding of a shorter phrase does not
+                change the result at the positions before it, so only the loss needs a mask.
         """
         dtype = context.dtype
         embedded = self._embedded(target.t(), dtype)  # (T, B, E)
         none = embedded.new_zeros(1, len(target), embedded.shape[2])
         previous = torch.cat([none, embedded])
-        # the order of these calls determines the last bits of the gradient of c
+        # do not reorder these calls: their order determines the last bits of the gradient of c
         projected, start = self._projected(context), self._first_state(context)
         if self.settings.formulation == "code":
-            # word t is predicted from the state after words 1 .. t-1: word 1 without a step
+            # word t is predicted from the state after words 1 .. t-1; word 1 needs no step
             hidden = self._run(embedded, start, projected)[0]
         else:
             hidden = self._run(previous, start, projected)[0][1:]
@@ -122,7 +123,7 @@ class EncoderDecoder(MaxoutReadout):
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run the decoder's unit over word vectors ``(L, B, E)``, like the unit's ``states``."""
+        """Run the decoder's unit over word vectors ``(L, B, E)``; return the unit's ``states``."""
         inputs = self.decoder.inputs(words)
         if self.settings.formulation == "code":
             return self.decoder.states(inputs if projected is None else inputs + projected, start)
@@ -143,7 +144,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:
-        """See :meth:`SequenceModel.multiplied`: not the embeddings nor the softmax layer."""
+        """See :meth:`SequenceModel.multiplied`: all but the embeddings and the softmax layer."""
         summed = self.source_embedding, self.target_embedding, self.output_words
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]

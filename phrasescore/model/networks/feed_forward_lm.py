@@ -1,15 +1,16 @@
 """The feed-forward language model: CSLM (Schwenk, 2007) as in Cho et al. (2014), section 4.1.2.
 
-A word is predicted from the n - 1 previous words: their concatenated E-vectors, the oldest first,
-two rectified hidden layers, and a softmax over the vocabulary. Before the first word stands the
-start mark ``<s>``, which is the last row of the embedding and not in the vocabulary; ``</s>`` is
-predicted but never read. Letters as in docs/architecture.md, n for ``order``.
+The n - 1 previous words predict a word. Their vectors of size E are concatenated, the oldest word
+first, and pass through two rectified hidden layers and a softmax over the vocabulary. Missing words
+before the first word are replaced by the start mark ``<s>``. Its vector is the last row of the
+embedding, and it is not in the vocabulary. ``</s>`` is predicted but never read. Letters are those
+of docs/architecture.md, and n is ``order``.
 
 A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
 has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
-section 2.2); the initial biases then make Z about 1.
+section 2.2). The initial biases then make Z about 1.
 
-The paper states neither the order of the words, nor the use of ``<s>``, nor the optimiser (see
+The paper does not state the order of the words, the use of ``<s>``, and the optimiser (see
 ``training/recipes.py``).
 """
 
@@ -42,7 +43,7 @@ _PAPER_RANGE = 0.01  # initial weights are uniform in [-0.01, 0.01], section 4.1
 
 
 class FeedForwardLm(SequenceModel):
-    """p(text), word by word, each from the n - 1 words before it."""
+    """p(text), the product of p(word | the n - 1 words before it)."""
 
     settings: FeedForwardLmSettings
 
@@ -62,7 +63,7 @@ class FeedForwardLm(SequenceModel):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights: uniform (biases, too) as in the paper, or `scaled`."""
+        """Draw the initial weights: ``paper`` is uniform, for biases too; or ``scaled``."""
         if initialisation == "paper":
             with torch.no_grad():
                 for parameter in self.parameters():
@@ -74,13 +75,13 @@ class FeedForwardLm(SequenceModel):
                 self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
-        """Return the history of each word and each </s> of sentences.
+        """Return the history of each word and of </s> for sentences.
 
         Args:
             target: ``(B, T)`` word ids.
 
         Returns:
-            ``(B, T + 1, n - 1)`` rows of the embedding, the oldest first.
+            ``(B, T + 1, n - 1)`` rows of the embedding, the oldest word first.
         """
         begin = target.new_full((len(target), self.settings.order - 1), self._start_mark)
         return torch.cat([begin, target], dim=1).unfold(1, self.settings.order - 1, 1)
@@ -91,11 +92,11 @@ class FeedForwardLm(SequenceModel):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return the input of the output layer for histories ``(N, n - 1)``, ``(N, H2)``.
+        """Return the input of the output layer for N histories, ``(N, H2)``.
 
         Args:
-            histories: Rows of the embedding.
-            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            histories: ``(N, n - 1)`` rows of the embedding.
+            dtype: Type of the matrix products; ``None`` for the type of the parameters.
             regularisation: Dropout of the two hidden layers.
         """
         kind = dtype or self.embedding.dtype
@@ -124,7 +125,7 @@ class FeedForwardLm(SequenceModel):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """See :meth:`SequenceModel.loss`; plus ``self_normalise`` times (ln Z)^2 of each word."""
+        """See :meth:`SequenceModel.loss`; adds ``self_normalise`` times (ln Z)^2 for each word."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
         smoothing = regularisation.label_smoothing if regularisation else 0.0
@@ -152,7 +153,7 @@ class FeedForwardLm(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the history of the next word."""
+        """See :meth:`SequenceModel.start`; the state is the history of the next word."""
         history = source.new_full((len(source), self.settings.order - 1), self._start_mark)
         return self._next_word(history)
 

@@ -1,13 +1,13 @@
-"""The feed-forward phrase model of Schwenk (2012), with which Cho et al. compare theirs.
+"""The feed-forward phrase model of Schwenk (2012), with which Cho et al. compare their model.
 
-It reads up to K source words and predicts up to K target words, which are independent of each other
-given the source. A shorter source is padded with zero vectors, a shorter target with ``</s>``. The
-paper objects that such a model cannot read or write more than K words, and that its target words
-do not depend on each other.
+The model reads up to K source words and predicts up to K target words, which are independent of
+each other given the source. A shorter source is padded with zero vectors, a shorter target with
+``</s>``. Cho et al. object that such a model cannot read or write more than K words, and that its
+target words do not depend on each other.
 
-Letters as in docs/architecture.md, K for ``phrase_length``. The concatenated E-vectors of the
-source's words pass through two tanh layers of H units. Each position of the target has R outputs of
-its own, and all positions share the output vectors.
+Letters are those of docs/architecture.md, and K is ``phrase_length``. The vectors of the source's
+words, of size E each, are concatenated and pass through two tanh layers of H units. Each position
+of the target has R separate outputs, and all positions share the output vectors.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from phrasescore.model.model_settings import FeedForwardPhraseSettings
 from phrasescore.model.sequence_model import END, Batch, Regularisation, SequenceModel, State
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
-# ln p of a word after the last position: Moses's floor
+# ln p of a word after position K: the lowest score in Moses
 _IMPOSSIBLE = -100.0
 
 
 class FeedForwardPhrase(SequenceModel):
-    """p(target phrase | source phrase), each word independent of the others."""
+    """p(target phrase | source phrase), in which target words are independent of each other."""
 
     settings: FeedForwardPhraseSettings
 
@@ -50,8 +50,8 @@ class FeedForwardPhrase(SequenceModel):
 
         Args:
             source: ``(B, S)`` word ids without </s>; words after the K-th are not read.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S.
-            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            dtype: Type of the matrix products; ``None`` for the type of the parameters.
         """
         K, kind = self.settings.phrase_length, dtype or self.source_embedding.dtype
         B, S = len(source), min(source.shape[1], K)
@@ -99,13 +99,13 @@ class FeedForwardPhrase(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the features and the next word's position."""
+        """See :meth:`SequenceModel.start`; the state is features and the next word's position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))
         return state, self._next_word(state)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.step`; the previous words have no influence."""
+        """See :meth:`SequenceModel.step`; the previous words do not influence the result."""
         features, place = state.rows
         state = State((features, place + 1))
         return state, self._next_word(state)
@@ -120,7 +120,7 @@ class FeedForwardPhrase(SequenceModel):
         return features, ended, counted
 
     def _next_word(self, state: State) -> Tensor:
-        """Return ln p of the words at a position; after the last one only </s> is possible."""
+        """Return ln p of the words at a position; after position K only </s> is possible."""
         features, place = state.rows
         last = self.settings.phrase_length - 1
         rows = torch.arange(len(place), device=place.device)

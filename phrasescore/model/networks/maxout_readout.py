@@ -1,7 +1,8 @@
-"""The deep output layer that the papers share, from a decoder's state to the softmax.
+"""The deep output layer that both papers use, from a decoder's state to the softmax.
 
-Maxout over the state, the previous word and the context (Cho et al., appendix; Bahdanau et al.,
-appendix A.2.2), then an output layer factored in two (the authors' programs).
+It consists of maxout units, which read the state, the previous word and the context (Cho et al.,
+appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two (as in
+the authors' programs).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_
 def maxout(values: Tensor) -> Tensor:
     """Return the larger number of each pair of neighbours (Goodfellow et al., 2013).
 
-    NaN propagates; two equal neighbours share the gradient.
+    If a number is NaN, so is the result. Two equal neighbours share the gradient.
 
     Args:
         values: ``(..., 2M)``.
@@ -30,14 +31,14 @@ def maxout(values: Tensor) -> Tensor:
 
 
 class MaxoutReadout(SequenceModel, ABC):
-    """A model with this output layer; subclasses decide the order of the parameters."""
+    """A model with this output layer; subclasses determine the order of the parameters."""
 
     def _add_target_words(self, V: int, E: int) -> None:
         self.target_embedding = nn.Parameter(torch.empty(V, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
 
     def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
-        """Add the parameters of the output layer; C is the size of a context, 0 for none."""
+        """Add the parameters of the output layer; C is the size of a context, or 0 for none."""
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
@@ -81,9 +82,10 @@ class MaxoutReadout(SequenceModel, ABC):
 
         Args:
             hidden: ``(L, B, H)`` states.
-            previous: ``(L, B, E)`` vectors of the previous words; ``None`` if they are in ``read``.
+            previous: ``(L, B, E)`` vectors of the previous words; ``None`` if ``read`` includes
+                their contribution.
             read: Contribution of the context, ``(B, 2M)`` or ``(L, B, 2M)``.
-            regularisation: Dropout of a batch of training.
+            regularisation: Dropout for a training batch.
         """
         dtype = hidden.dtype
         readout = hidden @ self.readout_state.to(dtype)
@@ -120,6 +122,6 @@ class MaxoutReadout(SequenceModel, ABC):
         return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def _next_word(self, hidden: Tensor, previous: Tensor | None, read: Tensor) -> Tensor:
-        """Return ln p of the next word, ``(B, V)``, from ``(B, H)``, ``(B, E)``, ``(B, 2M)``."""
+        """Return ln p of the next word, ``(B, V)``; arguments are as in ``_readout``, without L."""
         features = self._readout(hidden, previous, read).to(self.output_words.dtype)
         return log_softmax(features, self.output_words, self.output_bias)

@@ -1,9 +1,9 @@
 """A recurrent language model: the decoder of Cho et al. (2014) without a source.
 
-A hidden unit (equations (5) to (8) of the paper, or another one) reads the words. Its state and the
+Hidden units (equations (5) to (8) of the paper, or others) read the words. Their state and the
 previous word predict the next word through maxout units and a factored output layer, as in the
 paper's appendix. The first word is predicted from a state and a word vector of zeros.
-Letters as in docs/architecture.md.
+Letters are those of docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from phrasescore.model.units import UNITS
 
 
 class RnnLm(MaxoutReadout):
-    """p(text), word by word, each from all previous words."""
+    """p(text), the product of p(word | all previous words)."""
 
     settings: RnnLmSettings
 
@@ -36,7 +36,7 @@ class RnnLm(MaxoutReadout):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        # padding comes last, so it changes no state that counts
+        # padding comes last, so it does not change the states of real words
         words = self._embedded(batch.target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
         if regularisation is not None:
             words = regularisation.dropped(words)
@@ -49,7 +49,7 @@ class RnnLm(MaxoutReadout):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is the unit's carried state."""
+        """See :meth:`SequenceModel.start`; the state is the unit's carried state."""
         kind = dtype or self.target_embedding.dtype
         none = torch.zeros(
             len(source), self.settings.embedding, dtype=kind, device=self.target_embedding.device
@@ -71,6 +71,6 @@ class RnnLm(MaxoutReadout):
         return self.readout_bias.to(like.dtype)
 
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
-        """Return the next state ``(B, carries * H)`` and ln p of the word after ``last (B, E)``."""
+        """Return the next state ``(B, carries * H)`` and ln p of the word after ``last``."""
         hidden = state[:, : self.settings.hidden]
         return State((state,)), self._next_word(hidden, last, self._bias(last))

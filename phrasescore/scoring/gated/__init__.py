@@ -1,1 +1,1 @@
-"""The gated unit on tries of prefixes: packed weights, and fused passes between products."""
+"""Gated units on tries of prefixes: packed weights, and fused passes between matrix products."""

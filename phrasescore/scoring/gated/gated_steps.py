@@ -1,12 +1,12 @@
-"""The gated network on tries: one state and one normaliser for each prefix.
+"""Steps of the gated network on tries: one state and one normaliser for each prefix.
 
-A :class:`GatedSteps` allocates the memory of a group of pairs once: two levels of states, the
-projections of the sources, and buffers for a chunk of prefixes, small enough that the results of
-one pass are still in the cache when the next pass reads them.
+A :class:`GatedSteps` allocates its memory once, for all groups of pairs: two levels of states, the
+projections of the sources, and buffers for a chunk of prefixes. A chunk is so small that the
+results of one pass are still in the cache when the next pass reads them.
 
 Weights are packed side by side. The contribution of a word to the gates and to the readout depends
-on the word alone, so it is a row of a precomputed table; the contributions of a source come from
-one product with all weights that read it.
+only on the word, so it is a row of a precomputed table. All contributions of a source are computed
+as one product with the weights that read it.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _NAMES = (
     *("open_gates", "take_step", "keep_states", "narrow_states", "maxout"),
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
-# Products in bfloat16 get a multiple of so many rows: the library compiles code for each number of
-# rows, which takes 10 ms.
+# The number of rows in bfloat16 products is rounded up to a multiple of this, because the library
+# compiles code for each number of rows, which takes 10 ms.
 _ROWS = 16
-_TABLE_ROWS = 1024  # of a table of words at a time
+_TABLE_ROWS = 1024  # number of rows of a word table that are computed at a time
 
 
 @dataclass(frozen=True)
 class PackedUnit:
-    """A gated unit over a table of words.
+    """The weights of gated units that read words, with a table of the words' contributions.
 
     Args:
-        table: (V, 3H) or more: the contributions of each word to candidate, update, reset and,
-            with more columns, the readout.
-        gate_weight: (H, 2H): update, reset.
-        candidate_weight: (H, H).
+        table: (V, 3H) or more columns: the contributions of each word to candidate, update, reset
+            and, in further columns, the readout.
+        gate_weight: (H, 2H): recurrent weights of update and reset.
+        candidate_weight: (H, H): recurrent weight of the candidate.
     """
 
     table: Tensor
@@ -62,15 +62,16 @@ class PackedWeights:
     """The weights of a model.
 
     Args:
-        encoder: Its table has 3H columns.
-        context_weight: (H, 3H + 2M + H): candidate, update, reset, readout, first state.
-        start_bias: (H,) float32.
-        decoder: Its table has 3H + 2M columns, the readout's bias in them, and a last row for the
-            word before the first.
+        encoder: The encoder's units; the table has 3H columns.
+        context_weight: (H, 3H + 2M + H): from c to candidate, update, reset, readout and the first
+            state.
+        start_bias: (H,) float32, bias of the first state.
+        decoder: The decoder's units. The table has 3H + 2M columns, which include the readout's
+            bias, and a last row for the missing word before word 1.
         readout_weight: (H, 2M), O_h.
         inner_weight: (M, R) float32, G_r.
         panels: The output layer in pieces of up to ``panel`` words, (R, words) each, in order.
-        output_words: (V, R) float32, G_l; ``None`` where the panels are float32 themselves.
+        output_words: (V, R) float32, G_l; ``None`` if the panels are float32.
         output_bias: (V,) float32.
     """
 
@@ -86,7 +87,7 @@ class PackedWeights:
 
     @property
     def no_word(self) -> int:
-        """The row of the decoder's table for the word before the first."""
+        """The row of the decoder's table for the missing word before word 1."""
         return len(self.decoder.table) - 1
 
 
@@ -96,10 +97,10 @@ def pack(
     """Pack a model's weights.
 
     Args:
-        model: With gated units, in the formulation ``code``; on any device, float32.
-        device: The device to put them on.
-        dtype: Of the large products, float32 or bfloat16.
-        panel: Words of the output layer to take at a time.
+        model: A float32 model with gated units in the formulation ``code``, on any device.
+        device: The device for the packed weights.
+        dtype: Type of the large products, float32 or bfloat16.
+        panel: Maximum number of words in a panel of the output layer.
     """
     with torch.inference_mode():
         encoder, decoder = model.encoder, model.decoder
@@ -166,18 +167,18 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
 class _Level:
     """States of the prefixes of one level that have children."""
 
-    carried: Tensor  # (group + 1, H) float32; the last row takes states that nobody needs
-    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
+    carried: Tensor  # (group + 1, H) float32; the last row receives states that are not needed
+    narrow: Tensor  # a copy in the type of the products; the same tensor if this is float32
 
 
 class GatedSteps:
-    """Encodes source prefixes and finds ln p along target prefixes, for up to ``group`` pairs.
+    """Encodes source prefixes and computes ln p along target prefixes, for up to ``group`` pairs.
 
     Args:
         weights: The packed weights of the model.
-        group: The largest number of pairs of a group.
-        chunk: Prefixes to take at a time.
-        compiled: Whether to use ``step_kernels``; ``None`` for wherever they run.
+        group: The maximum number of pairs in a group.
+        chunk: The number of prefixes to compute at a time.
+        compiled: Whether to use ``step_kernels``; ``None``: if the device supports them.
     """
 
     def __init__(
@@ -214,7 +215,7 @@ class GatedSteps:
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like) if compiled is None else compiled
         self._passes = _passes(self._compiled)
-        # converts a tensor that many passes take only once
+        # convert tensors that many passes use only once
         self._for_passes: Callable[[Tensor], Any] = (
             kernels.array_of if self._compiled else lambda tensor: tensor
         )
@@ -264,7 +265,7 @@ class GatedSteps:
                         states = self._narrow_states
                 else:  # word 1 is predicted from the first state, without a step
                     states = here.narrow[a:]
-                # wanted are ln p of the words of the prefixes' children, then of </s> after each
+                # compute ln p of the last words of the children, and of </s> after each prefix
                 children = slice(*trie.first_children[[a, b]].tolist())
                 own = torch.arange(b - a, device=words_of.device)
                 rows = torch.cat([parents_of[children] - a, own])
@@ -273,7 +274,7 @@ class GatedSteps:
                 edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
             if level:
                 here, there = there, here
-        # the only place that waits for a GPU
+        # a GPU is waited for only here
         return edges.cpu().numpy(), at_ends.cpu().numpy()
 
     def _start(self, sources: int, level: _Level) -> None:
@@ -315,7 +316,7 @@ class GatedSteps:
         return picked
 
     def _output_features(self, states: Tensor, nodes: Tensor) -> Tensor:
-        """Return the input of the output layer, ``(B, R)`` and perhaps rows without a meaning."""
+        """Return the input of the output layer, ``(B, R)``; further rows have no meaning."""
         B, weights = len(nodes), self._weights
         readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
@@ -331,10 +332,11 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Return the states of children, ``(B, H)`` float32, whose parents are a range."""
+        """Return the states of B children, ``(B, H)`` float32; their parents are a range."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
-        # the gates' recurrences depend on the parent alone: once for each parent, not each child
+        # the recurrent products of the gates depend only on the parent, so they are computed for
+        # each parent and not for each child
         products = self._multiply(
             before.narrow[first:], last + 1 - first, unit.gate_weight, self._products
         )
@@ -363,21 +365,22 @@ class GatedSteps:
         return torch.from_numpy(numbers).to(self._products.device)
 
     def _nodes(self, trie: PrefixTrie) -> Tensor:
-        """Return (nodes, 3): the place of the parent's state, the word, the source."""
+        """Return (nodes, 3): row of the parent's state, word, and source of each node."""
         nodes = np.empty((len(trie), 3), np.int64)
         nodes[:, 0] = trie.ranks[trie.parents]
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
         nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
         placed = self._index(nodes)
-        # compiled passes want the three numbers of a node side by side in memory, torch the columns
+        # in memory, compiled passes need the three numbers of a node side by side; torch needs
+        # contiguous columns
         return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
         """Cut a level into parts of which neither the prefixes nor their parents exceed a chunk."""
         begin, end = trie.levels[level : level + 2].tolist()
         for a, b in _even(begin, end, self._chunk):
-            if level == 1:  # roots without children make the range of parents longer
+            if level == 1:  # roots without children are part of the range of parents, too
                 while trie.parents[b - 1] - trie.parents[a] >= self._chunk:
                     end_of_parents = trie.parents[a] + self._chunk
                     cut = a + int(np.searchsorted(trie.parents[a:b], end_of_parents))
@@ -394,7 +397,7 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
 
 
 def _passes(compiled: bool) -> SimpleNamespace:
-    """Return the passes by name, which take tensors."""
+    """Return the passes, whose arguments are tensors, by name."""
     if not compiled:
         return SimpleNamespace(**{name: getattr(torch_steps, name) for name in _NAMES})
     return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})

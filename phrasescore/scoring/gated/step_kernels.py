@@ -2,8 +2,8 @@
 
 Each child gathers its inputs: the state of its parent and the products of that state, the row of
 its word in a table of projections, and the projections of its source. Matrices are float32, or
-bfloat16 as its bits (see ``fast_math``); sums and carried states are float32. ``torch_steps`` has
-the same functions in torch.
+bfloat16 as bit patterns (see ``fast_math``); sums and carried states are float32. ``torch_steps``
+has the same functions in torch.
 
 The passes are fused: one loop reads each input once and applies all operations of the unit, because
 separate passes over (B, H) matrices would be limited by memory, not by arithmetic.
@@ -25,8 +25,8 @@ from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
 _MIN_KEY = np.int32(-0x80000000)  # `order` maps a float to an int32 that sorts like it
-# A logit may exceed the present shift by this much before the sum is shifted again: e^40 times the
-# words of any vocabulary is still a finite float32.
+# If a logit exceeds the current shift by more than this, the sum is shifted again. The value is
+# safe because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
 
 _compiled = compiled_with(fastmath=FAST, error_model="numpy")
@@ -43,11 +43,11 @@ def open_gates(
     update: Array,
     resets: Array,
 ) -> None:
-    """Compute the gates z and r of children, and r * h, their parents' states after the reset.
+    """Compute the gates z and r of children, and r * h, where h is the state of the parent.
 
     Args:
-        products: ``(P, 2H)``, states of parents times the gates' recurrences.
-        first: The number of the parent of row 0 of ``products``.
+        products: ``(P, 2H)``, states of parents times the recurrent weights of the gates.
+        first: The number of the parent in row 0 of ``products``.
         nodes: ``(B, 3)``: the parents, words and sources of the children.
         table: ``(V, >= 3H)``, projections of words.
         context: ``(S, >= 3H)``, projections of sources.
@@ -81,7 +81,7 @@ def take_step(
     """Step to the children's states: k = tanh(...), h' = z h + (1 - z) k.
 
     Args:
-        products: ``(B, H)``, r * h times the candidate's recurrence.
+        products: ``(B, H)``, r * h times the recurrent weight of the candidate.
         nodes: ``(B, 3)``: parents, words, sources.
         table: ``(V, >= 3H)``.
         context: ``(S, >= 3H)``.
@@ -95,12 +95,12 @@ def take_step(
         g, z, new = products[b], update[b], states[b]
         for j in range(H):
             k = tanh(load(g, j) + load(x, j) + load(c, j))
-            new[j] = k + load(z, j) * (h[j] - k)  # z h + (1 - z) k with one multiplication
+            new[j] = k + load(z, j) * (h[j] - k)  # equals z h + (1 - z) k
 
 
 @_compiled
 def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere), in float32 and narrow."""
+    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in float32 and narrow."""
     B, H = states.shape
     for b in range(B):
         place = places[b]
@@ -113,7 +113,7 @@ def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> 
 
 @_compiled
 def narrow_states(states: Array, places: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in the narrow type."""
+    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the narrow type."""
     B, H = states.shape
     for b in range(B):
         if places[b] >= 0:
@@ -131,7 +131,7 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
         nodes: ``(B, 3)``: parents, words, sources.
         table: ``(V, 3H + 2M)``.
         context: ``(S, >= 3H + 2M)``.
-        out: ``(B, M)``, on return.
+        out: ``(B, M)``, filled.
     """
     B, M = out.shape
     at = table.shape[1] - 2 * M
@@ -141,7 +141,7 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
             i = 2 * m
             left = load(q, i) + load(x, at + i) + load(c, at + i)
             right = load(q, i + 1) + load(x, at + i + 1) + load(c, at + i + 1)
-            # arithmetic instead of max(), which LLVM leaves as a branch for floats
+            # arithmetic instead of max(), which LLVM compiles to a branch for floats
             store(o, m, np.float32(0.5) * (left + right + abs(left - right)))
 
 
@@ -150,11 +150,11 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
     """Add e^(logit - shift) of a panel of words to each row's total: a running log-sum-exp.
 
     ln Z of a row is shift + ln(total). One pass usually suffices, because the shift need not be the
-    exact maximum. Only if a logit exceeds the shift by more than ``_HEADROOM`` does the maximum of
-    the panel become the new shift: the old total is scaled to it, and the panel is summed again.
+    exact maximum. If a logit exceeds the shift by more than ``_HEADROOM``, the maximum of the panel
+    becomes the new shift, the old total is scaled, and the panel is summed again.
 
     Args:
-        logits: ``(B, W)`` of words ``first`` to ``first + W``, without the bias.
+        logits: ``(B, W)`` of words ``first`` to ``first + W - 1``, without the bias.
         bias: ``(V,)`` float32.
         first: The word of column 0; word 0 begins a new sum.
         shift: ``(B,)`` float32, near the largest logit so far.
@@ -167,7 +167,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         if first == 0:
             shift[n], total[n] = load(row, 0) + b[0], 0.0
         top, added = shift[n], np.float32(0.0)
-        highest = _MIN_KEY  # integer comparison vectorises, float max() with its NaN rules does not
+        highest = _MIN_KEY  # a maximum of integers vectorises; one of floats does not, due to NaN
         for v in range(W):
             x = load(row, v) + b[v]
             key = order(x)
@@ -188,14 +188,14 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
 def pick_logits(
     logits: Array, bias: Array, first: int, rows: Array, words: Array, out: Array
 ) -> None:
-    """Set ``out (K,)`` to the logits of those wanted words that are in ``first .. first + W``.
+    """Set ``out`` to the logits of those wanted words that are in ``first .. first + W - 1``.
 
     Args:
         logits: ``(B, W)``.
         bias: ``(V,)``.
         first: The word of column 0.
-        rows: ``(K,)``.
-        words: ``(K,)``.
+        rows: ``(K,)`` the row of each wanted word.
+        words: ``(K,)`` the wanted words.
         out: ``(K,)`` float32.
     """
     W = logits.shape[1]
@@ -222,11 +222,11 @@ def refine(
         features: ``(B, R)`` float32.
         output_words: ``(V, R)`` float32.
         bias: ``(V,)`` float32.
-        rows: ``(K,)``; the words of a row are distinct.
-        words: ``(K,)``.
-        shift: ``(B,)``.
-        total: ``(B,)``.
-        picked: ``(K,)``, rounded logits on entry.
+        rows: ``(K,)`` the row of each word; the words of a row are distinct.
+        words: ``(K,)`` the words.
+        shift: ``(B,)``, as in :func:`add_panel`.
+        total: ``(B,)``, as in :func:`add_panel`; changed.
+        picked: ``(K,)``, rounded logits on entry, exact logits on return.
     """
     R = features.shape[1]
     for k in range(len(words)):

@@ -1,7 +1,7 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-A place of -1 is the last row here, which nobody reads. No function waits for a GPU or adds up in an
-unspecified order, so that a run can be repeated to the bit.
+A place of -1 means the last row here, which is never read. No function waits for a GPU. None adds
+numbers in an unspecified order, so repeated runs give the same bits.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Te
 def pick_logits(
     logits: Tensor, bias: Tensor, first: int, rows: Tensor, words: Tensor, out: Tensor
 ) -> None:
-    """Set ``out`` to the logits of the wanted words that are among ``first .. first + W``."""
+    """Set ``out`` to the logits of those wanted words that are in ``first .. first + W - 1``."""
     columns = words - first
     there = columns.clamp(0, logits.shape[1] - 1)
     found = logits[rows, there].float() + bias[words]

@@ -1,1 +1,1 @@
-"""Updates of a model: gradients over cores, processes and GPUs, and the optimisers."""
+"""Updates of a model: gradients on several cores, processes or GPUs, and the optimisers."""

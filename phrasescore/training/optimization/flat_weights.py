@@ -1,11 +1,12 @@
 """Parameters, gradients and moments of a model, each in one contiguous block of memory.
 
-An optimiser works on single numbers and ignores the borders of parameters, so each core can take an
-equal part of a block. On a CPU forked processes share the blocks.
+An optimiser treats each number by itself, so each core can take an equal part of a block, wherever
+parameters begin and end. On a CPU, forked processes share the blocks.
 
-If products run in bfloat16, weights that are only multiplied by are also stored in bfloat16, and
-their gradients are summed from it. Otherwise each process would convert all weights and gradients
-at every update, an eighth of its time at paper size. The results are the same to the bit.
+If matrix products run in bfloat16, the weights that are always converted to it are also stored in
+bfloat16, and so are their gradients before they are summed. Otherwise each process would convert
+these weights and gradients at every update, an eighth of its time for a model of the paper's size.
+The results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
 
-_ALIGNED = 16  # numbers; with other borders, vectorised sums would run in another order
-_MOMENTS = 2  # of each number, in Adam and in Adadelta
-_BLOCK = 1 << 17  # numbers that fit into a cache together with gradient and moments
+_ALIGNED = 16  # parameters begin at multiples of it, because alignment decides the order of sums
+_MOMENTS = 2  # moments of each number, in Adam and in Adadelta
+_BLOCK = 1 << 17  # this many numbers fit into a cache together with their gradient and moments
 
 
 def shared_array(count: int, kind: DTypeLike) -> NDArray[Any]:
-    """Return zeros, ``(count,)``, in memory shared with processes that are forked later."""
+    """Return ``(count,)`` zeros in memory that is shared with processes forked later."""
     size = np.dtype(kind).itemsize
     return np.frombuffer(mmap.mmap(-1, max(1, count) * size), kind, count)
 
@@ -39,8 +40,8 @@ class FlatWeights:
 
     Args:
         model: A model on its device; its parameters become views of ``values``.
-        shares: Maximum number of shares of a batch, each of which has a gradient.
-        dtype: Type of the matrix products; ``None`` for the parameters' own.
+        shares: Maximum number of shares of a batch; each share has its own gradient.
+        dtype: Type of the matrix products; ``None`` for the type of the parameters.
 
     Attributes:
         values: ``(N,)`` float32.
@@ -59,7 +60,8 @@ class FlatWeights:
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
         self._runs = _runs(self._starts, self._is_narrow)
-        # on a GPU, launching the work on a block takes longer than the work
+        # a GPU works on all numbers as one block, because launching a kernel costs more than blocks
+        # of this size gain
         self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
         self._gradients = _zeros(shares, N, device)
@@ -77,14 +79,14 @@ class FlatWeights:
             self.narrow()
 
     def gradient_views(self, share: int) -> list[Tensor]:
-        """Return the tensors for a share's gradient, one for each parameter of ``working``."""
+        """Return tensors that hold the gradient of a share, one for each ``working`` parameter."""
         return [
             self._view((self._narrow_gradients if narrow else self._gradients)[share], place)
             for place, narrow in enumerate(self._is_narrow)
         ]
 
     def part(self, member: int, members: int) -> slice:
-        """Return the part of the block that one of several members changes."""
+        """Return the part of the block that member ``member`` of ``members`` changes."""
         aligned = len(self.values) // _ALIGNED
         first, end = (aligned * at // members * _ALIGNED for at in (member, member + 1))
         return slice(first, end)
@@ -107,13 +109,13 @@ class FlatWeights:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Copy values that were not set by :meth:`change` into the weights of ``working``."""
+        """Copy all values to the bfloat16 weights; needed if not :meth:`change` has set them."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]
 
     def _blocks(self, part: slice) -> Iterator[tuple[slice, bool]]:
-        """Cut a part into blocks that fit into a cache; tell which are also kept in bfloat16."""
+        """Yield blocks of a part that fit into a cache, and whether bfloat16 is kept for each."""
         for begin, stop, narrow in self._runs:
             end = min(stop, part.stop)
             for first in range(max(begin, part.start), end, self._block):
@@ -132,7 +134,7 @@ class FlatWeights:
 
 
 def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return begin, end and kind of each run of neighbouring parameters of one kind."""
+    """Return begin, end and kind of each run of successive parameters of the same kind."""
     runs = []
     for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
         places = list(group)

@@ -1,7 +1,7 @@
-"""Adam and Adadelta on blocks of numbers, in place.
+"""Adam and Adadelta, which change blocks of numbers in place.
 
-``torch.optim`` has both, but creating one of its optimisers takes two seconds, because that imports
-torch's compiler.
+``torch.optim`` has both, but creating an optimiser of ``torch.optim`` takes two seconds, because it
+imports torch's compiler.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Adam:
             rate: The learning rate.
             update: Number of the update, from 1.
         """
-        # bias correction: both moments begin at 0, and so are too small at first
+        # bias correction: both moments begin at 0, so they are too small in the first updates
         step = rate / (1 - self.beta1**update)
         root = 1 / math.sqrt(1 - self.beta2**update)
         if can_compile(values):
@@ -56,7 +56,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class Adadelta:
-    """Zeiler (2012), algorithm 1, its step times the learning rate."""
+    """Zeiler (2012), algorithm 1; each step is multiplied by the learning rate."""
 
     rho: float = 0.95
     epsilon: float = 1e-6
@@ -75,7 +75,7 @@ class Adadelta:
 
 @compiled_with(fastmath=FAST, error_model="numpy")
 def _adam(values: Array, gradient: Array, means: Array, squares: Array, numbers: Array) -> None:
-    """Apply Adam in one pass; ``numbers``: beta 1, beta 2, epsilon, step, factor of the root."""
+    """Apply Adam in one pass; ``numbers`` are beta 1, beta 2, epsilon, step and root factor."""
     beta1, beta2, epsilon, step, root = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
     new1, new2 = _ONE - beta1, _ONE - beta2
     for n in range(len(values)):

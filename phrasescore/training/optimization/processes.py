@@ -1,8 +1,9 @@
-"""The processes of a training: those of ``torchrun``, and a crew on each machine.
+"""The processes of a training run: the processes of ``torchrun``, and the crew that each forks.
 
-The members of a crew are forked processes that do each step together, each its own part. They see
-everything that existed before the fork, and share arrays that lie in shared memory. Threads would
-wait for Python's interpreter lock: a step of a small network is a hundred short products.
+The members of a crew are forked processes. They carry out each step together, and each does a part
+of it. They have all objects that existed before the fork, and share arrays in shared memory.
+Processes are used instead of threads, which would wait for Python's interpreter lock, because a
+step of a small network consists of a hundred short products.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Found = TypeVar("Found")
 
 
 class Processes:
-    """The processes of this run: one, or those that ``torchrun`` started.
+    """The processes of this run: a single one, or the processes that ``torchrun`` started.
 
     Args:
         device: The device of this process.
@@ -41,12 +42,12 @@ class Processes:
     def __init__(self, device: torch.device) -> None:
         self.rank, self.world = 0, 1
         self._device = device
-        # RANK and WORLD_SIZE alone may be left over from something else
+        # the variables RANK and WORLD_SIZE do not prove that torchrun runs: other tools set them
         if torch.distributed.is_available() and torch.distributed.is_torchelastic_launched():
             self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         if self.world > 1:
             if device.type == "cuda":
-                torch.cuda.set_device(device.index or 0)  # NCCL takes the current one
+                torch.cuda.set_device(device.index or 0)  # NCCL uses torch's current device
             torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
     @property
@@ -68,7 +69,7 @@ class Processes:
         return float(shared.item())
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave torch's process group."""
         if self.world > 1:
             torch.distributed.destroy_process_group()
 
@@ -76,17 +77,18 @@ class Processes:
 def can_fork() -> bool:
     """Tell whether forked processes can compute gradients here.
 
-    Only on Linux do the system's libraries survive a fork, and torch with CUDA never does.
+    They can do so only on Linux, because elsewhere system libraries fail after a fork, and only
+    without CUDA, because torch with CUDA does.
     """
     return sys.platform == "linux" and not torch.cuda.is_available()
 
 
 class Crew:
-    """This process, as member 0, and the processes that it forks.
+    """A crew of this process, as member 0, and the processes that it forks.
 
     Args:
         members: Number of members, this process included.
-        steps: The functions that `do` accepts; the first argument of each is the member's number.
+        steps: The functions that `do` accepts. Their first argument is the member's number.
     """
 
     def __init__(self, members: int, steps: Sequence[Callable[..., object]]) -> None:
@@ -108,7 +110,8 @@ class Crew:
             self._send(order)
             results = [step(0, *arguments)]
         else:
-            # member 0 goes first, once: the others then find numba's compiled code in its cache
+            # the first time, member 0 does the step alone, so that the other members find numba's
+            # compiled code in the cache
             self._warm.add(number)
             results = [step(0, *arguments)]
             self._send(order)
@@ -137,14 +140,15 @@ class Crew:
     def _fork(self, number: int) -> tuple[int, Connection]:
         ours, theirs = multiprocessing.Pipe()
         with warnings.catch_warnings():
-            # Python warns of locks that other threads may hold; the child takes none of them
+            # Python warns that other threads may hold locks; the child does not acquire any of them
             warnings.simplefilter("ignore", DeprecationWarning)
             process = os.fork()
         if process:
             theirs.close()
             return process, ours
         try:
-            # an inherited copy of a channel would hide its end from the other members
+            # close inherited copies of channels: a member notices only then that member 0 has
+            # closed its channel
             for channel in (ours, *(channel for _, channel in self._others)):
                 channel.close()
             self._serve(number, theirs)

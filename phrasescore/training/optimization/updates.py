@@ -1,14 +1,14 @@
-"""Updates of a model by all cores and all processes: gradient, its bounds, the optimiser's step.
+"""Updates of a model on all cores and processes: gradient, clipping, and the optimiser's step.
 
-On a CPU each core is a process of its own. Each takes its share of the batch through the whole
-network, where products on one core are as fast as a share of the products on many cores. It then
-takes its part of the weights through the optimiser. Shares are summed in a fixed order, so results
-are reproducible to the bit for a given number of cores.
+On a CPU each core has its own process. The process computes the gradient of its share of the batch,
+which is as fast as sharing each matrix product among all cores. Then it applies the optimiser to
+its part of the weights. Shares are summed in a fixed order, so results are reproducible to the bit
+for a given number of cores.
 
-A GPU takes the whole batch. An update launches about a thousand small kernels, and launching them
-takes several times as long as running them. Batches of phrases have no padding and come in few
-shapes (lengths and number of pairs), so from the second batch of a shape on, the work is replayed
-as a CUDA graph with a single launch.
+A GPU processes the whole batch. An update launches about a thousand small kernels, and launching
+them takes several times as long as running them. Batches of phrases have no padding and few
+different shapes (lengths and number of pairs). From the second batch of a shape on, the work is
+therefore replayed as a CUDA graph with a single launch.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Updates:
     """Changes the weights of a model batch by batch, and scores held-out pairs.
 
     Args:
-        model: On its device; its parameters move into one block of memory.
+        model: A model on its device; its parameters are moved into one block of memory.
         pairs: All pairs.
-        settings: Cores, precision, dropout and label smoothing.
+        settings: Number of cores, precision, dropout and label smoothing.
         recipe: The optimiser, and how batches are cut and shared.
         processes: The processes of ``torchrun`` that share the work.
-        rare: ``(V,)`` masks of the source and target words to learn as ``<unk>`` at times, or
-            ``None``.
+        rare: ``(V,)`` masks of the source and target words that some batches replace by ``<unk>``,
+            or ``None``.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Updates:
 
         Args:
             rows: ``(N,)`` rows of the pairs.
-            exact: Whether products run in the parameters' own type.
+            exact: Whether matrix products run in the type of the parameters.
         """
         if not len(rows):
             return None
@@ -150,7 +150,7 @@ class Updates:
         self._weights.change(self._weights.part(member, self._members), change)
 
     def _score(self, member: int, rows: Indices, exact: bool) -> tuple[float, int]:
-        """Score a share of held-out pairs; return the negative ln p and the number of words."""
+        """Score a share of held-out pairs; return their negative ln p and number of words."""
         plan, dtype = self._recipe.plan_held_out, None if exact else self._dtype
         return score_share(self._model, self._pairs, rows, plan, dtype, member, self._members)
 
@@ -192,8 +192,8 @@ class ShareGradient:
 
         Args:
             rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
-            update: Number of the update, from which dropout is seeded.
-            share: Number of the share, from which dropout is seeded.
+            update: Number of the update; together with ``share`` it seeds dropout.
+            share: Number of the share.
             gradient: Tensors to write the gradient into, one for each parameter.
 
         Returns:
@@ -236,7 +236,7 @@ _MAX_RECORDINGS = 512  # each recording takes some of the driver's memory
 
 @dataclass(frozen=True)
 class _Recording:
-    """The recorded work for batches of one shape, which must be copied into ``batch``."""
+    """The recorded work for one shape of batch; copy a batch into ``batch`` before replaying it."""
 
     batch: Batch
     graph: torch.cuda.CUDAGraph
@@ -255,7 +255,7 @@ class RecordedGradients:
         self, model: SequenceModel, dtype: torch.dtype | None, parameters: list[nn.Parameter]
     ) -> None:
         self._model, self._dtype, self._parameters = model, dtype, parameters
-        # recordings share one memory pool, so their results are kept outside of it
+        # all recordings share a memory pool and overwrite it, so results are kept outside the pool
         self._loss = torch.zeros((), device=model.device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
@@ -270,7 +270,7 @@ class RecordedGradients:
         shape = batch.source.shape, batch.target.shape
         recording = self._seen.get(shape)
         if recording is None:
-            # recording costs more than computing, so a shape is recorded when it comes again
+            # recording costs more than computing, so a shape is recorded when it occurs again
             if shape not in self._seen or len(self._seen) > _MAX_RECORDINGS:
                 self._seen.setdefault(shape, None)
                 self._differentiate(batch)
@@ -286,7 +286,7 @@ class RecordedGradients:
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._loss.device),
-            # calls that other threads make meanwhile are not recorded
+            # "thread_local": CUDA calls of other threads neither are recorded nor cause an error
             torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"),
         ):
             self._differentiate(kept)
