@@ -199,7 +199,7 @@ def test_text_that_is_refused(
         (r"lm\.arpa", "none.arpa", 3, "no such file"),
         (r"^LM0= .*", "LM0= nan", 3, "expected a finite number"),
         (r"^Distortion$", "Distortion\nGlobalLexicalModel path=x", 3, "no feature class"),
-        (r"^Distortion$", "Distortion speed=3", 3, "knows no option speed"),
+        (r"^Distortion$", "Distortion speed=3", 3, "does not support the option speed"),
         (r"^\[mapping\]", "[stack-size]\n3\n[mapping]", 3, "unknown section"),
         (r"path=\S*/table", "path=/dev/null", 3, "/dev/null"),
     ],

@@ -193,7 +193,7 @@ def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) ->
     (experiment.parent / "test.fr").unlink()
     done = phrasescore("experiment", experiment.name, "-o", "results")
     assert done.returncode == 3
-    assert b"test.fr: no such file" in done.stderr
+    assert b"test.fr: the experiment reads this file or folder" in done.stderr
 
 
 def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:

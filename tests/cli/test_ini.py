@@ -66,7 +66,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
         (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "there is no feature TM"),
         (["--table", "new", "-o", "out.ini", "--feature", "Distortion0"], 2, "not a phrase table"),
         (["--table", "none", "-o", "out.ini"], 3, "none: no such file"),
-        (["--table", "-", "-o", "out.ini"], 2, "the ini needs a path"),
+        (["--table", "-", "-o", "out.ini"], 2, "an ini needs a path"),
         (["--table", ".", "-o", "out.ini"], 3, "a folder, where a text phrase table"),
         (["--table", "bad", "-o", "out.ini"], 3, "bad:2: score 2 is negative"),
         (["--table", "moses.ini", "-o", "out.ini"], 3, "1 column, expected at least 3"),

@@ -105,10 +105,10 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        ([], 2, "no condition, or half"),
-        (["--top", "1"], 2, "no condition, or half"),
+        ([], 2, "no condition was given"),
+        (["--top", "1"], 2, "no condition was given"),
         (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
-        (["--column", "1"], 2, "no condition, or half"),
+        (["--column", "1"], 2, "no condition was given"),
         (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "exclude each other"),
         (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature goes with --weights"),
         (["--significance", "a+e"], 2, "--significance goes with --sentences"),

@@ -319,7 +319,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "two lines in one": (
         lambda _, __: tuning.evaluate(["a\n"], ["a"]),
         InputError,
-        r"translation\[0\]: a line feed",
+        r"translation\[0\]: the line contains a line feed",
     ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }

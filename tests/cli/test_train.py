@@ -257,7 +257,7 @@ def test_a_finished_model_is_not_trained_again(
     (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
     old = phrasescore(*command, "--hidden", "12")
     assert old.returncode == 2
-    assert b"it cannot be told from which options and input. --overwrite replaces" in old.stderr
+    assert b"the options and input that it was trained with. Give --overwrite" in old.stderr
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_spaces_as_lmplz_has_them(tmp_path: Path) -> None:
         (
             b"le chat\nle <s>x <unk> dort\n",
             "corpus:2: the special word <unk> stands in the text, which only the model may use. "
-            "Take it out of the corpus, or escape its angle brackets.",
+            "Remove it from the corpus, or escape its angle brackets.",
         ),
         (b"le\n" * 400_000 + b"</s>", "corpus:400001: the special word </s> stands in the text"),
     ],

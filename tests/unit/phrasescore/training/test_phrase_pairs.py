@@ -82,6 +82,6 @@ def test_a_damaged_folder_is_encoded_again(tmp_path: Path, name: str, content: b
     (tmp_path / "table").write_bytes(b"a ||| b ||| 1\nc ||| d ||| 1\n")
     encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
     (tmp_path / "work" / name).write_bytes(content)
-    with pytest.raises(InputError, match="no whole encoded pairs"):
+    with pytest.raises(InputError, match="the encoded pairs are incomplete"):
         load_pairs(tmp_path / "work")
     assert len(encode_table(tmp_path / "table", tmp_path / "work", PairSettings())) == 2

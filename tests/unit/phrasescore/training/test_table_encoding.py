@@ -109,7 +109,7 @@ def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
     encoded(tmp_path, b"a ||| b ||| 1\n")
     with pytest.raises(PhraseTableError, match=":2: a blank line"):
         encoded(tmp_path, b"a ||| b ||| 1\n\n")
-    with pytest.raises(InputError, match="no whole encoded pairs"):
+    with pytest.raises(InputError, match="the encoded pairs are incomplete"):
         load_pairs(tmp_path / "work")
     assert not (tmp_path / "work" / "scratch").exists()
 

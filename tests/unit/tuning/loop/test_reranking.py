@@ -221,7 +221,7 @@ def test_equal_risks_are_a_tie(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{}, {"weights": "w", "nbest": "-", "source": "-"}])
 def test_tasks_that_make_no_sense(options: dict[str, str]) -> None:
     """There must be something to choose by, and standard input is read once."""
-    with pytest.raises(SettingsError, match=r"nothing says how|both come from standard"):
+    with pytest.raises(SettingsError, match=r"does not say how|both come from standard"):
         Reranking(**{"nbest": "list", "output": "out", **options})  # type: ignore[arg-type]
 
 
