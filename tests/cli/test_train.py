@@ -247,7 +247,7 @@ def test_a_finished_model_is_not_trained_again(
     assert other.returncode == 6
     said = b"begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
     assert said in other.stderr
-    assert b"give --overwrite to replace it" in other.stderr
+    assert b"Give --overwrite to replace it" in other.stderr
     assert weights.stat().st_mtime_ns == before
     assert not (tmp_path / "model.training").exists()
     assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0
