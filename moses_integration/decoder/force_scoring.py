@@ -1,4 +1,4 @@
-"""Recomputation of every feature of given derivations, and comparison with the values in a list.
+"""Recomputes every feature of the derivations in an n-best list, and compares the values.
 
 No search is involved: the phrases of each candidate are looked up in the tables, and every feature
 is computed from them by definition.

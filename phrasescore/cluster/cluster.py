@@ -88,7 +88,8 @@ class Cluster:
         """Start a task on a worker.
 
         Args:
-            function: A function of a module; it may run several times, with equal results.
+            function: A module-level function. Dask may run it several times, so its results must
+                be equal each time.
             arguments: Values that can be pickled.
             worker: The only worker that may do the task; by default, any worker may.
 
@@ -119,8 +120,8 @@ class Cluster:
         except _UNANSWERED as error:
             raise ClusterError(
                 f"the scheduler at {self.address} does not answer ({_message(error)})",
-                remedy="see whether it runs, and with tls:// whether Dask's configuration names "
-                "the certificates; see docs/cluster.md",
+                remedy="check that it runs; for a tls:// address, check that Dask's configuration "
+                "names the certificates; see docs/cluster.md",
             ) from None
         return self
 

@@ -15,7 +15,7 @@ from tuning.loop.tuning_settings import DecoderName
 from tuning.optimizers.optimizer_settings import OptimizerName
 
 DEV = "dev"
-# reasons shown for a row that this call does not run, though it may have runs of other calls
+# reasons why this command does not run a row; it may have results of an earlier command or file
 LEFT_OUT, GIVEN = "left out by --only", "given by --rows"
 # input of a kind of model -> the key of [data] that names its file
 TRAINING_DATA = {
@@ -57,8 +57,8 @@ class ExperimentData:
     """The system to improve, and the texts; all other paths are relative to ``folder``.
 
     Args:
-        folder: The current directory of every command, so relative paths in the moses.ini resolve
-            against it; itself relative to the experiment file.
+        folder: The data folder, relative to the experiment file. Every command runs in this folder,
+            so relative paths in the moses.ini start here.
         system: The untuned moses.ini.
         dev_source: The source text that weights are tuned on.
         dev_reference: The reference translation of the dev text.
@@ -98,7 +98,7 @@ class ExperimentDecoder:
 
     Args:
         kind: The embedded decoder or real Moses.
-        program: The moses binary or its folder; empty for MOSES_BIN, then PATH.
+        program: The moses binary or its folder. If it is empty, MOSES_BIN names it, or else PATH.
         threads: The number of sentences decoded at a time.
         sections: Settings that replace sections of the moses.ini, by section name, e.g.
             ``search-algorithm``; both decoders obey them.
@@ -202,8 +202,8 @@ class ExperimentSystem:
         paper_dev: The BLEU of this row in the paper on its dev set, shown for comparison; 0 for
             none.
         paper_test: The BLEU of this row in the paper on its test set; 0 for none.
-        parts: The parts of the system: the name of each part -> the name of the row that has all
-            other parts but not this one.
+        parts: For ablations: the name of each part -> the name of the row that is this system
+            without the part.
     """
 
     name: str
@@ -226,22 +226,22 @@ class ExperimentSystem:
 
     @property
     def may_be_run(self) -> bool:
-        """Whether it has runs, of this call or another."""
+        """Whether the row can have results, from this command, an earlier one or --rows."""
         return self.not_run in ("", LEFT_OUT, GIVEN)
 
     @property
     def may_be_tuned(self) -> bool:
-        """Whether the row needs tuned weights, from this call or another."""
+        """Whether the row is a tuned system that can have results."""
         return not self.translate and self.may_be_run
 
     @property
     def columns(self) -> tuple[tuple[str, ...], bool, Unknown]:
-        """The settings that decide the row's phrase table; rows with equal ones share it."""
+        """The settings that decide the row's phrase table, which rows with equal settings share."""
         return self.models, self.unknown_column, self.unknown
 
     @property
     def features(self) -> tuple[object, ...]:
-        """The settings that decide the row's tuning; rows with equal ones share it."""
+        """The settings that decide the row's tuning, which a row with ``rerank`` may share."""
         return self.columns, self.language_models
 
 

@@ -1,12 +1,16 @@
 """Corpus metrics and mixtures of them: statistics of candidates, and scores of summed statistics.
 
 The statistics add up over sentences, so an optimiser needs arrays only. A matrix of statistics has
-these columns: 9 of BLEU (``bleu.py``) and, unless BLEU is the only metric, 3 for each of
-chrF's 6 orders (n-grams of the candidate, of the reference, and matches) and 2 for each other
-metric, whose quotient is the score: TER (edits, reference words, both times the number of
-references so that they are whole numbers), accuracy (correct lines, lines), and the error rates of
-characters and words (edits, length of the closest reference). Columns of metrics that are not
-requested are 0. Scores are fractions; large error rates can make the mixture negative.
+these columns. If BLEU is the only metric, there are only its columns.
+
+* BLEU: 9 (``bleu.py``)
+* chrF: 3 for each of 6 orders: n-grams of the candidate, n-grams of the reference, matches
+* every other metric: 2, and the score is the first divided by the second. TER: edits and reference
+  words, both multiplied by the number of references to stay whole numbers. Accuracy: correct lines
+  and lines. Error rates of characters and words: edits and the length of the closest reference.
+
+Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make
+the mixture negative.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def _quotient(sums: NDArray[np.float64]) -> float:
-    """Return the quotient of (2,) sums, an error rate or the accuracy; 1 for edits of nothing."""
+    """Divide the first sum by the second; if that is 0, return 1 if there are edits, or else 0."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0
@@ -101,7 +105,7 @@ def columns_of(metric: MetricName) -> slice:
 
 
 def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
-    """Return the scores of summed statistics in one metric; an error rate stays an error rate.
+    """Return the scores of summed statistics in one metric, error rates as they are.
 
     Args:
         metric: One of ``METRICS``.
@@ -120,7 +124,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
-    """Return (N,) the objective of single candidates (N, K), with add-one smoothing in BLEU."""
+    """Return the objective of each candidate, (N,), from (N, K); BLEU has add-one smoothing."""
     bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
         return bleu

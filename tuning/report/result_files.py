@@ -59,10 +59,10 @@ class ResultFiles:
             raise InputError(error.problem, path=path) from None
 
     def bytes(self, path: Path) -> bytes:
-        """Return the content of a file of bounded size.
+        """Return the content of a file.
 
         Raises:
-            InputError: The file cannot be read, or is not an allowed one.
+            InputError: The file cannot be read, is too large, or is not an allowed one.
         """
         if not self.may_read(path):
             raise InputError(
@@ -91,9 +91,9 @@ class ResultFiles:
             if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - any length
                 return path
         raise InputError(
-            "no such file lies in the results, and others are not read",
+            "there is no such file in the results, and a report reads no files outside them",
             path=name,
-            remedy="name the folder where it lies with --data",
+            remedy="name the folder that contains it with --data",
         )
 
     def _places(self, path: Path, near: Path) -> Iterable[Path]:
@@ -125,8 +125,8 @@ class FoundResult:
 
     Args:
         path: The file of the record.
-        name: The path of the file, or for ``result.json`` of its folder, within the searched
-            folder.
+        name: The path relative to the searched folder: of the file, or of its folder if the file is
+            a ``result.json``.
         record: The record; ``None`` if the file is damaged.
         note: The sentence about the damage.
     """
@@ -153,7 +153,7 @@ def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
             if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
         ]
         for name in names:
-            # the result.json of a tuning has its weights, too, and the rounds
+            # skip weights.json beside a result.json, which has the same weights and also the rounds
             if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):
                 yield from _found(here / name, root, files)
 

@@ -3,10 +3,10 @@
 The layout follows KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The
 tables hold the keys of n-grams (64-bit hashes), not their words. For every n-gram the model also
 contains its suffix (all words but the first) and its context (all words but the last). Therefore
-each n-gram of order n is a pair of (n-1)-grams that overlap in n-2 words. Two flags, the sign of
-the probability and the sign of a back-off weight of 0, mark the (n-1)-grams that are suffixes or
-contexts of longer n-grams. The recovery is complete when a pair was found for every key; otherwise
-it is an error.
+each n-gram of order n is a pair of (n-1)-grams that overlap in n-2 words. Two sign bits tell which
+(n-1)-grams to pair: a log10 p without its sign bit belongs to the suffix of a longer n-gram, and
+only a back-off weight other than -0.0 to a context. The recovery is complete when a pair was found
+for every key; otherwise it is an error.
 
 The key of an n-gram is the XOR of two halves: one comes from the key of its suffix, the other from
 its first word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all
@@ -38,7 +38,7 @@ _TILE = 256  # the number of halves on each side of a tile
 # the maximum number of pairs to try for one order; this number takes over ten minutes
 MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
-_SPARE_MATCHES = 1024  # two n-grams may have the same key by chance
+_SPARE_MATCHES = 1024  # room for pairs that have the key of an n-gram by chance
 _WORD = np.dtype([("key", "<u8"), ("id", "<u4")])
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4")])
 _MIDDLE = np.dtype([("key", "<u8"), ("log10", "<f4"), ("backoff", "<f4")])
@@ -302,8 +302,8 @@ def _recover(
     total = int(pairs[-1])
     if total > MAX_PAIRS:
         raise LanguageModelError(
-            f"a KenLM probing binary holds hashes instead of words, and its {order}-grams are "
-            f"among {total:,} that would have to be tried",
+            f"a KenLM probing binary holds hashes instead of words, and to find its {order}-grams "
+            f"{total:,} pairs would have to be tried, which is too many",
             remedy="name the ARPA file, or a trie: build_binary trie MODEL.arpa MODEL.trie",
         )
     matches = np.zeros((3, index.keys.size + _SPARE_MATCHES), np.int64)

@@ -2,8 +2,8 @@
 
 Hidden units (equations (5) to (8) of the paper, or others) read the words. Their state and the
 previous word predict the next word through maxout units and a factored output layer, as in the
-paper's appendix. The first word is predicted from a state and a word vector of zeros.
-Letters are those of docs/architecture.md.
+paper's appendix. The first word is predicted from a zero state and a zero word vector.
+docs/architecture.md defines the letters in shapes.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class RnnLm(MaxoutReadout):
         return self._after(after, embedded)
 
     def _zeros(self, words: Tensor) -> Tensor:
-        """Return the state before the first word, ``(B, carries * H)``, for words ``(B, E)``."""
+        """Return the zero state before the first word, ``(B, carries * H)``, for B words."""
         return words.new_zeros(len(words), self.unit.carries * self.settings.hidden)
 
     def _bias(self, like: Tensor) -> Tensor:
         return self.readout_bias.to(like.dtype)
 
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
-        """Return the next state ``(B, carries * H)`` and ln p of the word after ``last``."""
+        """Return the state ``(B, carries * H)`` after ``last``, and ln p of every next word."""
         hidden = state[:, : self.settings.hidden]
         return State((state,)), self._next_word(hidden, last, self._bias(last))

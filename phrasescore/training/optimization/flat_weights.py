@@ -3,9 +3,10 @@
 An optimiser treats each number by itself, so each core can take an equal part of a block, wherever
 parameters begin and end. On a CPU, forked processes share the blocks.
 
-If matrix products run in bfloat16, the weights that are always converted to it are also stored in
-bfloat16, and so are their gradients before they are summed. Otherwise each process would convert
-these weights and gradients at every update, an eighth of its time for a model of the paper's size.
+If matrix products run in bfloat16, some weights are always converted before use. On a CPU, this
+class keeps a bfloat16 copy of these weights, and each process stores its gradient of them in
+bfloat16. Otherwise each process would convert these weights and gradients at every update, an
+eighth of its time for a model of the paper's size.
 The results are the same to the bit.
 """
 
@@ -24,7 +25,8 @@ from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
 
-_ALIGNED = 16  # parameters begin at multiples of it, because alignment decides the order of sums
+# each parameter begins at a multiple of this, because alignment decides the order of sums
+_ALIGNED = 16
 _MOMENTS = 2  # moments of each number, in Adam and in Adadelta
 _BLOCK = 1 << 17  # this many numbers fit into a cache together with their gradient and moments
 
@@ -60,8 +62,8 @@ class FlatWeights:
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
         self._runs = _runs(self._starts, self._is_narrow)
-        # a GPU works on all numbers as one block, because launching a kernel costs more than blocks
-        # of this size gain
+        # a GPU gets all numbers as one block: launching a kernel for each block costs more time than
+        # small blocks save
         self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
         self._gradients = _zeros(shares, N, device)
@@ -109,7 +111,7 @@ class FlatWeights:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Copy all values to the bfloat16 weights; needed if not :meth:`change` has set them."""
+        """Copy all values to the bfloat16 weights, after anything but :meth:`change` set them."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]

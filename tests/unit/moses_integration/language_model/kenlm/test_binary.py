@@ -193,7 +193,7 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kenlm_probing, "MAX_PAIRS", 15)
     with pytest.raises(LanguageModelError) as caught:
         read_language_model(written(tmp_path, "probing"))
-    assert "its 2-grams are among 16 that would have to be tried" in str(caught.value)
+    assert "to find its 2-grams 16 pairs would have to be tried" in str(caught.value)
     assert "Name the ARPA file, or a trie" in str(caught.value)
 
 
