@@ -62,7 +62,7 @@ class FlatWeights:
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
         self._runs = _runs(self._starts, self._is_narrow)
-        # a GPU gets all numbers as one block: launching a kernel for each block costs more time than
+        # a GPU gets all numbers as one block: launching many kernels would cost more time than
         # small blocks save
         self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
