@@ -163,7 +163,7 @@ def test_reordering(
     ("text", "sentence"),
     [
         (b"", "the file is empty, where a reordering table was expected"),
-        (b"a ||| 0.5 0.5\n", "Leave such a table as it is"),
+        (b"a ||| 0.5 0.5\n", "Leave this table as it is"),
         (b"a ||| x ||| 1 ||| 0-0 ||| 1 1 1\n", "expected 3 in a reordering table"),
         (b"b ||| x ||| 1\na ||| x ||| 1\n", "must be neighbours"),
         (b"a ||| x ||| 0.5 0.5\na ||| y ||| 0.5\n", ":2: 1 score, where the lines before have 2"),

@@ -105,7 +105,7 @@ def test_text_that_looks_otherwise(
 @pytest.mark.parametrize(
     ("source", "problem", "remedy"),
     [
-        (b"\n\n", "no sentence is left: 2 empty", "each line is a sentence"),
+        (b"\n\n", "no sentence is left: 2 empty", "one sentence on each line"),
         (b"a " * 100 + b"\nb\n", "no sentence is left", "--max-sentence-length"),
     ],
 )

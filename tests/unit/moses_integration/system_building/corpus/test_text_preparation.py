@@ -186,7 +186,7 @@ def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
     ("record", "error", "problem"),
     [
         (None, InputError, "no text.json, so it is not known how"),
-        ("{", InputError, "cannot be read as JSON"),
+        ("{", InputError, "the file is not valid JSON"),
         ("[]", InputError, "it is not a JSON object"),
         ('{"source": {}}', SettingsError, "the setting target is missing"),
         ('{"source": 1, "target": {}}', SettingsError, "source is 1, expected a table of settings"),
