@@ -66,5 +66,5 @@ def test_long_ngrams_find_room(order: int) -> None:
     if order == 2:
         builder.add(ngrams, longest=True)
     else:
-        with pytest.raises(LanguageModelError, match="has no .*-gram of its first"):
+        with pytest.raises(LanguageModelError, match=r"has no .*-gram of its first"):
             builder.add(ngrams, longest=True)
