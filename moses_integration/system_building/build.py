@@ -234,7 +234,7 @@ class _Builder:
         return self._estimate(self._folder.texts[1], 0)
 
     def _forget(self, *names: str) -> None:
-        """Free the memory of cached values when no later step needs them."""
+        """Free the memory of cached values; a step that needs them later reads them again."""
         for name in names:
             self.__dict__.pop(name, None)
 
