@@ -75,10 +75,10 @@ FACTOR = BoundedInt(0, 99)
 WORDS = BoundedInt(1, 10_000)
 # number of pairs, sentences or words, up to the size of a corpus
 ITEMS = BoundedInt(1, 10**12)
-# number of items that are computed at a time
+# number of items that a model computes at a time
 BATCH = BoundedInt(1, 10**6)
 # number of hypotheses of a neural model for each source
 BEAM = BoundedInt(1, 1000)
-# number of a score of a table
+# number of a score in a line of a phrase table, counted from 1
 COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)

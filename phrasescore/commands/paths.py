@@ -54,7 +54,7 @@ class _Named:
         path: The path as the user wrote it.
         use: The use of the path.
         label: The option or argument that names the path.
-        found: The state of the existing file, links followed; ``None`` if no file exists.
+        found: The ``os.stat`` of the file; ``None`` if the file does not exist.
         may_replace: The label of another path that this path may replace.
     """
 
@@ -90,7 +90,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: No input can have this path.
+            InputError: The path is too long, or the current folder does not exist.
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -122,7 +122,7 @@ OUTPUT_FOLDER = PathName(Use.WRITE_FOLDER)
 
 
 def takes_standard_output(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    """Reserve standard output for a flag that prints there, as the callback of the flag.
+    """Reserve standard output for a flag that prints there; this is the callback of the flag.
 
     Raises:
         SettingsError: Another output is already written to standard output.
@@ -134,10 +134,10 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
-    """Raise an error if an output would replace a file that is read but is not an option.
+    """Raise an error if an output would replace an input that is not an option.
 
     Args:
-        inputs: The name of each such file, e.g. ``the phrase table of the ini``, and its path.
+        inputs: For each such input, words such as ``the phrase table of the ini``, and the path.
 
     Raises:
         SettingsError: An output would replace one of them.
@@ -170,10 +170,12 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
         raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
     # a control character would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
-        raise SettingsError("a control character in a name", path=text, remedy="choose another")
+        raise SettingsError(
+            "the name has a control character", path=text, remedy="choose another name"
+        )
     problem = too_long(text)
     if problem is not None:
-        raise InputError(problem, path=text, remedy="choose a shorter one")
+        raise InputError(problem, path=text, remedy="choose a shorter path")
     if text != STANDARD_STREAM and not Path(text).is_absolute():
         try:
             Path.cwd()
@@ -182,7 +184,7 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
-    """Return the state of a file; for a standard stream, of the file that the shell opened."""
+    """Return ``os.stat`` of a file, or of the file behind a standard stream; ``None`` if none."""
     with contextlib.suppress(OSError):
         if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
             return os.fstat(1 if use.writes else 0)
@@ -259,7 +261,7 @@ def _refuse_unwritable(named: _Named) -> None:
         place = hidden(path, ending)
         if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
             raise SettingsError(
-                "this is no file, and stands where work on an output is kept",
+                "not a regular file, but unfinished work on an output is stored under this name",
                 path=place,
                 remedy="move it away, or name another output",
             )
@@ -282,11 +284,15 @@ def refuse_unwritable_folder(path: Path) -> None:
             "a file, where a folder was expected", path=path, remedy="name a folder"
         )
     if os.path.realpath(path) == "/":
-        raise SettingsError("not the root of all files", path=path, remedy="name a folder in it")
+        raise SettingsError(
+            "the root folder cannot be the output folder", path=path, remedy="name a folder in it"
+        )
     there = path.absolute()
     while not there.exists():
         if there.is_symlink():
-            raise SettingsError("its links lead nowhere", path=path, remedy="name another folder")
+            raise SettingsError(
+                "this is a broken symbolic link", path=path, remedy="name another folder"
+            )
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise SettingsError("cannot write there", path=path, remedy="name another folder")

@@ -71,10 +71,10 @@ class ScoreOptions(Computing, OnCluster, Result):
 def score(options: ScoreOptions) -> None:
     """Append one score for each model, p(target | source), to every line of TABLE.
 
-    TABLE is plain, .gz, or - for standard input. Every other byte and the order of the lines stay
-    as they are. A table that already has a model's score gets another one; --replace-column
-    replaces it. If the command is interrupted, even by kill -9, the same command continues where it
-    stopped.
+    TABLE is plain, .gz, or - for standard input. All existing bytes and the order of the lines stay
+    the same. If the table already has a model's score, another one is appended, unless
+    --replace-column replaces it. If the command is interrupted, even by kill -9, the same command
+    continues where it stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
@@ -108,7 +108,7 @@ def score(options: ScoreOptions) -> None:
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Connect to the cluster until the stack closes; without ``--cluster``, set the threads."""
+    """Return a cluster, which the stack closes; or, without ``--cluster``, set the threads."""
     if options.cluster is None:
         options.use_threads()
         return None

@@ -73,7 +73,7 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
     process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
     assert process.returncode == 2
     assert process.stderr == (
-        b"phrasescore: --reference goes with --source, which is not given. "
+        b"phrasescore: --reference needs --source, which is not given. "
         b"Add --source, or leave out --reference.\n"
     )
     for arguments in ((), ("--json",)):

@@ -135,7 +135,7 @@ def test_scores_by_length_of_known_words(
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--baseline", "base.s1", "--source", "ref.fr"], 2, "--source goes with --by-length or"),
+        (["--baseline", "base.s1", "--source", "ref.fr"], 2, "--source needs --by-length or"),
         (["--baseline", "a=base.s1", "--baseline", "b=base.s2"], 2, "two baselines: a and b"),
         (["--baseline", "system=base.s1"], 2, "two systems have the name system"),
         (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),

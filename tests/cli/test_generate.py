@@ -121,9 +121,9 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     ("arguments", "message"),
     [
         (["-i", "phrases", "--beam", "0"], "0 is not in the range 1<=x<=1000"),
-        (["-i", "phrases", "--table", "t"], "--input and --table: exactly one of them"),
+        (["-i", "phrases", "--table", "t"], "exactly one of --input and --table"),
         (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
-        (["-i", "phrases", "--extend"], "--extend goes with --table"),
+        (["-i", "phrases", "--extend"], "--extend needs --table"),
         (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
         (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
         (

@@ -97,14 +97,14 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
     ("arguments", "code", "message"),
     [
         (["--order", "1"], 2, "'--order': 1 is not in the range 2<=x<=100"),
-        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, and 3 names are given"),
-        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, and another number of"),
+        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but 3 names are given"),
+        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
         (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
         (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
         (["--self-normalise", "more"], 2, "'more' is not a number"),
-        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, and 3 names are given"),
+        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but 3 names are given"),
         ([], 3, "train.fr.gz: it has no lines. Check that this is the right text"),
         (["--held-out-text", "dev.fr"], 3, "train.fr.gz: it has no lines"),
     ],
@@ -160,7 +160,7 @@ def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -
     two = phrasescore("score-text", "--model", "lm", "text.gz", "text.gz")
     assert (two.returncode, two.stderr) == (
         2,
-        b"phrasescore: 2 files, where this kind of model takes at most 1. Give the text alone: a "
+        b"phrasescore: 2 files, but this kind of model takes at most 1. Give the text alone: a "
         b"language model has no source.\n",
     )
 

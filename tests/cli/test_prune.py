@@ -110,8 +110,8 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
         (["--column", "1"], 2, "no condition was given"),
         (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "exclude each other"),
-        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature goes with --weights"),
-        (["--significance", "a+e"], 2, "--significance goes with --sentences"),
+        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature needs --weights"),
+        (["--significance", "a+e"], 2, "--significance needs --sentences"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
         (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
         (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),
@@ -124,7 +124,7 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (
             ["--drop", "drop.tsv", "-o", "-", "--reordering", "x", "--reordering-output", "y"],
             2,
-            "which must be a file then",
+            "the output must be a file",
         ),
         (
             ["--drop", "drop.tsv", "--reordering", "table", "--reordering-output", "y"],

@@ -46,7 +46,7 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
     assert (done.returncode, done.stderr) == (
         2,
-        b"phrasescore: --mbr-scale goes with --minimum-bayes-risk, which is not given. "
+        b"phrasescore: --mbr-scale needs --minimum-bayes-risk, which is not given. "
         b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n",
     )
     done = phrasescore(*choose)

@@ -60,7 +60,7 @@ class Drawing(Options):
         (["--beam", "10", "--seed", "2"], None),
         (
             ["--seed", "2"],
-            "--seed goes with --samples or --beam, which is not given. Add --samples",
+            "--seed needs --samples or --beam, which is not given. Add --samples",
         ),
         (["--beam", "10", "--samples", "1"], "--samples and --beam exclude each other. Leave out"),
     ],

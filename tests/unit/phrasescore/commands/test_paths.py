@@ -114,7 +114,7 @@ def test_what_harms_nothing_is_allowed(arguments: list[str]) -> None:
         (["table", "-o", "/"], "a folder, where a file was expected"),
         (["table", "-o", ""], "--output has an empty name"),
         ([""], "TABLE has an empty name"),
-        (["table", "-o", "a\nb"], "a control character in a name"),
+        (["table", "-o", "a\nb"], "the name has a control character"),
         (["table", "-o", "no/folder"], "cannot write there"),
         (["table", "-o", "table/x"], "cannot write there"),
         (["table", "-o", "/proc/x"], "cannot write there"),
@@ -123,9 +123,9 @@ def test_what_harms_nothing_is_allowed(arguments: list[str]) -> None:
         (["x/" * 2100], "a path of 4,200 bytes"),
         (["table", "--folder", "table"], "a file, where a folder was expected"),
         (["table", "--folder", "table/x"], "cannot write there"),
-        (["table", "--folder", "/"], "not the root of all files"),
-        (["table", "--folder", "nowhere"], "its links lead nowhere"),
-        (["table", "--folder", "loop"], "its links lead"),
+        (["table", "--folder", "/"], "the root folder cannot be the output"),
+        (["table", "--folder", "nowhere"], "a broken symbolic link"),
+        (["table", "--folder", "loop"], "a broken symbolic link"),
     ],
 )
 def test_what_cannot_be_is_found_before_the_work(arguments: list[str], says: str) -> None:
@@ -170,6 +170,6 @@ def test_every_path_of_every_command_is_checked() -> None:
 def test_what_stands_where_work_is_kept_is_found_before_the_work(ending: str) -> None:
     Path(f".new.{ending}").symlink_to("table")
     before = sorted(Path().iterdir())
-    with pytest.raises(SettingsError, match="stands where work on an output is kept"):
+    with pytest.raises(SettingsError, match="unfinished work on an output is stored"):
         call("table", "-o", "new")
     assert sorted(Path().iterdir()) == before
