@@ -63,7 +63,7 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
     Raises:
         ModelError: The model is incomplete, damaged, or from a newer version.
         SettingsError: This machine does not have the device.
-        TypeError: The folder is no path, or the device no string.
+        TypeError: ``folder`` is not a path, or ``device`` is not a string.
     """
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
@@ -278,7 +278,7 @@ def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
 
 
 def _checked(text: object, name: str) -> bytes:
-    """Return the bytes of a text that could stand in one line of a file."""
+    """Return the bytes of a text; refuse a text that cannot be one line of a file."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
     if "\n" in text or "\0" in text:

@@ -180,8 +180,8 @@ class ScatterRecord(Record):
             for value in (self.pearson, self.spearman)
         )
         return (
-            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, of ranks "
-            f"{spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
+            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, rank "
+            f"correlation {spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
             f"{self.far:.1%} by more than {FAR:g}"
         )
 

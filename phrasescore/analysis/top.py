@@ -202,7 +202,7 @@ class Preferred:
 
     Args:
         target: Tokens, separated by single blanks.
-        value: What the list is ranked by: p in the table's list, ln p in the model's lists.
+        value: The value that ranks the list: p of the table, or ln p of the model.
         times: Number of times the target was sampled; 1 in the other lists.
     """
 

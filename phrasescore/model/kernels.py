@@ -148,7 +148,7 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
 
 @_compiled
 def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
-    """Set ``out (V,)`` to the logits of a row plus bias, and return the key of its maximum.
+    """Set ``out (V,)`` to the logits of a row plus bias, and return the maximum.
 
     The maximum is taken over integer keys that sort like the floats. A maximum of floats does not
     vectorise, because NaN needs a separate case.

@@ -29,7 +29,7 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
-_LEVEL = 3  # compression level; in zlib-ng, faster than zlib's level 1 with 17 % smaller files
+_LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 _MAX_NAME = 255  # bytes of a file name, on all usual file systems
 _MAX_STEM = 200  # bytes of a name, before endings are added
@@ -96,7 +96,7 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
         buffering: See ``open``.
 
     Raises:
-        SettingsError: A link, a pipe or a device has this name, or the file has a second name.
+        SettingsError: A link, a pipe or a device has this name, or the file has a second hard link.
         OSError: The file cannot be created.
     """
     # truncate the file only after the checks below; O_NONBLOCK: do not wait for a pipe's reader
@@ -113,7 +113,7 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
     is_file = stat.S_ISREG(found.st_mode)
     if not is_file or found.st_nlink > 1:
         os.close(opened)
-        raise _not_ours("a file with a second name" if is_file else "a pipe or a device", path)
+        raise _not_ours("a file with a second hard link" if is_file else "a pipe or a device", path)
     if flags & os.O_TRUNC:
         os.ftruncate(opened, 0)
     return os.fdopen(opened, "r+b", buffering=buffering)
@@ -150,7 +150,7 @@ def _not_ours(what: str, path: Path) -> SettingsError:
 
 
 class _GzipMembers(io.RawIOBase):
-    """Compresses a stream in members of equal size, so that bytes do not depend on its writes."""
+    """Compresses a stream in members of equal size, however the data are cut into writes."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._packed, self._pending = packed, bytearray()
@@ -354,17 +354,17 @@ def file_name(name: str, ending: str, noun: str) -> str:
     if not name:
         problem = "is empty"
     elif name in (".", ".."):
-        problem = "means a folder"
+        problem = "is the name of a folder"
     elif "/" in name or "\\" in name:
-        problem = "has a separator of folders"
+        problem = "has a folder separator"
     elif any(unicodedata.category(letter) == "Cc" for letter in name):
         problem = "has a control character"
     elif size > _MAX_NAME:
-        problem = f"makes a name of {size:,} bytes, where {_MAX_NAME} are possible"
+        problem = f"makes a file name of {size:,} bytes, where at most {_MAX_NAME} are possible"
     else:
         return name + ending
     shown = visible(os.fsencode(name), 60)
     raise InputError(
-        f"the name of a {noun}, {shown!r}, cannot be that of a file: it {problem}",
-        remedy=f"call the {noun} otherwise, with letters, digits, '.', '-' and '_'",
+        f"the {noun} name {shown!r} cannot be a file name: it {problem}",
+        remedy=f"rename the {noun}; use letters, digits, '.', '-' and '_'",
     )

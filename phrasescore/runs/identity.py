@@ -29,13 +29,13 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         now: The current values; a missing value equals ``None``.
 
     >>> differences({"seed": 1, "sha256 of the table": "0" * 64}, {"seed": 2})
-    ['seed was 1 and is now 2', 'sha256 of the table is another']
+    ['seed was 1 and is now 2', 'sha256 of the table has changed']
     """
     texts = [(name, _text(before, name), _text(now, name)) for name in sorted({*before, *now})]
     return [
         f"{name} was {old} and is now {new}"
         if max(len(old), len(new)) <= _MAX_SHOWN
-        else f"{name} is another"
+        else f"{name} has changed"
         for name, old, new in texts
         if old != new
     ]

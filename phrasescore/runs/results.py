@@ -127,7 +127,7 @@ class ComparedSystem:
         """The difference from the first system; ``None`` for the first system itself."""
         if self.gain is None:
             return None
-        # a record from elsewhere may lack p-values; 1 means that nothing is shown to differ
+        # a record from elsewhere may lack p-values; a p-value of 1 shows no difference
         p_values = (self.p_randomization, self.p_bootstrap)
         chances = (1.0 if p_value is None else p_value for p_value in p_values)
         return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
@@ -175,7 +175,7 @@ class ScoringModel:
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of new scores, and how many of them have the lowest value that Moses reads."""
+    """A column of new scores, and the number of scores at the floor, Moses's lowest value."""
 
     name: str
     floor_hits: Count

@@ -26,13 +26,13 @@ _PROBLEMS = {
     errno.ENOTDIR: "a part of this path is a file, where a folder was expected",
     errno.EACCES: "no permission to read it",
     errno.EPERM: "no permission to read it",
-    errno.ELOOP: "its links lead in a circle",
+    errno.ELOOP: "its symbolic links form a circle",
     errno.EBADF: "it is closed",
 }
 # messages for errors without the name of a file
 _NAMELESS = {
-    errno.ENOENT: "the folder in which the command was called is gone",
-    errno.EBADF: "standard input or output is needed, and it is closed",
+    errno.ENOENT: "the current folder no longer exists",
+    errno.EBADF: "standard input or output is needed, but it is closed",
 }
 _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
@@ -41,7 +41,7 @@ _OUT_OF_MEMORY = (
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
-    errno.EFBIG: "raise the limit of a file's size (ulimit -f), then run the command again",
+    errno.EFBIG: "raise the file size limit (ulimit -f), then run the command again",
     errno.ENOSPC: "make room, then run the command again",
 }
 
@@ -53,7 +53,7 @@ def is_full(error: OSError) -> bool:
 
 
 def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
-    """Return the error for a file that cannot be read, or for a failure of unknown purpose.
+    """Return the error for a file that cannot be read, or for any other failure.
 
     Args:
         error: The error of the operating system.
@@ -97,7 +97,7 @@ def too_long(path: str) -> str | None:
 
 
 def out_of_memory(error: BaseException) -> StorageError | None:
-    """Return the error for exhausted memory, if a library's error means that."""
+    """Return the error for exhausted memory, if an error of a library has this meaning."""
     words = str(error)
     # torch has no separate class of error for the memory of a CPU
     told = isinstance(error, RuntimeError | ImportError)
@@ -105,7 +105,7 @@ def out_of_memory(error: BaseException) -> StorageError | None:
     if not (isinstance(error, MemoryError) or torch_says):
         return None
     return StorageError(
-        "the memory does not suffice" + (f" ({words.splitlines()[0]})" if words else ""),
+        "out of memory" + (f" ({words.splitlines()[0]})" if words else ""),
         remedy="give smaller sizes or batches, or more memory",
     )
 

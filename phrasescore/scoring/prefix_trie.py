@@ -30,8 +30,8 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # ids in keys are positive, so with four zero bytes at its end a source sorts before every
-    # longer source that begins with it
+    # The ids in keys are positive. Four zero bytes after a source therefore make it sort before
+    # every longer source that begins with it.
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
@@ -81,7 +81,7 @@ def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> lis
 
 
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return (N,) bool: true for the first phrase, and if a phrase differs from the one before it.
+    """Return (N,) bool: whether a phrase is the first or differs from the phrase before it.
 
     >>> from phrasescore.words.token_sequences import from_lists
     >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
@@ -214,7 +214,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     first_children[1:] += levels[1]
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
-    # ranks count from the beginning of a level: subtract the nodes with children in levels before
+    # ranks count from the beginning of a level: subtract those in earlier levels
     seen = np.concatenate([[0], np.cumsum(has)])
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(
@@ -224,7 +224,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
 
 @compiled
 def _common_words(tokens: NDArray[np.int32], offsets: Numbers, left: int, right: int) -> int:
-    """Return the number of words at the beginning that two phrases have in common."""
+    """Return the number of words in the longest common prefix of two phrases."""
     a, b = offsets[left], offsets[right]
     shorter = min(offsets[left + 1] - a, offsets[right + 1] - b)
     for i in range(shorter):

@@ -50,9 +50,9 @@ _GROUP = {"cpu": 2048, "cuda": 32768}  # number of pairs in a group
 # matrix products. On a GPU, its computation takes longer than launching the kernels.
 _CHUNK = {"cpu": 256, "cuda": 16384}
 _PANEL = {"cpu": 1024, "cuda": 16384}  # number of words of the output layer in a panel
-_GPU_THREADS = 2  # one thread prepares the next group while the GPU computes the other's group
-# Longer than any phrase. Groups are limited so that padded sources take no more memory than a chunk
-# of sources of this length.
+_GPU_THREADS = 2  # one thread prepares a group while the GPU computes the group of the other
+# Number of words, more than in any real phrase. Groups are limited so that padded sources take no
+# more memory than a chunk of sources of this length.
 _LONG = 64
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
@@ -115,8 +115,8 @@ class SharedScorer:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
 
         Args:
-            sources: ``N`` phrases of ids of the side the model reads, without </s>.
-            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+            sources: ``N`` phrases of ids, of the side that the model reads, without </s>.
+            targets: ``N`` phrases of ids, of the side that the model predicts, without </s>.
 
         Raises:
             ModelError: A score is not finite.
@@ -133,12 +133,12 @@ class SharedScorer:
         """Return ln p of each target word and of each final </s>, one pair after the other.
 
         Args:
-            sources: ``N`` phrases of ids of the side the model reads, without </s>.
-            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+            sources: ``N`` phrases of ids, of the side that the model reads, without </s>.
+            targets: ``N`` phrases of ids, of the side that the model predicts, without </s>.
 
         Returns:
             ``(all target words + N,)``: for each pair, its words in their order and then </s>. The
-            sum over a pair is its result of :meth:`score`.
+            sum over the words of a pair is the pair's result of :meth:`score`.
 
         Raises:
             ModelError: A score is not finite.
@@ -204,9 +204,9 @@ def _steps_factory(
     dtype: torch.dtype,
     compiled: bool | None,
 ) -> Callable[[int, int], TrieSteps]:
-    """Return a function that makes the steps of one thread, the fastest that the network has.
+    """Return a function that makes the fastest steps for the network, for one thread.
 
-    Its arguments are the maximum number of pairs in a group and the number of prefixes in a chunk.
+    The function's arguments are the maximum number of pairs in a group and of prefixes in a chunk.
     """
     if (
         isinstance(model, EncoderDecoder)
@@ -232,7 +232,7 @@ class TrieSteps(Protocol):
         ...
 
     def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """Compute ln p along a trie. Root n stands for source n of the last call of `encode`.
+        """Compute ln p along a trie. Root n is source n of the last call of `encode`.
 
         Returns:
             (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
@@ -323,7 +323,8 @@ class HistorySteps:
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         # A node needs its own history for </s>, and its parent's history for its word. Nodes are
-        # sorted by the history that they need, so that a chunk of histories serves a range of them.
+        # sorted by the history that they need, so that the nodes of a chunk of histories are a
+        # range.
         asking = np.argsort(which, kind="stable")
         children = np.flatnonzero(trie.parents >= 0)
         children = children[np.argsort(which[trie.parents[children]], kind="stable")]
@@ -360,7 +361,7 @@ class HistorySteps:
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:
-    """Return the distinct rows, and for each row the number of its equal among these."""
+    """Return the distinct rows, and for each row the index of the equal distinct row."""
     offsets = np.arange(len(histories) + 1) * histories.shape[1]
     first = first_rows(phrase_digests(histories.astype(np.int32).ravel(), offsets))
     leaders, which = np.unique(first, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The work of ``score``: loads the models, here or on a cluster, and streams a table through them.
+"""The work of ``score``: loads models, in this process or on a cluster, and scores a table.
 
 Each block is read, scored, written and recorded. If the command is killed, running it again
 continues after the last complete block, and the output has the same bytes as without the kill.
@@ -46,10 +46,10 @@ class Rescoring:
         folders: The models, in the order of their columns.
         ready: The description of the models. An interrupted run continues only if ``numerics`` is
             the same.
-        settings: What goes into the table.
+        settings: The settings of the scores.
         scorer: Scores blocks with the models, here or on workers.
-        begun: If the table cannot be read twice and reading has begun: its blocks, cut as
-            ``_read_table`` cuts them.
+        begun: The blocks of a table that cannot be read twice, if its first block has been read;
+            they have the same sizes as the blocks of ``_read_table``.
     """
 
     table: str | Path
@@ -121,11 +121,13 @@ class Rescoring:
 def described(record: ScoringRecord) -> str:
     """Describe a run in lines for the user."""
     unknown = record.source_unknown_rate, record.target_unknown_rate
-    resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
+    resumed = (
+        f", {record.resumed_pairs:,} of them in an earlier run" if record.resumed_pairs else ""
+    )
     lines = [
         f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s",
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
-        + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
+        + ("; predicted unknown words share p(<unk>)" if record.unknown == "share" else ""),
         unknown_warning(*unknown),
     ]
     lines += [f"{model.name}: mean ln p {model.mean_ln_p:.4f}" for model in record.models]
@@ -153,8 +155,8 @@ def prepare(
         table: The phrase table.
         output: The scored table.
         folders: The models, in the order of their columns.
-        compute: How to compute.
-        settings: What goes into the table; its factor is replaced by the one that is read.
+        compute: The settings of the computation.
+        settings: The settings of the scores; the factor that the models read replaces theirs.
         factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
         cluster: Workers, each of which loads the models. The first worker chooses the precision for
@@ -212,7 +214,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         read_factor = model.settings.factor if factor is None else factor
         known = known_words(table, counts, model.sides, read_factor)
         if known.problem:
-            remedy = f"{known.remedy}; --accept-unknown scores with this one all the same"
+            remedy = f"{known.remedy}; or score with this model anyway, with --accept-unknown"
             raise ModelError(known.problem, path=folder, remedy=remedy)
 
 

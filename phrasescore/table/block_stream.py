@@ -166,7 +166,7 @@ class BlockStream(Generic[Block, Counts]):
                 written.result()
             if lines is not None and lines.result() != counts.lines:
                 raise InputError(
-                    "it changed while it was being read",
+                    "the file changed while it was being read",
                     path=self.inputs[0],
                     remedy="run the command again",
                 )

@@ -40,7 +40,7 @@ _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a phrase table; columns without the blanks around them, empty where missing."""
+    """The columns of one line, without the blanks around them; a missing column is empty."""
 
     source: bytes
     target: bytes
@@ -68,8 +68,8 @@ class TableFormat:
     def from_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
         """Find the format of a phrase table in its first lines.
 
-        A table is hierarchical if both phrases of all these lines end in a bracketed token, as
-        every rule does. A single phrase that ends so may be ordinary text.
+        A table is hierarchical if both phrases of all these lines end in a bracketed token, as in
+        every rule. A single phrase with this ending may be ordinary text.
 
         Args:
             lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
@@ -84,7 +84,7 @@ class TableFormat:
             )
         if any(PIPES in rest for rest in lines[0].split(b"\r")[1:]):
             raise PhraseTableError(
-                "the lines end in carriage returns alone, which are no line ends to Moses",
+                "the lines end in carriage returns alone, which Moses does not accept as line ends",
                 path=path,
                 remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
             )
@@ -183,7 +183,7 @@ def _parse_score(number: int, token: bytes) -> float:
             remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
     raise PhraseTableError(
-        f"score {number} is {visible(token, _SHOWN)!r}, expected a finite number as Moses reads it",
+        f"score {number} is {visible(token, _SHOWN)!r}, but must be a finite number",
         remedy="repair or delete the line; Moses reads digits, a decimal point and an exponent",
     )
 
@@ -227,8 +227,8 @@ def scored_tokens(
     """Return the tokens of a phrase as a model sees them.
 
     A model sees one factor of a token such as ``surface|tag``, by default factor 0 as in Moses. If
-    this factor is empty, as in a bare ``|``, it sees the whole token. A hierarchical rule loses the
-    left-hand side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
+    this factor is empty, as in a bare ``|``, the model sees the whole token. A hierarchical rule
+    loses the left-hand side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
 
     Args:
         phrase: The source or target column.
@@ -250,7 +250,7 @@ def scored_tokens(
             raise PhraseTableError(
                 f"the {side} phrase does not end in a label such as [X], "
                 "although the phrases of all lines before do",
-                remedy="keep hierarchical rules and plain phrase pairs in tables of their own",
+                remedy="keep hierarchical rules and plain phrase pairs in separate tables",
             )
         tokens.pop()
     return [_scored_token(token, side, factor, hierarchical) for token in tokens]
@@ -264,7 +264,7 @@ def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> 
         text = token.decode("utf-8", "backslashreplace")
         raise PhraseTableError(
             f"the {side} token {text} has {counted(len(factors), 'factor')}, "
-            f"so there is no factor {factor} (they count from 0)",
+            f"so there is no factor {factor} (factors are counted from 0)",
             remedy="name another --factor",
         )
     return factors[factor] or token

@@ -153,7 +153,7 @@ def find_tokens(
         data: uint8, whole lines and then the gap token.
         begins: (lines,) int64, the first byte of each phrase.
         ends: (lines,) int64, the byte after each phrase.
-        factor: The factor of a token that is used, from 0.
+        factor: The factor of a token to use, counted from 0.
         hierarchical: Whether the phrases are sides of rules.
         spans: (2, enough) int64, filled: begin and end of every token.
         offsets: (lines + 1,) int64, filled: the first token of each phrase.

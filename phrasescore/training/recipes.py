@@ -143,7 +143,7 @@ def recipe_named(name: RecipeName, learns_from: Material) -> Recipe:
 def recipe_of(
     settings: TrainingSettings, pairs: int, model: ModelSettings
 ) -> tuple[Recipe, int, float]:
-    """Return the recipe with the batch size and the highest learning rate in force.
+    """Return the recipe, and the batch size and the highest learning rate to use.
 
     Args:
         settings: The user's settings, which override the recipe's.

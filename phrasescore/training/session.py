@@ -267,7 +267,7 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
     if model.settings.is_self_normalised and figures:
         mean, deviation = normalisers(model, pairs, trainer.split.held_out_sources, plan)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
-        say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")
+        say(f"ln Z of unseen words: mean {mean:.4f}, deviation {deviation:.4f}")
     say(
         f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
         f"the {_unit(settings)}"

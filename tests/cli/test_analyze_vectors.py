@@ -88,7 +88,7 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
         ("vectors --model model phrases --side target -o v.npz", "Add --words", 2),
         ("vectors --model search phrases -o v.npz", "kind search makes no summary", 4),
         ("vectors --model feed-forward-lm --words --side source -o v.npz", "target side only", 4),
-        ("vectors --model model empty -o v.npz", "there is no phrase", 3),
+        ("vectors --model model empty -o v.npz", "the file has no phrases", 3),
         ("vectors --model model blank -o v.npz", "blank:2: a phrase of 0 words", 3),
         ("vectors --model model long -o v.npz", "long:2: a phrase of 10,001 words", 3),
     ],

@@ -133,7 +133,7 @@ def test_interrupted(
     ended = kill_when(stamp.exists, start_phrasescore(tmp_path, *command), signal.SIGINT)
     said = ended.errors
     assert ended.status == 130, said
-    assert b"stopped; what is done is kept. To continue, type: phrasescore build" in said
+    assert b"stopped; finished work is kept. To continue, type: phrasescore build" in said
     again = phrasescore(*command)
     assert again.returncode == 0
     lines = again.stderr.split(b"\n")

@@ -70,7 +70,7 @@ def test_a_killed_run_is_gone_on_with(
     before = set(tmp_path.iterdir())
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out.gz", blocks=2)
     again = phrasescore(*command)
-    assert b"out.gz: going on after line" in again.stderr
+    assert b"out.gz: continuing after line" in again.stderr
     assert {name: (tmp_path / name).read_bytes() for name in names} == expected
     assert set(tmp_path.iterdir()) - before == {tmp_path / name for name in names}
 
@@ -83,7 +83,7 @@ def test_another_weight_begins_anew(
     command = ["decode", str(ini), "-i", "long", "-o", "out"]
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out", blocks=1)
     changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
-    assert b"thrown away" in changed.stderr
+    assert b"is discarded" in changed.stderr
     phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")
     assert (tmp_path / "out").read_bytes() == (tmp_path / "fresh").read_bytes()
 

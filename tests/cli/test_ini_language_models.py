@@ -88,7 +88,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
         (["--model", "lm7", "--unnormalised"], 2, "it was not trained with --self-normalise"),
         (["--model", "lm7", "--name", "LM0"], 3, "there is a feature LM0 already"),
         (["--model", "lm7", "--name", "a b"], 2, "a feature cannot be called 'a b'"),
-        (["--model", "english"], 4, "of those on the other side, whose model it seems"),
+        (["--model", "english"], 4, "of the words on the other side"),
     ],
 )
 def test_models_that_cannot_work(
@@ -144,7 +144,7 @@ def test_a_model_of_few_words(phrasescore: Phrasescore, system: Path) -> None:
     """It may be meant so: a warning says how much of the table it knows."""
     done = phrasescore(*ADD, "--model", "small", "-o", "-")
     assert done.returncode == 0
-    assert b"warning: small: it knows " in done.stderr
+    assert b"warning: small: the model knows " in done.stderr
     assert b"of the words on the target side of system/phrase-table.gz: see that" in done.stderr
 
 

@@ -63,7 +63,7 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     # of 12 words and </s>, the next is mostly told: ln 13 = 2.6 is chance
     assert held_out["held_out_sources"]["nll"] < 1.9
     assert abs(held_out["ln Z"]["mean"]) < 0.1 and held_out["ln Z"]["deviation"] < 1
-    assert f"ln Z of their words: mean {held_out['ln Z']['mean']:.4f}, deviation " in said
+    assert f"ln Z of unseen words: mean {held_out['ln Z']['mean']:.4f}, deviation " in said
     config = json.loads((tmp_path / "lm" / "config.json").read_text("utf-8"))
     assert (config["order"], config["second_hidden"], config["self_normalise"]) == (3, 12, 0.2)
     assert not (tmp_path / "lm" / "source.vocabulary.txt").exists()
@@ -105,8 +105,8 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
         (["--self-normalise", "more"], 2, "'more' is not a number"),
         (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but 3 names are given"),
-        ([], 3, "train.fr.gz: it has no lines. Check that this is the right text"),
-        (["--held-out-text", "dev.fr"], 3, "train.fr.gz: it has no lines"),
+        ([], 3, "train.fr.gz: the text has no lines. Check that this is the right text"),
+        (["--held-out-text", "dev.fr"], 3, "train.fr.gz: the text has no lines"),
     ],
 )
 def test_wrong_input(

@@ -68,7 +68,7 @@ def test_whole_translations_killed_in_the_middle(
         start_phrasescore(tmp_path, *command, "-o", "out.gz"), tmp_path, "out.gz"
     )
     again = phrasescore(*command, "-o", "out.gz")
-    assert b"out.gz: going on after line 1,250" in again.stderr
+    assert b"out.gz: continuing after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr
     whole = phrasescore(*command, "-o", "whole.gz")
     assert whole.returncode == again.returncode == 0
@@ -184,7 +184,7 @@ def test_scores_after_a_model_killed_in_the_middle(
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command, "out"), tmp_path, "out")
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr
-    assert b"out: going on after line 1,250" in again.stderr
+    assert b"out: continuing after line 1,250" in again.stderr
     lines = (tmp_path / "out").read_bytes().splitlines()
     found = [line.split(b" ||| ")[2].split() for line in lines]
     assert [int(float(features[-1])) for features in found] == list(range(6600))

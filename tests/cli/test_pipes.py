@@ -69,7 +69,9 @@ def test_nobody_waits(phrasescore: Phrasescore, tmp_path: Path, name: str) -> No
     done = phrasescore(*command.split(" "), timeout=100)
     said = done.stderr.decode()
     if done.returncode == 3:
-        assert f"{piped}: a pipe, and it is read more than once. Write it to a file" in said, said
+        assert f"{piped}: a pipe, but it must be read more than once. Write it to a file" in said, (
+            said
+        )
     elif name.startswith("doctor: ") and done.returncode == 1:
         assert b"is a pipe or a device" in b" ".join(done.stdout.split())
     else:

@@ -185,14 +185,14 @@ def test_killed_in_either_table(
     process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
     part = tmp_path / ".r.gz.part"
     said = kill_when(lambda: part.exists() and part.stat().st_size > 0, process).errors
-    assert b"out.gz: going on after line " in said
+    assert b"out.gz: continuing after line " in said
     # the two get their names together
     assert not (tmp_path / "out.gz").exists()
     assert not (tmp_path / "r.gz").exists()
     for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:
         done = phrasescore(*arguments, output, "--reordering-output", reordering)
         assert done.returncode == 0, done.stderr
-        assert (b"out.gz: going on after line" in done.stderr) == (output == "out.gz")
+        assert (b"out.gz: continuing after line" in done.stderr) == (output == "out.gz")
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
     assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000

@@ -286,7 +286,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "too wide a beam": (
         lambda m, _: m.generate(["a"], beam=10**9),
         SettingsError,
-        "beam is 1000000000, and may be",
+        "beam is 1000000000, but must be",
     ),
     "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
     "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
@@ -304,7 +304,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "no trials": (
         lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials=0),
         SettingsError,
-        "trials is 0, and may be 1 to",
+        "trials is 0, but must be 1 to",
     ),
     "trials as text": (
         lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials="10"),  # type: ignore[arg-type]

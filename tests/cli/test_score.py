@@ -141,7 +141,7 @@ def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
     for unknown in ("whole", "share"):
         done = phrasescore(*command, "--unknown", unknown)
         assert done.returncode == 0, done.stderr.decode()
-        assert (b"predicted ones share p(<unk>)" in done.stderr) == (unknown == "share")
+        assert (b"predicted unknown words share p(<unk>)" in done.stderr) == (unknown == "share")
         texts[unknown] = split_scores(done.stdout)
     shares = set()
     for (entry, whole), (_, shared) in zip(texts["whole"], texts["share"], strict=True):
@@ -176,7 +176,7 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
         (
             ["table.gz", "--model", "source-target", "--replace-column", "3"],
             2,
-            "there is no score 3 to replace: the table has 2",
+            "there is no score 3 to replace: each line has 2",
         ),
     ],
 )
@@ -217,13 +217,13 @@ def test_stopped_in_the_middle(
     )
     if number == signal.SIGTERM:
         assert ended.status == 130
-        told = b"out.gz: stopped; what is done is kept. To continue, type: phrasescore sc"
+        told = b"out.gz: stopped; finished work is kept. To continue, type: phrasescore sc"
         assert told in ended.errors
         assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
     again = phrasescore(*arguments, "out.gz")
     assert again.returncode == 0, again.stderr
-    assert b"out.gz: going on after line " in again.stderr
+    assert b"out.gz: continuing after line " in again.stderr
     whole = phrasescore(*arguments, "whole.gz")
     assert b"going on" not in whole.stderr
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
@@ -241,12 +241,12 @@ def test_a_model_of_other_words_is_refused(
     command = ("score", "--model", data / "source-target", "-o", "out")
     done = phrasescore(*command, "other")
     assert done.returncode == 4
-    assert b"it knows 0% of the words on the source side of other. See that" in done.stderr
+    assert b"the model knows 0% of the words on the source side of other. Check that" in done.stderr
     assert b"--accept-unknown" in done.stderr
     assert not (tmp_path / "out").exists()
     done = phrasescore(*command, "swapped")
     assert done.returncode == 4
-    assert b"and 100% of those on the other side, whose model it seems" in done.stderr
+    assert b"but 100% of the words on the other side" in done.stderr
     done = phrasescore(*command, "other", "--accept-unknown")
     assert done.returncode == 0
     done = phrasescore(*command, "-", stdin=b"".join(lines))

@@ -106,7 +106,7 @@ def test_workers_and_the_coordinator_die(
         dask.workers[1].send_signal(signal.SIGCONT)
         done = again.wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -119,7 +119,7 @@ def test_a_run_goes_on_without_the_cluster(
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
     done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
 
 
@@ -138,7 +138,7 @@ def test_a_run_goes_on_as_it_began(
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *call, *asked), tmp_path, "out.gz", 1)
     done = start_phrasescore(tmp_path, *call).wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert f"model: {precision} is used, as before".encode() in done.errors
     here = phrasescore(*call[:-4], "-o", "here.gz", *asked)
     assert here.returncode == 0, here.stderr

@@ -244,7 +244,7 @@ def test_a_share_killed_in_the_middle(
     assert not (tmp_path / "out").exists()
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr
-    assert b"going on after line" in again.stderr
+    assert b"continuing after line" in again.stderr
     whole = phrasescore(*command, "whole")
     assert whole.returncode == 0, whole.stderr
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -257,9 +257,9 @@ def test_a_share_killed_in_the_middle(
     [
         (["--dual"], "--dual compares two models of opposite directions"),
         (["--dual", "--model", "model"], "--dual compares two models of opposite directions"),
-        (["--model", "backwards", "--keep", "1"], "2 models give as many scores, and --keep goes"),
-        (["--keep", "10%"], "a share of the lines is known when all are scored"),
-        (["--model", "lm"], "a language model reads one text, and the other models read pairs"),
+        (["--model", "backwards", "--keep", "1"], "2 models give as many scores, but --keep needs"),
+        (["--keep", "10%"], "the best lines are known only after all are scored"),
+        (["--model", "lm"], "a language model reads one text, but the other models read pairs"),
     ],
 )
 def test_refused_filters(
@@ -302,6 +302,6 @@ def test_a_share_killed_after_the_last_block(
     assert killed.returncode == -9, killed.stderr
     again = phrasescore(*command, "-o", "out")
     assert again.returncode == 0, again.stderr
-    assert (b"going on after line 300" in again.stderr) == goes_on
+    assert (b"continuing after line 300" in again.stderr) == goes_on
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]

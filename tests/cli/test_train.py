@@ -183,7 +183,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(
     assert ended.status == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert not (stopped / "model").exists()
     if number != signal.SIGKILL:
-        told = f"stopped; what is done is kept. To continue, type: phrasescore train {table}"
+        told = f"stopped; finished work is kept. To continue, type: phrasescore train {table}"
         assert told in ended.errors.decode()
     trainings.finish(stopped)
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
@@ -207,7 +207,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
     other = phrasescore("train", longer, *base)
     assert other.returncode == 6
-    assert b"sha256 of the input is another" in other.stderr
+    assert b"sha256 of the input has changed" in other.stderr
     anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
     assert anew.returncode == 0, anew.stderr.decode()
     assert b"resuming after" not in anew.stderr
@@ -264,8 +264,8 @@ def test_a_finished_model_is_not_trained_again(
     ("arguments", "status", "text"),
     [
         (["missing", "model"], 3, "missing: no such file"),
-        (["-", "model"], 3, "standard input: a pipe, and it is read more than once"),
-        (["TABLE", "here"], 2, "here: something else is there"),
+        (["-", "model"], 3, "standard input: a pipe, but it must be read more than once"),
+        (["TABLE", "here"], 2, "here: the name is taken, but not by a model"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),
     ],

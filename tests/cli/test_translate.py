@@ -138,7 +138,7 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
     ("arguments", "message"),
     [
         (["--model", "phrases"], "a model of kind phrase does not translate sentences"),
-        (["--model", "model", "--model", "backwards"], "it has another direction than model"),
+        (["--model", "model", "--model", "backwards"], "the direction is not that of model"),
         (["--model", "encdec", "--replace-unknown"], "kind encdec aligns no words"),
         (["--model", "encdec", "--alignments", "x"], "kind encdec aligns no words"),
         (["--model", "model", "--nbest-size", "3"], "--nbest-size needs --nbest"),
@@ -154,7 +154,10 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
         (["--model", "model", "--nbest", "-"], "both go to standard output"),
         (["--model", "model", "--json"], "both go to standard output"),
         (["--model", "model", "-i", "missing"], "no such file"),
-        (["--model", "model", "-i", "long"], "long:2: 1,001 words, and a sentence may have 1,000"),
+        (
+            ["--model", "model", "-i", "long"],
+            "long:2: 1,001 words, but a sentence may have at most 1,000",
+        ),
         (
             ["--model", "model", "--replace-unknown", "--lexicon", "text"],
             "not a line of a lexical table",

@@ -154,7 +154,7 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
     ended = kill_when((faulty.bin / "hanging").exists, faulty.start("tuned"), number)
     said = ended.errors.decode()
     assert ended.status == 130
-    assert "what is done is kept. To continue, type: phrasescore tune" in said
+    assert "finished work is kept. To continue, type: phrasescore tune" in said
     assert "Traceback" not in said
     (faulty.bin / "hanging").unlink()
     time.sleep(0.3)

@@ -138,7 +138,7 @@ def coordinator_killed(ground: Ground) -> list[str]:
             done = blocks_done(ground.output)
         status = ground.score(ground.output, "--cluster", dask.scheduler_file).wait()
     faults = ground.faults(status)
-    going_on = ground.output.with_suffix(".log").read_bytes().count(b"going on after line")
+    going_on = ground.output.with_suffix(".log").read_bytes().count(b"continuing after line")
     return faults + ["a call did not go on"] * (going_on != _COORDINATORS)
 
 

@@ -36,7 +36,7 @@ def _call(words: str, *kept: Any, **more: Any) -> Call:
     return Call(tuple(words.split()), *kept, **more)
 
 
-_GOING_ON = "going on after line"
+_GOING_ON = "continuing after line"
 
 CALLS: tuple[Call, ...] = (
     _call(

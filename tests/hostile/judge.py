@@ -83,7 +83,7 @@ def _faults_of_words(case: Case, ended: Observed) -> Iterator[str]:
     if len(sentences) != 1:
         yield f"{len(sentences)} sentences"
     told = " ".join(sentences)
-    if ended.status == _NO_ROOM and "the memory does not suffice" in told:
+    if ended.status == _NO_ROOM and "out of memory" in told:
         return
     if not any(form in told for name in case.named for form in _shown(name)):
         yield "names no place"

@@ -131,7 +131,7 @@ class EncoderDecoder(MaxoutReadout):
             projected = inputs.new_zeros(1, inputs.shape[2])
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def _features(
         self,

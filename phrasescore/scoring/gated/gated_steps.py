@@ -5,8 +5,8 @@ projections of the sources, and buffers for a chunk of prefixes. A chunk is so s
 results of one pass are still in the cache when the next pass reads them.
 
 Weights are packed side by side. The contribution of a word to the gates and to the readout depends
-only on the word, so it is a row of a precomputed table. All contributions of a source are computed
-as one product with the weights that read it.
+only on the word, so it is a row of a precomputed table. All contributions of a source are one
+product of its summary c and packed weights.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NAMES = (
     *("open_gates", "take_step", "keep_states", "narrow_states", "maxout"),
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
-# The number of rows in bfloat16 products is rounded up to a multiple of this, because the library
-# compiles code for each number of rows, which takes 10 ms.
+# The number of rows in bfloat16 products is rounded up to a multiple of this number, because the
+# library of matrix products compiles code for each number of rows, which takes 10 ms.
 _ROWS = 16
 _TABLE_ROWS = 1024  # number of rows of a word table that are computed at a time
 
@@ -168,7 +168,7 @@ class _Level:
     """States of the prefixes of one level that have children."""
 
     carried: Tensor  # (group + 1, H) float32; the last row receives states that are not needed
-    narrow: Tensor  # a copy in the type of the products; the same tensor if this is float32
+    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
 
 
 class GatedSteps:
@@ -192,7 +192,7 @@ class GatedSteps:
 
         self._multiple = 1 if like.dtype == torch.float32 else _ROWS
 
-        def narrow(rows: int, *columns: int) -> Tensor:  # with room for the rows of `_multiply`
+        def narrow(rows: int, *columns: int) -> Tensor:  # with spare rows: `_multiply` rounds up
             return like.new_zeros(rows + self._multiple - 1, *columns)
 
         def exact(*shape: int) -> Tensor:
@@ -215,7 +215,7 @@ class GatedSteps:
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like) if compiled is None else compiled
         self._passes = _passes(self._compiled)
-        # convert tensors that many passes use only once
+        # tensors that many passes use are converted only once
         self._for_passes: Callable[[Tensor], Any] = (
             kernels.array_of if self._compiled else lambda tensor: tensor
         )
@@ -274,7 +274,7 @@ class GatedSteps:
                 edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
             if level:
                 here, there = there, here
-        # a GPU is waited for only here
+        # only these copies wait for a GPU
         return edges.cpu().numpy(), at_ends.cpu().numpy()
 
     def _start(self, sources: int, level: _Level) -> None:
@@ -332,7 +332,7 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Return the states of B children, ``(B, H)`` float32; their parents are a range."""
+        """Return the states of B children, ``(B, H)`` float32; ``parents`` is a range of ranks."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
         # the recurrent products of the gates depend only on the parent, so they are computed for
@@ -377,7 +377,7 @@ class GatedSteps:
         return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
-        """Cut a level into parts of which neither the prefixes nor their parents exceed a chunk."""
+        """Cut a level into parts; a part has at most a chunk of prefixes and a chunk of parents."""
         begin, end = trie.levels[level : level + 2].tolist()
         for a, b in _even(begin, end, self._chunk):
             if level == 1:  # roots without children are part of the range of parents, too
@@ -397,7 +397,7 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
 
 
 def _passes(compiled: bool) -> SimpleNamespace:
-    """Return the passes, whose arguments are tensors, by name."""
+    """Return the passes by name, as functions of tensors."""
     if not compiled:
         return SimpleNamespace(**{name: getattr(torch_steps, name) for name in _NAMES})
     return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})

@@ -1,7 +1,7 @@
 """Compiled passes over many prefixes: the step from parents to children, readout, normaliser.
 
-Each child gathers its inputs: the state of its parent and the products of that state, the row of
-its word in a table of projections, and the projections of its source. Matrices are float32, or
+The inputs of a child are the state of its parent, the products of that state, the row of its word
+in a table of projections, and the projections of its source. Matrices are float32, or
 bfloat16 as bit patterns (see ``fast_math``); sums and carried states are float32. ``torch_steps``
 has the same functions in torch.
 
@@ -100,7 +100,7 @@ def take_step(
 
 @_compiled
 def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in float32 and narrow."""
+    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in float32 and narrowed."""
     B, H = states.shape
     for b in range(B):
         place = places[b]
@@ -167,7 +167,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         if first == 0:
             shift[n], total[n] = load(row, 0) + b[0], 0.0
         top, added = shift[n], np.float32(0.0)
-        highest = _MIN_KEY  # a maximum of integers vectorises; one of floats does not, due to NaN
+        highest = _MIN_KEY  # integers, because a maximum of floats does not vectorise, due to NaN
         for v in range(W):
             x = load(row, v) + b[v]
             key = order(x)

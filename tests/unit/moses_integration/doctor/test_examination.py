@@ -191,8 +191,8 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "/dev/null is a pipe or a device, where KENLM needs a",
         INI + ":14",
     ),
-    "gzip cut short": (cut(TABLE), E, "the gzip data end in the middle", T),
-    "gzip cut short (reordering)": (cut(REORDERING), E, "the gzip data end in the middle", R),
+    "gzip cut short": (cut(TABLE), E, "the gzip data are cut short", T),
+    "gzip cut short (reordering)": (cut(REORDERING), E, "the gzip data are cut short", R),
     "plain text named .gz": (
         lambda: (
             Path("system", TABLE).unlink(),

@@ -113,13 +113,13 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
     (finding,) = found()
     assert (finding.severity, finding.where) == ("error", "lm")
     assert finding.what == (
-        "it knows 0% of the words on the target side of table and 100% of those on the other "
-        "side, whose model it seems"
+        "the model knows 0% of the words on the target side of table, but 100% of the words on the "
+        "other side"
     )
     save_random_language_model(Path("lm"), [b"le"])
     (few,) = found()
     assert (few.severity, few.what) == (
-        "warning", "it knows 33% of the words on the target side of table"
+        "warning", "the model knows 33% of the words on the target side of table"
     )  # fmt: skip
 
 

@@ -220,7 +220,7 @@ def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
 def test_truncated_gzip_is_diagnosed(tmp_path: Path) -> None:
     """A gzip file that was cut off says so."""
     path = write(tmp_path, gzip.compress(BIGRAMS)[:-20])
-    with pytest.raises(InputError, match="the gzip data end in the middle"):
+    with pytest.raises(InputError, match="the gzip data are cut short"):
         read(path)
 
 

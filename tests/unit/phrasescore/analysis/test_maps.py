@@ -97,7 +97,7 @@ def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        (np.zeros((9, 4)), "at least 10 points, and here 9 points"),
+        (np.zeros((9, 4)), "at least 10 points, but this map would have 9 points"),
         (np.ones((20, 4)), "all the vectors are the same"),
     ],
 )

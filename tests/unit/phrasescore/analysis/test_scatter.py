@@ -78,7 +78,9 @@ def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
     (tmp_path / "table").write_bytes(b"\n".join(lines) + b"\n")
     draws = (draw_pairs(tmp_path / "table", 10, seed) for seed in range(99))
     drawn = next(draw for draw in draws if 51 in draw.numbers)
-    with pytest.raises(PhraseTableError, match="score 2 is 7, which is no probability") as caught:
+    with pytest.raises(
+        PhraseTableError, match="score 2 is 7, which is not a probability"
+    ) as caught:
         score_drawn(drawn, Scores(1, 2))
     assert caught.value.line == 51
 

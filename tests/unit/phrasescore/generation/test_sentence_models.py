@@ -35,7 +35,7 @@ def test_one_or_several(folder: Path) -> None:
     assert [each.path.name for each in together.loaded] == ["search", "encdec", "search"]
     assert len(together.aligning) == 2
     together.must_align("a picture")
-    with pytest.raises(ModelError, match="a model of kind encdec aligns no words, and a picture"):
+    with pytest.raises(ModelError, match="a model of kind encdec aligns no words, but a picture"):
         load_sentence_models(names[1:2]).must_align("a picture")
 
 
@@ -44,9 +44,9 @@ def test_one_or_several(folder: Path) -> None:
     [
         (["phrases"], "a model of kind phrase does not translate sentences. Name one trained"),
         (["search", "phrases"], "phrases: a model of kind phrase does not"),
-        (["search", "backwards"], "backwards: it has another direction than .*search"),
-        (["search", "less"], "less: it has another source vocabulary than"),
-        (["encdec", "more"], "more: it has another target vocabulary than .*encdec"),
+        (["search", "backwards"], "backwards: the direction is not that of .*search"),
+        (["search", "less"], "less: the source vocabulary is not that of"),
+        (["encdec", "more"], "more: the target vocabulary is not that of .*encdec"),
     ],
 )
 def test_models_that_cannot(folder: Path, names: list[str], message: str) -> None:

@@ -33,7 +33,7 @@ def test_each_process_of_torchrun_has_a_device_of_its_own(
         assert choose_device(name) == torch.device("cuda", rank)
         assert choose_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("LOCAL_RANK", "4")
-    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
         choose_device(name)
 
 
@@ -44,7 +44,7 @@ def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     assert choose_device("cuda:0") == torch.device("cuda", 0)
     assert choose_device("cuda:3") == torch.device("cuda", 3)
-    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
         choose_device("cuda:4")
     monkeypatch.setenv("LOCAL_RANK", "0")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")

@@ -92,7 +92,7 @@ DEEP = b"[" * 200_000
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        *((config(format=value), "names no format number") for value in (0, -1, True, 1.0, "1")),
+        *((config(format=value), "has no format number") for value in (0, -1, True, 1.0, "1")),
         (config(format=10**200), "this version reads up to 2"),
         (text("config.json", DEEP), "is not JSON .it is nested"),
         (text("config.json", b'{"format": 1, "hidden": ' + b"1" * 5000 + b"}"), "is not JSON"),
@@ -126,7 +126,7 @@ DEEP = b"[" * 200_000
         (vocabulary(lambda old: old.replace(b"e1", b"e\r")), "is not one word"),
         (vocabulary(lambda old: old.replace(b"e1", b" " + b"e" * 10**7)), "is not one word"),
         (vocabulary(lambda old: old.replace(b"\n", b"\r\n")), "begins with the lines"),
-        (vocabulary(lambda old: old + b"more\n"), "9 words where config.json says 8"),
+        (vocabulary(lambda old: old + b"more\n"), "9 words, but config.json says 8"),
         (vocabulary(gzip.compress), "begins with the lines"),
     ],
 )

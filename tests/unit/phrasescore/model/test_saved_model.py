@@ -95,7 +95,7 @@ def test_what_is_no_model_stays(tmp_path: Path, what: str) -> None:
         save(folder, 1)
         (folder / "notes.txt").write_text("do not lose me")
     before = sorted((path, path.is_symlink()) for path in tmp_path.rglob("*"))
-    problem = r"something else is there|has notes\.txt in it"
+    problem = r"the name is taken, but not by a model|contains notes\.txt"
     with pytest.raises(SettingsError, match=problem) as error:
         save(folder, 2)
     assert error.value.path == folder
@@ -118,7 +118,9 @@ def test_what_appears_meanwhile_stays(
         (folder / "thesis.tex").write_text("do not lose me")
 
     monkeypatch.setattr(Vocabulary, "write", and_a_guest)
-    with pytest.raises(SettingsError, match=r"something else is there|has thesis\.tex in it"):
+    with pytest.raises(
+        SettingsError, match=r"the name is taken, but not by a model|contains thesis\.tex"
+    ):
         save(folder, 2)
     assert (folder / "thesis.tex").read_text() == "do not lose me"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -130,7 +132,9 @@ def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
     save(folder, 1)
     backup_of(folder).mkdir()
     (backup_of(folder) / "thesis.tex").write_text("do not lose me")
-    with pytest.raises(SettingsError, match=r"\.model\.replaced: something else is there"):
+    with pytest.raises(
+        SettingsError, match=r"\.model\.replaced: the name is taken, but not by a model"
+    ):
         save(folder, 2)
     assert (backup_of(folder) / "thesis.tex").exists()
     assert load_model(folder)

@@ -100,7 +100,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda data: data[:-12], "the gzip data end in the middle"),
+        (lambda data: data[:-12], "the gzip data are cut short"),
         (lambda data: data[:-8] + b"12345678", "damaged gzip data"),
     ],
 )

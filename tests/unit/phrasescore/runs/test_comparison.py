@@ -17,7 +17,7 @@ from phrasescore.runs.identity import differences
         ({"a": 1}, {}, ["a was 1 and is now not set"]),
         ({}, {"a": None}, []),
         ({"z": 0, "a": 0}, {"z": 1, "a": 1}, ["a was 0 and is now 1", "z was 0 and is now 1"]),
-        ({"a": "0" * 64}, {"a": "1" * 64}, ["a is another"]),
+        ({"a": "0" * 64}, {"a": "1" * 64}, ["a has changed"]),
     ],
 )
 def test_each_difference_is_named(

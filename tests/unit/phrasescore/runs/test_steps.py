@@ -86,7 +86,7 @@ def test_changed_output(tmp_path: Path) -> None:
     """A file that somebody changed is not written over."""
     Kitchen(tmp_path).run()
     (tmp_path / "label").write_text("cake")
-    with pytest.raises(ResumeError, match="this was changed since it was made") as caught:
+    with pytest.raises(ResumeError, match="this output was changed after it was created") as caught:
         Kitchen(tmp_path).run()
     assert caught.value.path == tmp_path / "label"
     assert (tmp_path / "label").read_text() == "cake"

@@ -23,7 +23,7 @@ from phrasescore.table.input_files import open_input
         ("x" * 300, "a name of 300 bytes, where at most 255 are possible"),
         ("x/" * 2500, "a path of"),
         ("file/x", "a part of this path is a file"),
-        ("loop", "its links lead in a circle"),
+        ("loop", "its symbolic links form a circle"),
         (".", "a folder, where a file was expected"),
         ("nothing", "no such file"),
     ],

@@ -55,7 +55,7 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
         score(described, b"a|x ||| b|y ||| 1", b"a ||| b ||| 1")
     assert (caught.value.path, caught.value.line) == ("table", 9)
     wanted = dataclasses.replace(described, identities=(("0", "source-target"),))
-    with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model there"):
+    with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model in this folder"):
         score(wanted, b"a|x ||| b|y ||| 1")
     with pytest.raises(ClusterError, match=r"tcp://.* cannot score: no such model") as unseen:
         score(described, b"a|x ||| b|y ||| 1", folder=tmp_path / "gone")

@@ -110,7 +110,7 @@ def test_kill_9_and_go_on(
     # the third block may have been on its way to the disk
     assert (report.resumed_pairs, scorer.calls) in {(12, 3), (8, 4)}
     assert (
-        f"going on after line {report.resumed_pairs}, where an earlier run stopped"
+        f"continuing after line {report.resumed_pairs}, where an earlier run stopped"
         in capsys.readouterr().err
     )
     whole = rescore(table, tmp_path / f"whole-{name}")
@@ -138,7 +138,7 @@ def test_another_run_starts_anew(
     assert (tmp_path / ".out.part").exists()
     change = {"models": [tiny_model(outside=OutsideWords((), ()))], **change}
     assert rescore(table, tmp_path / "out", **change).resumed_pairs == 0
-    assert "with other inputs or options is thrown away" in capsys.readouterr().err
+    assert "with other inputs or options is discarded" in capsys.readouterr().err
 
 
 def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
     report = rescore(table, tmp_path / "out", models=models, **changes)
     assert report.resumed_pairs == 8
     assert report.unknown == "share"
-    assert "50.00% of the target; predicted ones share p(<unk>)" in described(report)
+    assert "50.00% of the target; predicted unknown words share p(<unk>)" in described(report)
     rescore(table, tmp_path / "whole", models=models, lines_per_block=5, **changes)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     rescore(table, tmp_path / "unshared", models=models)

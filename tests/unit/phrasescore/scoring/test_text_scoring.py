@@ -218,7 +218,7 @@ def test_kill_9_and_go_on(
     report = score(pairs, tmp_path / name, loaded, scorer)
     # blocks of 2, 8, 20, 20 ... lines; the fourth may have been on its way to the disk
     assert (report.resumed, scorer.calls) in {(50, 5), (30, 6)}
-    assert f"going on after line {report.resumed}, where" in capsys.readouterr().err
+    assert f"continuing after line {report.resumed}, where" in capsys.readouterr().err
     whole = score(pairs, tmp_path / f"whole-{name}", loaded)
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
     assert report.counts == whole.counts
@@ -253,7 +253,7 @@ def test_another_run_starts_anew(
         assert report.resumed in {10, 30}
     else:
         assert report.resumed == 0
-        assert "is thrown away" in said
+        assert "is discarded" in said
 
 
 if __name__ == "__main__":

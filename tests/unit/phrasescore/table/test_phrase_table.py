@@ -59,7 +59,7 @@ BROKEN = [
         b"e [X] ||| f [X] ||| 1\n" * 1200 + b"a [X] ||| b ||| 1\n",
         1201,
         "the target phrase does not end in a label such as [X]",
-        "tables of their own",
+        "separate tables",
     ),
     (
         b"e [X] ||| f [X] ||| 1\n" * 1200 + b"[X] ||| b [X] ||| 1\n",

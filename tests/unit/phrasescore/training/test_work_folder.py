@@ -77,7 +77,10 @@ def _is_file(work: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda work: (work / "thesis.tex").write_text("x"), r"thesis\.tex is no file of one"),
+        (
+            lambda work: (work / "thesis.tex").write_text("x"),
+            r"thesis\.tex is not one of its files",
+        ),
         (lambda work: (work / "pairs" / "thesis.tex").write_text("x"), r"pairs/thesis\.tex is no"),
         (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is no file"),
         (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is no file"),
@@ -86,16 +89,16 @@ def _is_file(work: Path) -> None:
         (_settings(b"{"), "cannot be read"),
         (_settings(b"[1]"), "cannot be read"),
         (_settings(b"[" * 200_000), "cannot be read"),
-        (_settings(b'{"my": "settings"}'), "is another program's"),
+        (_settings(b'{"my": "settings"}'), "comes from another program"),
         (
             lambda work: _only(work, "checkpoint.pt", b"of another program"),
             "settings.json cannot be read",
         ),
         (lambda work: _only(work, "curves.jsonl", b"mine"), "cannot be read"),
-        (lambda work: _link(work, "elsewhere"), "no folder of its own"),
-        (lambda work: _link(work, work.name), "no folder of its own"),
-        (lambda work: _link(work, "nowhere"), "no folder of its own"),
-        (_is_file, "no folder of its own"),
+        (lambda work: _link(work, "elsewhere"), "it is a file or a link"),
+        (lambda work: _link(work, work.name), "it is a file or a link"),
+        (lambda work: _link(work, "nowhere"), "it is a file or a link"),
+        (_is_file, "it is a file or a link"),
     ],
 )
 def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -> None:

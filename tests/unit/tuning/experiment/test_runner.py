@@ -164,7 +164,7 @@ def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
-    assert f"out: {tmp_path}/source is another; so it runs again" in said
+    assert f"out: {tmp_path}/source has changed; therefore the step runs again" in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -181,7 +181,7 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     thread.start()
     with pytest.raises(
         InterruptedWorkError,
-        match=r"what is done is kept\. To continue, type: phrasescore",
+        match=r"finished work is kept\. To continue, type: phrasescore",
     ):
         run(tmp_path, step)
     thread.join()

@@ -107,7 +107,7 @@ def test_a_list_cut_inside_its_gzip_data(tmp_path: Path, statistics: CandidateSt
     """A file that was not copied whole is an error, and not a shorter list."""
     path = tmp_path / "nbest.gz"
     path.write_bytes(gzip.compress(b"".join(PERFECT))[:-12])
-    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data end in the middle"):
+    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data are cut short"):
         read_scored(path, statistics)
 
 

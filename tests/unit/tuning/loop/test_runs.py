@@ -142,7 +142,9 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
     run.tune()
     path = getattr(run.toy, name)
     path.write_bytes(path.read_bytes().replace(b" ", b"  ", 1))
-    with pytest.raises(ResumeError, match=r"the work was begun with other settings: .* is another"):
+    with pytest.raises(
+        ResumeError, match=r"the work was begun with other settings: .* has changed"
+    ):
         run.tune()
 
 

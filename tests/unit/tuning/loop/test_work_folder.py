@@ -31,7 +31,7 @@ def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
         (
             {"moses.ini": "a" * 64},
             {"moses.ini": "b" * 64},
-            r": moses\.ini is another\. Name",
+            r": moses\.ini has changed\. Name",
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A file where a folder should be is a settings error that names it."""
     (tmp_path / "file").write_bytes(b"")
     with (
-        pytest.raises(SettingsError, match="cannot make this folder"),
+        pytest.raises(SettingsError, match="cannot create this folder"),
         WorkFolder(tmp_path / "file" / "run").opened({}),
     ):
         pass
