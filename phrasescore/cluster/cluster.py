@@ -296,7 +296,7 @@ def run_on_worker(
     own = versions()
     if own != wanted:
         differences = [
-            f"{name} {own.get(name)}, but this process {wanted[name]}"
+            f"{name} {own.get(name)}, but this process has {wanted[name]}"
             for name in wanted
             if own.get(name) != wanted[name]
         ]

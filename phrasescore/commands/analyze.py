@@ -55,7 +55,7 @@ class TopOptions(Computing, Result):
     no_unknown: bool = flag("Draw no sample that contains <unk>.")
 
 
-@command("top", TopOptions)
+@command("top", TopOptions, short_help="Show the best targets by a table and by a model.")
 def top(options: TopOptions) -> None:
     """Show the targets that TABLE prefers, those that a model prefers, and samples of the model.
 
@@ -127,7 +127,11 @@ class ScatterOptions(Computing, Result):
     )
 
 
-@command("scatter", ScatterOptions)
+@command(
+    "scatter",
+    ScatterOptions,
+    short_help="Plot ln p of phrase pairs by a table and by a model.",
+)
 def scatter(options: ScatterOptions) -> None:
     """Draw a scatter plot of phrase pairs: ln p by TABLE and ln p by a model.
 
@@ -185,7 +189,7 @@ def _scores(options: ScatterOptions) -> Scores:
 class Words(Options):
     """Options that choose word vectors instead of summaries of phrases."""
 
-    words: bool = flag("Take word vectors, which every kind of model has.")
+    words: bool = flag("Use word vectors instead of phrases; every kind of model has them.")
     side: Literal["source", "target"] | None = option(
         ["source", "target"],
         "With --words: the language of the words.  [default: the side that the model reads]",

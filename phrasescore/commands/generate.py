@@ -66,8 +66,8 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     )
     max_length: int | None = option(
         WORDS,
-        "The maximum number of words in a target.  [default: three times its source's, at least "
-        "10]",
+        "The maximum number of words in a target.  [default: three times the words of the source, "
+        "at least 10]",
     )
     no_unknown: bool = flag("Never write <unk>; --table implies this.")
     extend: bool = flag(

@@ -212,7 +212,7 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
     written, read = (one, other) if one.use.writes else (other, one)
     if _is_same(written, read) or _is_within(written, read):
         raise SettingsError(
-            f"{written.label} would replace what {read.label} {read.use.value}",
+            f"{written.label} would replace an input: {read.label}",
             path=STANDARD_OUTPUT if written.path == STANDARD_STREAM else written.path,
             remedy="name another output",
         )

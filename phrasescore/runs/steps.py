@@ -205,7 +205,7 @@ class Steps:
                 raise ResumeError(
                     "this output was changed after it was created",
                     path=path,
-                    remedy="move it away to create it again, or name another output",
+                    remedy="move it away, so that it is created again, or name another output",
                 )
         return True
 

@@ -110,8 +110,8 @@ def describe_as_before(
         signature: The signature of the interrupted run.
 
     Returns:
-        The models; ``None`` if that run used other models, or a device or precision that
-        ``compute`` excludes.
+        The models; ``None`` if that run used other models, or a device, precision or batch size
+        that ``compute`` excludes.
     """
     chosen, distinct = signature.get("numerics", {}), dict.fromkeys(folders)
     agrees = (

@@ -443,8 +443,8 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
         remedy = f"write the columns with {SEPARATOR.decode()!r} between them, and s{remedy[1:]}"
     raise PhraseTableError(
         f"the source {visible(here, 40)!r} comes after "
-        f"{visible(previous, 40)!r}, but all lines of a source must be neighbours, "
-        "in the order of bytes",
+        f"{visible(previous, 40)!r}, but the lines must be sorted "
+        "by the bytes of the source",
         path=block.path,
         line=block.first_line + row,
         remedy=remedy,

@@ -183,7 +183,7 @@ def _parse_score(number: int, token: bytes) -> float:
             remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
     raise PhraseTableError(
-        f"score {number} is {visible(token, _SHOWN)!r}, but must be a finite number",
+        f"score {number} is {visible(token, _SHOWN)!r}, expected a finite number",
         remedy="repair or delete the line; Moses reads digits, a decimal point and an exponent",
     )
 

@@ -134,7 +134,9 @@ class TrainingSettings:
 
     kind: str = _option(
         KINDS[0].option,
-        "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS) + ".",
+        "The kind of model. "
+        + "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS)
+        + ".",
     )
     inputs: tuple[Path, ...] = ()
     model: Path = Path("model")
@@ -255,7 +257,7 @@ class TrainingSettings:
     )
     held_out_sources: ItemsOrNone | None = _option(
         None,
-        "The number of pairs to hold out whose sources are in no training pair.  [default: "
+        "The number of held-out pairs whose sources occur in no training pair.  [default: "
         f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; with "
         f"--recipe paper: {_PAPER.held_out_sources}]",
         "reads_source",

@@ -108,7 +108,7 @@ def test_the_lists_are_those_of_score_and_generate(
         (["table.gz", "--model", "backwards"], 4, "writes source phrases"),
         (["table.gz", "--model", "model", "--column", "5"], 2, "there is no score 5 to compare"),
         (["table.gz", "--model", "model", "--json"], 2, "would both go to standard output"),
-        (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace what"),
+        (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace an input"),
     ],
 )
 def test_wrong_input_is_one_sentence(

@@ -296,5 +296,5 @@ def test_a_result_replaces_no_file_of_the_experiment(
     experiment.write_text(changed if name == "small.ini" else text, "utf-8")
     done = phrasescore("experiment", experiment.name, "-o", "results", "--json-file", name)
     assert done.returncode == 2, done.stderr.decode()
-    assert "would replace what the experiment reads" in done.stderr.decode()
+    assert "would replace an input: the experiment" in done.stderr.decode()
     assert (tmp_path / name).read_bytes() == before and not (tmp_path / "results").exists()

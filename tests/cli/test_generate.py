@@ -125,10 +125,13 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
         (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
         (["-i", "phrases", "--extend"], "--extend needs --table"),
         (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
-        (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
+        (
+            ["--table", "t", "--reordering", "r", "--reordering-output", "s"],
+            "the output must be a file",
+        ),
         (
             ["--table", "t", "--reordering", "r", "--reordering-output", "s", "-o", "/dev/null"],
-            "must be a file then",
+            "the output must be a file",
         ),
         (
             ["--table", "t", "--reordering", "r", "--reordering-output", "o", "-o", "./o"],
@@ -145,14 +148,14 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
                 "-o",
                 "phrases",
             ],
-            "--output would replace what --reordering reads",
+            "--output would replace an input: --reordering",
         ),
         (
             ["-i", "phrases", "--samples", "2", "--beam", "2"],
             "--samples and --beam exclude each other",
         ),
         (["-i", "phrases", "--json"], "both go to standard output"),
-        (["-i", "phrases", "-o", "phrases"], "--output would replace what --input reads"),
+        (["-i", "phrases", "-o", "phrases"], "--output would replace an input: --input"),
         (["-i", "empty"], "the source phrase is empty"),
         (["-i", "missing"], "no such file"),
     ],

@@ -113,8 +113,8 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature needs --weights"),
         (["--significance", "a+e"], 2, "--significance needs --sentences"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
-        (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
-        (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),
+        (["--drop", "drop.tsv", "-o", "table"], 2, "would replace an input: TABLE"),
+        (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace an input: TABLE"),
         (
             ["--drop", "drop.tsv", "--reordering", "drop.tsv", "--reordering-output", "./small"],
             2,

@@ -111,7 +111,7 @@ class FlatWeights:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Copy all values to the bfloat16 weights, if not :meth:`change` has set the values."""
+        """Copy all values to the bfloat16 weights; :meth:`change` does this for its part."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]

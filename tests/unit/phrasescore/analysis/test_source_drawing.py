@@ -116,5 +116,5 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
         draw_sources(table, 1, TopSettings(min_words=1, min_targets=1, column=1))
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
-    with pytest.raises(PhraseTableError, match="must be neighbours"):
+    with pytest.raises(PhraseTableError, match="must be sorted"):
         draw_sources(table, 0, TopSettings(column=1))

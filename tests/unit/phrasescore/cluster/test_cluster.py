@@ -89,7 +89,7 @@ def test_a_worker_of_another_version(
     with Cluster(str(two_workers.scheduler_file)) as cluster:
         task = cluster.start(time.sleep, 60)
         with pytest.raises(
-            ClusterError, match=rf"the worker tcp://.* has {name} .*, but this process 1"
+            ClusterError, match=rf"the worker tcp://.* has {name} .*, but this process has 1"
         ):
             task.result()
 

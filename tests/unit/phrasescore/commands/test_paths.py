@@ -60,15 +60,15 @@ def call(*arguments: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["table", "-o", "table"], "--output would replace what TABLE reads"),
-        (["table", "-o", "./table"], "--output would replace what TABLE reads"),
-        (["table", "-o", "soft"], "--output would replace what TABLE reads"),
-        (["hard", "-o", "table"], "--output would replace what TABLE reads"),
-        (["-o", "table", "table"], "--output would replace what TABLE reads"),
-        (["table", "--report", "soft"], "--report would replace what TABLE reads"),
-        (["-", "--source", "table", "-o", "hard"], "--output would replace what --source reads"),
-        (["-", "--model", "model", "-o", "model/weights"], "replace what --model reads from"),
-        (["-", "--model", "model", "--folder", "model"], "replace what --model reads from"),
+        (["table", "-o", "table"], "--output would replace an input: TABLE"),
+        (["table", "-o", "./table"], "--output would replace an input: TABLE"),
+        (["table", "-o", "soft"], "--output would replace an input: TABLE"),
+        (["hard", "-o", "table"], "--output would replace an input: TABLE"),
+        (["-o", "table", "table"], "--output would replace an input: TABLE"),
+        (["table", "--report", "soft"], "--report would replace an input: TABLE"),
+        (["-", "--source", "table", "-o", "hard"], "--output would replace an input: --source"),
+        (["-", "--model", "model", "-o", "model/weights"], "replace an input: --model"),
+        (["-", "--model", "model", "--folder", "model"], "replace an input: --model"),
         (["table", "-o", "new", "--report", "./new"], "--output and --report would write the same"),
         (["table", "-o", "old", "--report", "old"], "--output and --report would write the same"),
         (["table", "-o", "new", "--folder", "new"], "--output and --folder would write the same"),
@@ -76,7 +76,7 @@ def call(*arguments: str) -> None:
         (["table", "-o", "-", "--json"], "would both go to standard output"),
         (["-", "--source", "-"], "would both read standard input"),
         (["-", "--source", "old", "--source", "-"], "would both read standard input"),
-        (["-", "-o", "old", "--hidden-input", "old"], "replace what TranslationModel0 reads"),
+        (["-", "-o", "old", "--hidden-input", "old"], "replace an input: TranslationModel0"),
     ],
 )
 def test_an_output_replaces_nothing_that_is_needed(arguments: list[str], says: str) -> None:

@@ -27,7 +27,7 @@ def test_a_file_of_the_folder_or_none(name: str) -> None:
 def test_length_is_that_of_bytes() -> None:
     """What counts is UTF-8, and what follows the name counts too."""
     assert len(file_name("é" * 126, ".gz", "feature").encode()) == 255
-    with pytest.raises(InputError, match="makes a name of 257 bytes, where 255 are possible"):
+    with pytest.raises(InputError, match="makes a file name of 257 bytes, where at most 255"):
         file_name("é" * 126, ".arpa", "model")
     with pytest.raises(InputError, match=r"the name of a model, '', cannot .* it is empty"):
         file_name("", ".gz", "model")

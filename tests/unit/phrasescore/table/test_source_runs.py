@@ -84,7 +84,7 @@ def test_disorder_is_refused(tmp_path: Path, phrases: list[bytes], lines: int) -
     if not wrong:
         assert sum(map(len, read_source_runs(tmp_path / "table", lines))) == len(phrases)
         return
-    with pytest.raises(PhraseTableError, match="must be neighbours") as caught:
+    with pytest.raises(PhraseTableError, match="must be sorted") as caught:
         list(read_source_runs(tmp_path / "table", lines))
     assert caught.value.line == wrong[0]
     assert "LC_ALL=C sort" in str(caught.value)
