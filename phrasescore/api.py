@@ -1,4 +1,4 @@
-"""Models from Python: ``phrasescore.load`` and what it returns.
+"""Models from Python: ``phrasescore.load``, and the model that it returns.
 
 The results equal those of the commands ``score-text`` and ``generate`` in float32, because the same
 code computes them. Nothing is printed, and no thread stays behind after a call.

@@ -57,7 +57,7 @@ class TopOptions(Computing, Result):
 
 @command("top", TopOptions, short_help="Show the best targets by a table and by a model.")
 def top(options: TopOptions) -> None:
-    """Show the targets that TABLE prefers, those that a model prefers, and samples of the model.
+    """Show the targets that TABLE prefers, the targets that a model prefers, and samples.
 
     As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases that have
     several targets, some frequent and some rare. For each source phrase it shows the best targets

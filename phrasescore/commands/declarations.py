@@ -64,7 +64,7 @@ class Options:
 
     @classmethod
     def declared(cls) -> dict[str, _Declared]:
-        """Return the parameters by name: those of the class first, then those of its groups."""
+        """Return the parameters of the class, and then of its groups, by name."""
         found: dict[str, _Declared] = {}
         for group in cls.__mro__:
             for name, value in vars(group).items():

@@ -1,4 +1,4 @@
-"""Chooses a device, tells what it can do, and spreads work over its cores."""
+"""Chooses a device, reports its abilities, and spreads work over its cores."""
 
 from __future__ import annotations
 

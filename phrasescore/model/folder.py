@@ -147,7 +147,7 @@ class LoadedModel:
 
     @property
     def sides(self) -> dict[Side, Vocabulary]:
-        """Vocabularies by side of a corpus: the side read, if any, then the side predicted."""
+        """Vocabularies by side: first the side that the model reads, if any, then the predicted."""
         read, predicted = SIDES if self.direction == "source-target" else SIDES[::-1]
         if not kind_named(self.settings.kind).reads_source:
             return {predicted: self.target_vocabulary}

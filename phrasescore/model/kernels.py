@@ -93,7 +93,7 @@ def state_backward(
     """Turn dh' into the gradients of the inputs of the candidate's tanh and the update's sigmoid.
 
     Args:
-        flowing: ``(B, H)`` float32, dh' on entry; z dh', the part that goes to h, on return.
+        flowing: ``(B, H)`` float32, dh' on entry; z dh', the part for h, on return.
         gates: ``(B, 2H)``, z and r.
         candidates: ``(B, H)``, k.
         states: ``(B, H)``, h.

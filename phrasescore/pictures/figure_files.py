@@ -44,7 +44,7 @@ _SETTINGS = {"svg.hashsalt": "phrasescore", "svg.fonttype": "none", "pdf.fonttyp
 
 
 def figure_format(path: str | Path) -> str:
-    """Return the format that the extension of a picture's name asks for.
+    """Return the format of a picture, which is the extension of its name.
 
     Raises:
         SettingsError: The extension is none of ``FORMATS``.

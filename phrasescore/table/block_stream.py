@@ -1,6 +1,6 @@
 """Reads blocks of an input, works on them and writes an output; the three steps overlap.
 
-The caller decides what a block is, what is written for a block and what is counted. If a run was
+The caller defines the blocks, the bytes to write for a block, and the counts. If a run was
 killed, the next run of the same work continues the output file.
 """
 

@@ -232,7 +232,7 @@ def compare_phrases(
 ) -> int:
     """Compare the phrases of two lines; return -1, 0 or 1.
 
-    As in Moses, the order is that of the bytes of a phrase, followed by `` |||``.
+    As in Moses, phrases are compared by their bytes, followed by `` |||``.
 
     Args:
         data: uint8, the bytes of the first line's block.

@@ -292,8 +292,8 @@ def encode_texts(
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
         max_length: Pairs with more words on either side are left out of training.
-        held_out: Held-out texts for the same sides, if any. Their pairs are the last ones, and
-            their words are not counted for the shortlists.
+        held_out: Held-out texts for the same sides, if any. Their pairs come last, and their
+            words are not counted for the shortlists.
 
     Raises:
         InputError: A text cannot be read.

@@ -1,6 +1,6 @@
 """Training recipes: batches, optimiser, initial weights and learning rate.
 
-The recipe ``paper`` does what the authors did (section 4.1.1 and their program). The recipe
+The recipe ``paper`` follows the authors (section 4.1.1 and their program). The recipe
 ``fast`` reaches the same likelihood in a fraction of the time on today's machines.
 """
 

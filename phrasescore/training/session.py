@@ -192,7 +192,7 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
 
 
 def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
-    """Find out what an earlier run has left; refuse to replace anything else."""
+    """Return the kind of model that an earlier run has left; refuse to replace anything else."""
     model, work = settings.model, settings.work_folder
     found = _Earlier.NOTHING
     # `auto` may choose another precision on another machine

@@ -5,7 +5,7 @@
 torch, so that ``--help`` is quick.
 """
 
-# ruff: noqa: RUF009 - what _option and _size return is a dataclasses.field
+# ruff: noqa: RUF009 - _option and _size return a dataclasses.field
 
 from __future__ import annotations
 

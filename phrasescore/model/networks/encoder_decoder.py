@@ -76,7 +76,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.encoder.inputs(embedded.to(dtype))
 
     def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return the encoder's states, ``(S + 2, B, H)``; the first ones are the initial zeros."""
+        """Return the encoder's states, ``(S + 2, B, H)``, beginning with the initial zeros."""
         start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
         return self.encoder.states(inputs, start, waiting)[0]
 
