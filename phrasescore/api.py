@@ -107,7 +107,7 @@ class Model:
     def score(self, texts: Iterable[Text]) -> NDArray[np.float64]:
         """Return ln p(target | source) of each pair; for a language model, ln p of each text.
 
-        The end of the text is predicted too. Pairs that begin alike are scored together, so one
+        The end of the text is predicted too. Pairs with the same beginning share work, so one
         call with many pairs is faster than many calls.
 
         Args:
@@ -127,7 +127,7 @@ class Model:
             return scorer.score(read, predicted)
 
     def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
-        """Return ln p of each predicted word and of the end of the text; ``score`` gives the sums.
+        """Return ln p of each predicted word and of the text's end; ``score`` returns their sums.
 
         Args:
             texts: N pairs or strings, as for ``score``.

@@ -204,7 +204,7 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether an interrupt caused an error; C libraries may turn one into another error."""
+    """Tell whether an interrupt caused an error, because C code may replace an interrupt."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -217,7 +217,7 @@ def _interrupted(words: str) -> int:
 
 
 def _say(tell: Callable[[], None]) -> None:
-    """Print on standard error, unless that is closed."""
+    """Call a function that prints on standard error; do nothing if that stream is closed."""
     with contextlib.suppress(OSError):
         tell()
 

@@ -29,7 +29,8 @@ _PERPLEXITY = 30.0
 # van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
 # With fewer points or threads, the threads mostly wait for each other: for 5,000 points, two
-# threads take 76 s of processor time, one thread takes 53 s. On a busy machine they take longer.
+# threads take 76 s of processor time, but one thread takes 53 s. On a busy machine, the threads
+# take longer.
 _POINTS_FOR_THREADS, _MIN_THREADS = 1000, 4
 _MIN_CLUSTER = 5  # minimum number of points in a cluster
 _MIN_SHARE = 200  # a cluster has at least one 200th of all points

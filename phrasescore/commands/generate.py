@@ -94,9 +94,9 @@ def generate(options: GenerateOptions) -> None:
 
     With --table the output is a phrase table of the targets that the model writes for the sources
     of the table, sorted as Moses sorts. Pairs of the table keep their scores; a new pair gets the
-    geometric mean of the scores of its source's pairs. Each line gets two
-    more scores: p(target | source) by the model; and e for a new pair, 1 for a pair of the table.
-    phrasescore ini add-column adapts a moses.ini to the new table.
+    geometric mean of the scores of its source's pairs. Each line gets two more scores:
+    p(target | source) by the model; and e for a new pair, 1 for a pair of the table. phrasescore
+    ini add-column adapts a moses.ini to the new table.
 
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.

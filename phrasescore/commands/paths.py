@@ -184,7 +184,7 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
-    """Return ``os.stat`` of a file, or of the file behind a standard stream; ``None`` if none."""
+    """Return ``os.stat`` of a file or of a standard stream's file; ``None`` if that fails."""
     with contextlib.suppress(OSError):
         if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
             return os.fstat(1 if use.writes else 0)

@@ -72,7 +72,7 @@ def score(options: ScoreOptions) -> None:
     """Append one score for each model, p(target | source), to every line of TABLE.
 
     TABLE is plain, .gz, or - for standard input. All other bytes of the lines and their order stay
-    the same. If the table already has a model's score, another one is appended, unless
+    the same. If the table already has a model's score, another score is appended, unless
     --replace-column replaces it. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """

@@ -80,9 +80,9 @@ def score_text(options: ScoreTextOptions) -> None:
     r"""Append ln p(target | source), or ln p(text) of a language model, to each line of texts.
 
     PAIRS has a source and a target in the first two columns of each line, separated by a tab. Two
-    files, SOURCE and TARGET, may replace it. For a language model, TEXT has the text to score
-    in its first column. All may be plain or .gz, and one may be - (standard input). Texts may be of
-    any length; they must be prepared like the training text.
+    files, SOURCE and TARGET, may replace PAIRS. For a language model, TEXT has the text to score in
+    its first column. The files may be plain or .gz, and one may be - (standard input). Texts may be
+    of any length; they must be prepared like the training text.
 
     Each output line is the input line, a tab, and ln p of the target and its end, computed in fp32.
     With --words a further column has ln p of each word and, last, of the end. A model trained with

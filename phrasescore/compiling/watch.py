@@ -95,7 +95,7 @@ def _locked() -> int:
     with contextlib.suppress(OSError):  # some file systems have no locks
         while time.monotonic() - began < _MAX_WAIT:
             try:
-                # unlike with flock, a process that is forked in the meantime does not inherit this
+                # unlike with flock, a process forked in the meantime does not inherit the lock
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except (BlockingIOError, PermissionError):

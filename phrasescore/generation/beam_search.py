@@ -42,7 +42,8 @@ class BeamSearch(Prefixes):
         super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
         self._settings = settings
         self._room = np.full(len(lengths), settings.size, np.int64)
-        self._finished = np.full((len(lengths), settings.size), -np.inf)  # ln p of targets
+        # ln p of finished targets
+        self._finished = np.full((len(lengths), settings.size), -np.inf)
 
     def prepare(self) -> None:
         """Allocate arrays for the best words that follow each row."""

@@ -148,7 +148,7 @@ def draw_alignment(
         source: J words, </s> the last of them.
         target: I words, </s> the last of them.
         alignment: (I, J) the share of attention that each target word gives each source word. The
-            darkest colour is 0, the lightest the largest share, which the scale shows.
+            darkest colour is 0, and the lightest is the largest share, which the scale shows.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.

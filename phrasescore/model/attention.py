@@ -126,8 +126,8 @@ def _attend_rows_backward(
         weights: ``(N, J)``, alpha.
         grad_found: ``(N, D)``.
         grad_queries: ``(N, A)``, filled.
-        grad_keys: ``(P, A)`` float32, added to.
-        grad_vector: ``(A,)`` float32, added to.
+        grad_keys: ``(P, A)`` float32; the result is added to it.
+        grad_vector: ``(A,)`` float32; the result is added to it.
     """
     N, A = queries.shape
     D = values.shape[1]

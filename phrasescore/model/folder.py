@@ -1,8 +1,8 @@
 """Model folders: plain files that are safe to open and whose damage is detected.
 
-``model.safetensors`` holds the weights, ``config.json`` the settings, two text files the
-vocabularies, a third the words outside the shortlist, ``provenance.json`` the origin,
-``curves.jsonl`` the learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled.
+The weights are in ``model.safetensors``, the settings in ``config.json``, the vocabularies in two
+text files, the words outside the shortlist in a third text file, the origin in ``provenance.json``,
+the learning curve in ``curves.jsonl``, and the digests in ``SHA256SUMS``. Nothing is pickled.
 Torch is imported only to build a network. The decoder reads the weights as numpy arrays.
 
 A kill during saving loses no model. The new folder is written beside the old one, with a hidden
@@ -147,7 +147,7 @@ class LoadedModel:
 
     @property
     def sides(self) -> dict[Side, Vocabulary]:
-        """Vocabularies by side: first the side that the model reads, if any, then the predicted."""
+        """Vocabularies by side of a corpus; the side that the model reads, if any, comes first."""
         read, predicted = SIDES if self.direction == "source-target" else SIDES[::-1]
         if not kind_named(self.settings.kind).reads_source:
             return {predicted: self.target_vocabulary}

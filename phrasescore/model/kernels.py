@@ -119,7 +119,7 @@ def reset_backward(
     """Turn d(r h) into the gradient of the reset's sigmoid input, and add r d(r h) to dh.
 
     Args:
-        flowing: ``(B, H)`` float32, added to.
+        flowing: ``(B, H)`` float32; the result is added to it.
         gates: ``(B, 2H)``, z and r.
         states: ``(B, H)``, h.
         grad_resets: ``(B, H)``, d(r h).
@@ -181,7 +181,7 @@ def softmax_gradient(
             1 + 2 normaliser_weight ln Z, minus the target distribution.
         bias: ``(V,)`` float32.
         wanted: ``(N,)`` word ids.
-        grad_bias: ``(V,)`` float32, added to.
+        grad_bias: ``(V,)`` float32; the result is added to it.
         smoothing: Label smoothing: the target distribution is one-hot with weight 1 - smoothing
             plus uniform with weight smoothing.
         normaliser_weight: Weight of the term that keeps Z, the sum of exp(logit), near 1.

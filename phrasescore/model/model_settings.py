@@ -31,7 +31,7 @@ class ModelSettings:
         target_vocabulary: Words to predict, </s> and <unk> included.
         hidden: Units of the hidden layer; a kind with two hidden layers says which.
         direction: The side of a pair that the model reads.
-        factor: Which factor of each token the model reads and predicts, counted from 0.
+        factor: The factor of each token that the model reads and predicts, counted from 0.
     """
 
     kind: str

@@ -9,7 +9,7 @@ The gradient of the gated unit over a sequence is written by hand. Autograd woul
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
 matrix products and a few passes over its gates, and each weight gradient is one large product at
 the end. The formulas are those of section 2.3 of the paper in the form of the authors' program
-(reset before the product). Tests compare them with numerical gradients.
+(which applies the reset gate before the product). Tests compare them with numerical gradients.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _seen_by_passes(tensor: Tensor) -> Any:
     return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
 
 
-# Twins of the kernels in plain torch, for float64, for other devices, and for tests.
+# Versions of the kernels in plain torch, for float64, for other devices, and for tests.
 
 
 def _gates_forward(inputs: Tensor, gates: Tensor, carried: Tensor, resets: Tensor) -> None:

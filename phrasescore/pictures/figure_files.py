@@ -1,4 +1,4 @@
-"""Saving matplotlib figures, as files or as images inside a page, reproducibly.
+"""Saves matplotlib figures as files or as images inside a page, reproducibly.
 
 matplotlib is loaded when the first figure is made. It draws without a screen and without pyplot,
 which would keep figures alive and choose a window system. It reads no matplotlibrc except for the

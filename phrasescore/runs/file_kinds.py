@@ -6,7 +6,7 @@ is an error.
 
 Work folders, results and models may come from somebody else. If such a folder has a named pipe in
 place of a file, reading it would wait for ever; a link to ``/dev/zero`` would fill the memory.
-Commands declare their work folders here, and in these only regular files are read or replaced.
+Commands declare their work folders here. Only regular files are read or replaced in them.
 Inputs and outputs that the user names may be pipes.
 
 Some folders must be private, because compiled functions in them are unpickled and parsed tables are
@@ -83,7 +83,7 @@ def refuse_pipe(path: str | Path) -> None:
 
 
 def _finite(path: str | Path) -> os.stat_result:
-    """Return the state of a path; refuse devices that never end."""
+    """Return ``os.stat`` of a path; refuse devices that never end."""
     found = Path(path).stat()
     if stat.S_ISCHR(found.st_mode) and found.st_rdev in _ENDLESS:
         raise InputError("this device never ends", path=path, remedy="name a file")

@@ -27,7 +27,7 @@ _SCRIPT = Path(__file__).with_name("bound_program.py")
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
-# Python ignores these signals, and a child program would inherit this
+# Python ignores these signals, and a child program would inherit the setting
 _IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
 _MAX_REPORT = 16  # maximum number of bytes of an error number
 

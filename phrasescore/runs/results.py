@@ -78,7 +78,7 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
 
 @dataclass(frozen=True)
 class SystemDifference:
-    """The difference between a system and the first system in one metric, in fractions.
+    """The difference between a system and the first system in one metric, as fractions.
 
     Attributes:
         gain: The mean over runs minus the mean of the first system.
@@ -341,7 +341,7 @@ class BuildRecord(Record):
 
 @dataclass(frozen=True)
 class FilteredTable:
-    """A filtered table: the feature that uses it, and its numbers of lines before and after."""
+    """A filtered table: the feature that uses it, and its lines before and after filtering."""
 
     name: str
     lines: Count

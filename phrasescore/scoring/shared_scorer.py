@@ -9,9 +9,9 @@ that it reads together.
 
 `SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
 with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
-``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In the latter,
-ln p of a word depends only on the last few words, so prefixes of different sentences that end in
-the same words share one evaluation.
+``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In that
+language model, ln p of a word depends only on the last few words, so prefixes of different
+sentences that end in the same words share one evaluation.
 """
 
 from __future__ import annotations

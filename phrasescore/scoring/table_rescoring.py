@@ -156,7 +156,7 @@ def prepare(
         output: The scored table.
         folders: The models, in the order of their columns.
         compute: The settings of the computation.
-        settings: The settings of the scores; the factor that the models read replaces theirs.
+        settings: The settings of the scores; their factor is replaced by that of the models.
         factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
         cluster: Workers, each of which loads the models. The first worker chooses the precision for

@@ -127,7 +127,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
             )
         else:
             _encode(settings, asked)
-    # the other processes wait here until the leading one has encoded the pairs
+    # the other processes wait here until the leading process has encoded the pairs
     earlier = _Earlier(int(processes.agree(earlier)))
     if earlier is _Earlier.TRAINED:
         return

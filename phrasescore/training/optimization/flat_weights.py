@@ -6,8 +6,7 @@ parameters begin and end. On a CPU, forked processes share the blocks.
 If matrix products run in bfloat16, some weights are always converted before use. On a CPU, this
 class keeps a bfloat16 copy of these weights, and each process stores its gradient of them in
 bfloat16. Otherwise each process would convert these weights and gradients at every update, which
-would take an eighth of its time for a model of the paper's size. The results are the same to the
-bit.
+would take an eighth of its time for a model of the paper's size. The copy does not change results.
 """
 
 from __future__ import annotations
