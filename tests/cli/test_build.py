@@ -88,7 +88,7 @@ FAILURES = [
     ("an empty sentence", {"en": b"a\n\n"}, ("--no-cleaning",), 3, "en:2: a sentence of 0 words"),
     ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),
     ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
-    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data end"),
+    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
     ("a wrong order", {}, ("--lm-order", "21"), 2, "order"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
     ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a code"),

@@ -145,7 +145,7 @@ def test_a_model_of_few_words(phrasescore: Phrasescore, system: Path) -> None:
     done = phrasescore(*ADD, "--model", "small", "-o", "-")
     assert done.returncode == 0
     assert b"warning: small: the model knows " in done.stderr
-    assert b"of the words on the target side of system/phrase-table.gz: see that" in done.stderr
+    assert b"of the words on the target side of system/phrase-table.gz: check that" in done.stderr
 
 
 def test_filtering_keeps_the_model(

@@ -141,7 +141,7 @@ def test_a_folder_that_was_deleted_under_the_command(tmp_path: Path) -> None:
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
-    with pytest.raises(InputError, match="is gone"):
+    with pytest.raises(InputError, match="no longer exists"):
         call("table")
 
 

@@ -107,7 +107,7 @@ def test_new_pairs_are_those_of_the_search(model: LoadedModel, tmp_path: Path) -
     [
         (b"a [X] ||| un [X] ||| 0.5 1\n", "hierarchical rules"),
         (b"a ||| un|DET ||| 0.5 1\n", "a token with factors"),
-        (b"b ||| b ||| 0.5 1\na ||| a ||| 0.5 1\n", "the order of bytes"),
+        (b"b ||| b ||| 0.5 1\na ||| a ||| 0.5 1\n", "sorted by the bytes"),
     ],
 )
 def test_tables_that_cannot_be_generated(

@@ -29,5 +29,5 @@ def test_length_is_that_of_bytes() -> None:
     assert len(file_name("é" * 126, ".gz", "feature").encode()) == 255
     with pytest.raises(InputError, match="makes a file name of 257 bytes, where at most 255"):
         file_name("é" * 126, ".arpa", "model")
-    with pytest.raises(InputError, match=r"the name of a model, '', cannot .* it is empty"):
+    with pytest.raises(InputError, match=r"the model name '' cannot .* it is empty"):
         file_name("", ".gz", "model")

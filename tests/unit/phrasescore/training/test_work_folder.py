@@ -82,9 +82,9 @@ def _is_file(work: Path) -> None:
             r"thesis\.tex is not one of its files",
         ),
         (lambda work: (work / "pairs" / "thesis.tex").write_text("x"), r"pairs/thesis\.tex is no"),
-        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is no file"),
-        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is no file"),
-        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is no file"),
+        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is not one"),
+        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is not one"),
+        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is not one"),
         (_settings(b""), "cannot be read"),
         (_settings(b"{"), "cannot be read"),
         (_settings(b"[1]"), "cannot be read"),
@@ -174,7 +174,7 @@ def test_guests_in_the_folder_of_a_model(tmp_path: Path) -> None:
     train_model(_request(table, model))
     (model / "notes.txt").write_text("do not lose me")
     train_model(_request(table, model))
-    with pytest.raises(SettingsError, match=r"model: the model's folder has notes\.txt in it"):
+    with pytest.raises(SettingsError, match=r"model: the model folder contains notes\.txt"):
         train_model(_request(table, model, overwrite=True))
     assert (model / "notes.txt").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"]
