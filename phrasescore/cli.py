@@ -137,7 +137,7 @@ def main() -> None:
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")
-    gc.freeze()  # so that Python does not search for garbage when it exits either
+    gc.freeze()  # so that Python does not search for garbage at exit either
     sys.exit(_flush() or status)
 
 

@@ -149,7 +149,7 @@ class Result(JsonFile):
 
 
 class LengthNormalisation(Options):
-    """How a beam search ranks its hypotheses."""
+    """Length normalisation in a beam search."""
 
     length_normalisation: bool = flag(
         "Rank targets by ln p divided by the number of words; the end counts as a word."

@@ -78,6 +78,7 @@ DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
 }
 _PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
 _SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
+_PAPER_TEXT = DEFAULTS["text", "paper"]
 
 _PHRASE, _FEED_FORWARD, _LM = (
     EncoderDecoderSettings,
@@ -159,7 +160,8 @@ class TrainingSettings:
     patience: OftenOrNever | None = _option(
         None,
         "Stop after this many evaluations without a better result on unseen sources; 0: never.  "
-        f"[default: {_PHRASES.patience}, with --recipe paper {_PAPER.patience}]",
+        f"[default: {_PHRASES.patience}, with --recipe paper {_PAPER.patience}; language models "
+        f"with --recipe paper: {_PAPER_TEXT.patience}]",
     )
     evaluations: Often | None = _option(
         None,
