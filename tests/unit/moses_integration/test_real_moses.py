@@ -67,7 +67,7 @@ def test_the_command_is_one_that_moses_understands() -> None:
             r"ended with status 3 after 0 n-best lines: Check model/lm\.arpa\.",
         ),
         ("cat ../bin/list; kill -SEGV $$", DecoderError, "ended with signal 11 after 3 n-best"),
-        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it said"),
+        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it printed"),
         ("exit 0", DecoderError, "printed no translation: it printed nothing"),
         ("printf '0 ||| a '", NBestError, "ends in the middle of a line"),
         ("printf '0 ||| a '; exit 2", DecoderError, "status 2"),
