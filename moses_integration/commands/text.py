@@ -1,4 +1,4 @@
-"""``phrasescore preprocess`` and ``postprocess``: raw text to tokens of a system, and back."""
+"""``phrasescore preprocess`` and ``postprocess``: turn raw text into tokens, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes with a moses.ini: loads models once, then searches for any sentences and weights."""
+"""Decodes with a moses.ini: loads models once, then decodes any sentences with any weights."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the expansion of one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -373,7 +373,7 @@ class _InputSearch(threading.local):
             self._scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
-        """Score the deferred hypotheses word by word, until each is in its stack or hopeless."""
+        """Score the deferred hypotheses word by word, until each is in its stack or rejected."""
         self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
         search = search._replace(stacks=self._stacks)
         while self._waiting[0]:
@@ -404,7 +404,9 @@ def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
         problem = f"sentences[{number}]: {error.problem}"
         raise InputError(problem, remedy=error.remedy) from None
     except UnicodeEncodeError:
-        raise InputError(f"sentences[{number}]: a surrogate code point") from None
+        raise InputError(
+            f"sentences[{number}] contains a surrogate code point, which UTF-8 cannot encode"
+        ) from None
 
 
 def _translations(decoded: DecodedSentence, limit: int) -> Iterator[Translation]:

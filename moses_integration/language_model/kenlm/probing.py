@@ -295,7 +295,8 @@ def _recover(
         The positions of the keys, shape (rows,), and the words, shape (rows, order).
 
     Raises:
-        LanguageModelError: A key belongs to no pair, or there are too many pairs to try.
+        LanguageModelError: A key belongs to no pair, far more pairs than keys match, or there are
+            too many pairs to try.
     """
     suffixes, firsts, halves = _pairs(known)
     pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
@@ -319,7 +320,12 @@ def _recover(
     rows, suffix, first = matches[:, :found]
     met = np.zeros(index.keys.size, np.bool_)
     met[rows] = True
-    if not np.all(met) or found > matches.shape[1]:
+    if found > matches.shape[1]:
+        raise damaged(
+            f"{found:,} pairs of shorter n-grams have the keys of its {index.keys.size:,} "
+            f"{order}-grams, far more than one for each key"
+        )
+    if not np.all(met):
         raise damaged(
             f"of its {index.keys.size:,} {order}-grams only {np.count_nonzero(met):,} were found"
         )

@@ -197,6 +197,14 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "Name the ARPA file, or a trie" in str(caught.value)
 
 
+def test_too_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More pairs than there is room for are refused with their number."""
+    monkeypatch.setattr(kenlm_probing, "_SPARE_MATCHES", -1)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(written(tmp_path, "probing"))
+    assert "5 pairs of shorter n-grams have the keys of its 5 2-grams" in str(caught.value)
+
+
 def test_packed_binary(tmp_path: Path) -> None:
     """A binary within gzip data is to be unpacked first, as for KenLM."""
     path = tmp_path / "model.binary.gz"
