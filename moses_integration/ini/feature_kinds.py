@@ -64,7 +64,7 @@ OWN_KINDS = frozenset([FEED_FORWARD_LM])
 # the other classes by their number of values
 _STATEFUL = {
     0: """PhraseBoundaryFeature TargetBigramFeature TargetNgramFeature TreeStructureFeature
-    LexicalReordering""",  # the last by its type, see component_count
+    LexicalReordering""",  # LexicalReordering: see component_count
     1: "Distortion CoveredReferenceFeature VW",
     2: "TargetConstituentAdjacencyFeature TargetPreferencesFeature RDLM",
     3: "ExampleStatefulFF",

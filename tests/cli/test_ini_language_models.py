@@ -61,7 +61,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
         "now tune all weights of moses.nlm.ini together (phrasescore tune): until then the "
         "addition has no effect",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
-        "Take NeuralLM0 out with phrasescore ini remove-feature.",
+        "Remove NeuralLM0 with phrasescore ini remove-feature.",
     ]
     more = phrasescore(
         "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",

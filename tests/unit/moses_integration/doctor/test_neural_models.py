@@ -61,7 +61,7 @@ def test_real_moses_cannot_read_the_line(folder: Path) -> None:
     assert (note.severity, note.what, note.remedy) == (
         "note",
         "real Moses has no FeedForwardLM and refuses the file",
-        "take NeuralLM0 out with phrasescore ini remove-feature",
+        "remove NeuralLM0 with phrasescore ini remove-feature",
     )
 
 

@@ -37,7 +37,7 @@ def test_a_file_that_is_nowhere_is_named(name: str, folder: Path) -> None:
     """The error says which folder was looked in: as in Moses, the current one, not the ini's."""
     with pytest.raises(InputError) as caught:
         find_model_file(name)
-    assert str(caught.value).startswith(f"{name}: no such file, nor with .gz behind its name.")
+    assert str(caught.value).startswith(f"{name}: no such file, with or without .gz.")
     assert f"which is {folder}." in str(caught.value)
 
 
