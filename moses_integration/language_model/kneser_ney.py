@@ -115,8 +115,8 @@ def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
         for word in line.translate(_TO_SPACES).split(b" "):
             if word in SPECIAL_WORDS:
                 raise CorpusError(
-                    f"the special word {word.decode()} stands in the text, which only the model "
-                    "may use",
+                    f"the text contains the special word {word.decode()}, which is reserved for "
+                    "the model",
                     path=path,
                     line=number,
                     remedy="remove it from the corpus, or escape its angle brackets",

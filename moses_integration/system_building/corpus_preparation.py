@@ -45,11 +45,11 @@ _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = (
-    "a space other than U+0020 (such as U+00A0), which is an ordinary character to Moses and joins "
-    "words; --tokenize removes it"
+    "a space other than U+0020 (such as U+00A0), which Moses treats as part of a word; --tokenize "
+    "removes it"
 )
-NOT_UTF8 = "not UTF-8, which every step takes as bytes but no tokeniser can read"
-LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separate its punctuation"
+NOT_UTF8 = "not UTF-8; the bytes stay as they are, but no tokeniser could read them"
+LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate its punctuation"
 
 
 @dataclass
@@ -127,7 +127,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         if harm == b"\0":
             problem, remedy = "a zero byte, so this is no text", "give plain text or gzip, in UTF-8"
         elif harm in _SPECIAL_WORDS:
-            problem = f"the word {harm.decode()}, which has a meaning of its own in language models"
+            problem = f"the word {harm.decode()}, which has a special meaning in language models"
             remedy = "remove it, or escape its brackets as &lt; and &gt;"
         line = first + text.count(b"\n", 0, found.start())
         raise CorpusError(problem, path=path, line=line, remedy=remedy)
@@ -171,7 +171,7 @@ class TextSource:
 
     Args:
         path: The file, plain or gzip.
-        settings: The text settings; without tokenising and lower-casing, sentences stay unchanged.
+        settings: The text settings; by default, sentences stay unchanged.
     """
 
     path: str | Path
@@ -289,5 +289,5 @@ def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], l
                 f"a sentence of {len(words):,} words, expected 1 to {MAX_WORDS:,}",
                 path=source.path,
                 line=line,
-                remedy="correct the line, or do not give --no-cleaning, which would leave it out",
+                remedy="correct the line, or build without --no-cleaning to leave such lines out",
             )

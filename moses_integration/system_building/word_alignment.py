@@ -38,7 +38,7 @@ _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
 _ROUNDS = 4  # the library's own default
 _PAIRS_AT_ONCE = 10_000
-# the kinds of links: of one direction each, and joint links (shared by both directions, or added)
+# links of one direction, links of the other, and joint links (shared by both directions, or added)
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
 # the neighbours of a link as (target, source), in the order in which symal visits them
 _NEIGHBOURS = np.array(
@@ -111,7 +111,9 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
     """
     if len(links) != total:
         raise CorpusError(
-            f"{len(links):,} lines of word alignment for {total:,} sentence pairs", path=path
+            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
+            path=path,
+            remedy="give one line for each sentence pair of SOURCE and TARGET",
         )
     counts = np.diff(links.offsets)
     taken = np.zeros(total, np.bool_)

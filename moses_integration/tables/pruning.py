@@ -164,7 +164,7 @@ class PruningConditions:
         others = self.drop is not None or self.significance is not None
         if compares != (self.ranking is not None) or not (compares or others):
             raise SettingsError(
-                "no condition was given, or one that is incomplete",
+                "no condition was given, or a condition is incomplete",
                 remedy="give --top or --threshold together with --column or --weights; or give "
                 "--significance or --drop",
             )
@@ -244,7 +244,7 @@ class PruningReport:
         counts = self.made.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
-            f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
+            f"({counts.kept / counts.lines:.1%}), from {counts.sources_kept:,} of "
             f"{counted(counts.sources, 'source')}",
             f"dropped: {counts.listed:,} listed, {counts.insignificant:,} insignificant, "
             f"{counts.below:,} below the threshold, {counts.beyond:,} beyond the best",
@@ -396,7 +396,7 @@ class LineCounts:
 
 
 def check_reordering(path: str | Path) -> None:
-    """Check the beginning of a reordering table before its phrase table takes hours.
+    """Check the beginning of a reordering table, before hours of pruning the phrase table.
 
     A pipe is not checked, because it cannot be read again.
 

@@ -77,7 +77,7 @@ class SignificanceLevel:
             level = math.nan
         if not 0.0 <= level < math.inf:
             raise SettingsError(
-                f"the significance level is {text!r}, expected a number from 0, a+e or a-e"
+                f"the significance level is {text!r}, expected a number of at least 0, a+e or a-e"
             )
         return cls(level, sentences)
 
@@ -88,7 +88,7 @@ class SignificanceLevel:
             (lines,) bool: the significant pairs; and the number of pairs for which N was too small.
 
         Raises:
-            PhraseTableError: A line has no such counts.
+            PhraseTableError: A line has no valid counts.
         """
         counts = pair_counts(block)
         values = np.empty(len(block))
@@ -114,7 +114,7 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
     line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
     column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
     return PhraseTableError(
-        f"column 5 is {visible(column, 40)!r}, and the significance test needs three whole counts: "
+        f"column 5 is {visible(column, 40)!r}, but the significance test needs three whole counts: "
         "of the target, of the source, and of the pair (at least 1, and not above the others)",
         path=block.path,
         line=block.first_line + row,
