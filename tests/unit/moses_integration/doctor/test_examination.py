@@ -182,7 +182,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "the last line has no line",
         R + ":10613",
     ),
-    "bar in a source": (row(30, column(0, b"a|b")), E, "a '|' in a word, of which", T + ":30"),
+    "bar in a source": (row(30, column(0, b"a|b")), E, "a '|' in a word; Moses keeps", T + ":30"),
     "bracket in a target": (row(30, column(1, b"un [chat]")), E, "a word in brackets", T + ":30"),
     "not sorted": (row(30, column(0, b"zebra")), W, "a line that sorts before the", T + ":31"),
     "a language model that is no file": (
