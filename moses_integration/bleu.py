@@ -234,7 +234,7 @@ class References:
         lengths: (S, R) the number of words of each reference.
 
     Raises:
-        CorpusError: There is no reference, or they have different numbers of lines.
+        CorpusError: There is no reference, or the references have different numbers of lines.
 
     >>> references = References([[b"la maison bleue est petite"]])
     >>> references.score([0], [b"la maison est petite"]).tolist()

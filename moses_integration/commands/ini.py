@@ -66,7 +66,7 @@ class NewFeatureOptions(NewIniOptions):
     start_weight: float | None
 
     def weight(self, before: MosesIni) -> float:
-        """Return the given weight, or else one that suits the other weights."""
+        """Return the given weight, or else a weight that suits the other weights."""
         from moses_integration.ini.edits import start_weight_for
 
         return start_weight_for(before) if self.start_weight is None else self.start_weight
@@ -163,7 +163,7 @@ def show(options: ShowOptions) -> None:
 def add_column(options: AddColumnOptions) -> None:
     """Write a copy of MOSES_INI with a new phrase table, and a weight for each new score.
 
-    --reordering replaces the reordering table, too; it must have the same pairs.
+    --reordering replaces the reordering table, too; both tables must have the same pairs.
 
     The command first checks the scores of the whole table. Every other byte of the ini stays as it
     is.

@@ -274,8 +274,8 @@ class Decoder:
 class _InputSearch(threading.local):
     """The search of one input with one set of weights; each thread has its own arrays.
 
-    The compiled search does not allocate memory. When it runs out of room it returns, this class
-    enlarges the arrays, and the search continues where it stopped.
+    The compiled search does not allocate memory. When it runs out of room, it returns. This class
+    then enlarges the arrays, and the search continues where it stopped.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class _InputSearch(threading.local):
         loaded, model = self._loaded, self._model
         words = loaded.source.sentences[number]
         if not len(words):
-            # Moses scores an empty sentence 0, without the end of the sentence
+            # Moses gives an empty sentence the score 0, and does not score the end of the sentence
             derivations = Derivations(np.zeros(2, np.int64), words, words, words)
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))

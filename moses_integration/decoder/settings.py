@@ -1,4 +1,4 @@
-"""Settings of the decoder, with the names and defaults of Moses; callers may override an ini."""
+"""Settings of the decoder, with Moses's names and defaults; they may override those of an ini."""
 
 from __future__ import annotations
 

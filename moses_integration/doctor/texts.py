@@ -129,7 +129,7 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
 def check_texts(
     found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
 ) -> None:
-    """Check the text to translate, its references, and whether they have the same lines."""
+    """Check the text to translate, its references, and whether their numbers of lines agree."""
     _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:
@@ -243,7 +243,7 @@ class TextWords:
             name: [word for word in missing if is_known(word, change)]
             for name, (change, _) in _SPELLINGS.items()
         }
-        name = max(saved, key=lambda name: self._count(saved[name]))  # the first of equals
+        name = max(saved, key=lambda name: self._count(saved[name]))  # among equals, the first
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(

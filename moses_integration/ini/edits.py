@@ -1,6 +1,6 @@
 """Edits of a moses.ini: replace a table, add a language model, change a setting, remove a feature.
 
-Each returns a new ini that differs from the old one only where the edit requires it.
+Each edit returns a new ini that differs from the old one only where the edit requires it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
 def with_table(
     ini: MosesIni, line: FeatureLine, table: str, scores: int, start_weight: float
 ) -> IniChange:
-    """Point a phrase table to another file, with a weight for each new score.
+    """Point a phrase table feature to another file, and add a weight for each new score.
 
     Only the path changes if the number of scores stays the same. ``tuneable-components``, if
     present, gets a 1 for each new score.
@@ -190,7 +190,7 @@ def check_table_path(table: str) -> None:
 
 
 def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
-    """Return the first of base 0, base 1 and so on that is free.
+    """Return the first free name among ``base0``, ``base1`` and so on.
 
     >>> next_name({"LM0", "NeuralLM0"})
     'NeuralLM1'
@@ -209,8 +209,8 @@ def with_language_model(
     Args:
         ini: The ini.
         kind: The class of the feature.
-        name: The name of the feature; ``None`` for the next free of ``NeuralLM0``, ``NeuralLM1``,
-            or, for an n-gram model, ``LM0``, ``LM1``.
+        name: The name of the feature; ``None`` for the next free name, such as ``NeuralLM0`` or,
+            for an n-gram model, ``LM0``.
         start_weight: The weight of the feature.
         options: The options of its line, ``path`` among them.
 

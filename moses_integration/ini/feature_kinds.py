@@ -43,7 +43,7 @@ PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
 ProbingPT RuleTable
 """
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
-# the phrase tables in text form
+# the classes of phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
 # the commands that make binary tables from text tables; the number of scores is filled in
 BINARISERS = {

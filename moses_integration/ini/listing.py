@@ -41,7 +41,7 @@ class Listing:
 
     Args:
         path: The path of the ini.
-        features: The features in the order of n-best lists; empty if they are faulty.
+        features: The features in the order of n-best lists; empty if any of them is invalid.
         problems: Everything that Moses would refuse or ignore.
     """
 

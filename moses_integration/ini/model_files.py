@@ -55,7 +55,7 @@ def find_model_file(named: str, kind: str = "") -> Path:
 
 
 def find_text_table(line: FeatureLine) -> Path | None:
-    """Find the text table that a feature reads, if it reads one that exists."""
+    """Find the existing text table that a feature reads, if any."""
     named = line.options.get("path", "")
     if find_binary_file(named, line.kind) is None:
         with contextlib.suppress(InputError):

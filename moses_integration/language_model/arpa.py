@@ -91,7 +91,7 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Parse the probability at the start of a line; return it, its end, and whether it is valid."""
+    """Parse the log10 p that starts a line; return the number, its end, and whether it is valid."""
     block = borrowed(block)
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
@@ -325,7 +325,7 @@ class _Lines:
         number: The 1-based number of the last line returned.
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
-        at_border: Whether the current block is used up.
+        at_border: Whether all lines of the current block were returned.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

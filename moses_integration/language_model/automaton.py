@@ -1,13 +1,13 @@
 """A back-off model as an automaton in arrays, which compiled code queries without Python objects.
 
 A node is an n-gram below the highest order. A state is what the model must remember of the history:
-the node of the longest suffix that can still influence later words. A suffix can do so if it is the
-context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore mean equal
-futures, and hypotheses recombine exactly as with KenLM (Heafield 2011, section 4.1). One hash table
-leads from (state, word) to the probability and the next state; if it has no entry, the model backs
-off. Most histories are followed by few words. Each node therefore has 64 bits. A hash puts every
-word into one of 64 classes, and a bit tells whether any word of its class follows. These bits avoid
-most unsuccessful lookups.
+the node of the longest suffix that can still influence later words. A suffix can influence them if
+it is the context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore
+give all later words equal scores, and hypotheses recombine exactly as with KenLM (Heafield 2011,
+section 4.1). One hash table leads from (state, word) to the probability and the next state; if it
+has no entry, the model backs off. Most histories are followed by few words. Each node therefore has
+64 bits. A hash puts every word into one of 64 classes, and a bit tells whether any word of its
+class follows. These bits avoid most unsuccessful lookups.
 
 `AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
 lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
@@ -110,7 +110,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class NGrams:
-    """N-grams of one order, in the sequence of the file.
+    """N-grams of one order, in file order.
 
     Attributes:
         order: The number of words of each n-gram.

@@ -265,9 +265,9 @@ def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray
 def _estimate_discounts(
     ngrams: NGramCounts, count: NDArray[np.int32], by_words: SortedPositions, order: int
 ) -> Discounts:
-    """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26).
+    """Estimate the discounts of one order in closed form (Chen and Goodman 1998, equation 26).
 
-    Return the fallback for small or artificial data that allow no estimate.
+    The result is the fallback if the data are too small or artificial for an estimate.
     """
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)

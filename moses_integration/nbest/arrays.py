@@ -280,7 +280,7 @@ class NBestReader:
 
         Raises:
             NBestError: The list is empty or cut short, a line breaks the format or lacks a
-                feature, or sentences go backwards.
+                feature, or sentence numbers decrease.
         """
         # values beyond float32 become infinite, which the pool of candidates refuses
         with np.errstate(over="ignore"):

@@ -78,7 +78,7 @@ def split_columns(line: bytes) -> list[bytes]:
     """Split a line into its columns, blanks included.
 
     Raises:
-        NBestError: There are fewer than four.
+        NBestError: There are fewer than four columns.
     """
     columns = line.split(PIPES, 6)
     if len(columns) < 4:
@@ -93,7 +93,7 @@ def split_columns(line: bytes) -> list[bytes]:
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
     """Return the segmentation and the alignment; ``None`` for a missing column.
 
-    A single column is a segmentation if it contains ``=``, or if it is empty without a space.
+    A single column is a segmentation if it contains ``=``, or if it is completely empty.
     """
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
@@ -163,7 +163,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
     """Yield the candidates of a plain or gzip n-best list, in its order.
 
     Raises:
-        NBestError: A line breaks the format, sentences go backwards, or the list is cut short
+        NBestError: A line breaks the format, sentence numbers decrease, or the list is cut short
             (its last line has no line feed).
     """
     last = 0

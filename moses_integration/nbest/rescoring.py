@@ -1,4 +1,4 @@
-"""Adds features to n-best lists: the scores that models give to the candidates.
+"""Adds features to n-best lists: scores of the candidates by models or other programs.
 
 All models score in one pass: ln p of whole translations, or of the phrases they consist of. A list
 is read in blocks of lines, and shared work in a block is done once: models of sentences compute

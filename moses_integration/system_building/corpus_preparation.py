@@ -107,7 +107,7 @@ def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
 
 
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
-    """Check text that is used without preprocessing: it must be tokenised and escaped already.
+    """Check the text that later steps use: it must be tokenised and escaped.
 
     Args:
         lines: Lines without line feeds.
@@ -195,7 +195,7 @@ class TextSource:
                 text = preprocess(decode_line(line, self.path, number))
                 prepared.append(text.encode("utf-8"))
             lines = prepared
-        # characters need no check: they are escaped, and may include any space
+        # text of characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
         # bytes.split() splits at ASCII blanks only; U+00A0 and similar spaces stay inside words

@@ -4,11 +4,11 @@ The text format is that of Moses and of all common aligners: one line per senten
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
 The aligner receives words as numbers. The two directions are joined by grow-diag-final-and, as in
-Moses's symal. Start from the links that both directions share. Repeatedly add links of either
-direction that touch a joint link (also diagonally) and cover an unlinked word. Finally add links of
-one direction whose words are both still unlinked (Koehn, Och and Marcu 2003). Links are visited by
-target position, then by source position, and an added link may be visited in the same round; the
-result depends on this order.
+Moses's symal. This method starts from the links that both directions share. It repeatedly adds
+links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
+Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
+2003). Links are visited by target position, then by source position, and an added link may be
+visited in the same round; the result depends on this order.
 """
 
 from __future__ import annotations

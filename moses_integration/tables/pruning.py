@@ -103,7 +103,7 @@ class WeightedRanking:
     """Ranks pairs by the weighted sum of all scores, as Moses computes it for this one feature.
 
     Args:
-        weights: One for each score.
+        weights: One weight for each score.
         feature: The feature that has these weights.
         ini: The file of the feature, for errors.
     """
@@ -279,7 +279,7 @@ def prune_table(
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
             left of it.
-        SettingsError: The conditions do not fit together or to the table.
+        SettingsError: The conditions do not fit together, or do not fit the table.
     """
     conditions.check()
     if reordering is not None:
@@ -481,7 +481,7 @@ class SortedPairs:
 
 
 def _last_source(block: TableBlock) -> bytes:
-    """Return the last source phrase of a block, as tables are sorted by it."""
+    """Return the last source phrase of a block, with the bars, as tables are sorted."""
     return block.source(len(block) - 1) + SEPARATOR
 
 

@@ -2,8 +2,8 @@
 
 Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that contain the source phrase, the
 target phrase, and both. The upper tail p of the hypergeometric distribution is the probability that
-two unrelated phrases would meet at least as often. They keep a pair if -ln p is above a level. A
-pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
+two unrelated phrases would occur together at least as often. The authors keep a pair if -ln p is
+above a level. A pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
 
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
@@ -164,7 +164,7 @@ def _test_all(counts: NDArray[np.float64], sentences: float, values: NDArray[np.
 
 @compiled
 def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
-    """Return -ln p, where p is the probability of at least this many meetings by chance.
+    """Return -ln p, where p is the probability of at least this many joint occurrences by chance.
 
     Args:
         pair: The number of sentence pairs with both phrases.

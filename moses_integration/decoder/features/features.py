@@ -22,7 +22,7 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-# the highest number of a decoding path; that of unknown words is one higher, and fits into int8
+# the highest number of a decoding path; unknown words get the next number, which fits into int8
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
@@ -42,7 +42,7 @@ _COMMON_OPTIONS = frozenset(
     ]
 )
 _FACTORS = frozenset(["input-factor", "output-factor"])
-# class -> the options it has besides the common ones; cache-size, order, load and lazyken affect
+# class -> its options besides the common options; cache-size, order, load and lazyken affect
 # how Moses loads a model, not the scores
 OPTIONS = {
     "UnknownWordPenalty": frozenset[str](),
@@ -129,7 +129,7 @@ class NeuralModelFeature(ModelFeature):
 
     Args:
         normalised: Whether scores are ln p; otherwise the normaliser ln Z is not subtracted.
-        shares_unknown: Whether the words outside the shortlist share p(<unk>) out among them;
+        shares_unknown: Whether the words outside the shortlist share p(<unk>) among them;
             otherwise each of them gets all of p(<unk>).
     """
 
@@ -168,7 +168,7 @@ class FeatureSet:
     table_numbers: tuple[int, ...]
 
     def table_penalty_components(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs: a component that counts the phrases of one table, and its decoding path."""
+        """Yield pairs: a component that counts the phrases of a table, and the table's path."""
         for first in self.table_penalties:
             for path, number in enumerate(self.table_numbers):
                 yield first + number, path

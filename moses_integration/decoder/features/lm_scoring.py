@@ -216,7 +216,7 @@ def _score_word(
 def _score_boundary(
     scorer: PhraseScorer, phrase: int, model: int, state: int, last: bool
 ) -> tuple[float, int]:
-    """Score the words whose full history begins before the phrase, and ``</s>`` if it is the last.
+    """Score the words whose full history begins before the phrase, and ``</s>`` if ``last`` is set.
 
     As soon as the state equals the state that the phrase has without context, the scores of the
     remaining words are known. One loop scores all these words and ``</s>``: the function it calls

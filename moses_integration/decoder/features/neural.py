@@ -62,13 +62,13 @@ class NeuralTerms(NamedTuple):
     """The data of a search with neural language models, at least one with a weight other than 0.
 
     Attributes:
-        numbers: The number of every target word of the input, shape (target words,).
-        boundary: The number of the sentence's boundary.
+        numbers: The number that identifies each target word of the input, shape (target words,).
+        boundary: The number that marks the boundary of a sentence.
         longest: The number of words of the longest option.
         stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
             covers the words of an option whose whole history is in the option, shape (options,).
-        lm_weights: The weights of the n-gram models, shape (models,). That of the first model
-            includes the weights of the neural models, which it replaces.
+        lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
+            model includes those of the neural models, which it replaces.
         weights: The weights of the neural models.
     """
 
@@ -87,8 +87,8 @@ class NeuralModels:
     Args:
         networks: The networks.
         components: The index of each model in the feature vector, shape (models,).
-        numbers: The number of every target word of the input, shape (target words,).
-        boundary: The number of the sentence's boundary.
+        numbers: The number that identifies each target word of the input, shape (target words,).
+        boundary: The number that marks the boundary of a sentence.
     """
 
     networks: tuple[InputNetwork, ...]
@@ -406,7 +406,7 @@ class HistoryScores:
     def values(
         self, derivations: Derivations, words: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the score of whole derivations by every model, shape (N, models).
+        """Return each model's scores of whole derivations, shape (N, models).
 
         The end of the sentence counts, unless the last phrase is empty.
 

@@ -141,9 +141,9 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         components = part.start + (np.full(CLASSES, offset) if collapsed else columns)
         return OrientationPlaces(columns, np.where(columns < 0, -1, components))
 
-    # Moses uses the index of the first forward component also as that of the first forward column.
-    # With both directions collapsed this index is 1, so forward scores begin at column 1.
-    # This decoder does the same.
+    # Moses uses the index of the first forward component for the first forward column, too. With
+    # both directions collapsed this index is 1, so forward scores begin at column 1. This decoder
+    # does the same.
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,

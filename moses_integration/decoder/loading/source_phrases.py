@@ -140,7 +140,7 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
 
 
 class SourcePhrases:
-    """All spans of the input's sentences up to a length.
+    """All spans of the input's sentences, up to a maximum length.
 
     Args:
         sentences: The input, one list of words for each sentence.

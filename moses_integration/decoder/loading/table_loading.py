@@ -213,7 +213,7 @@ class TableLoader:
             scores: The number of scores that the ini implies.
             where: The line of the ini that implies this number, for errors.
             source: The phrases of the input.
-            reordering: Whether it is a reordering table.
+            reordering: Whether the file is a reordering table.
 
         Raises:
             InputError: The file cannot be read.

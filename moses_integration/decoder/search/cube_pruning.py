@@ -382,7 +382,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
     """Fill a stack with the best cells of its edges, whose first cells are on the heap.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
-    new ones.
+    new hypotheses.
     """
     search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
