@@ -139,7 +139,8 @@ class ExternalMoses:
                 started = processes.start(command, stdout=subprocess.PIPE, stderr=words)
             except OSError as error:
                 raise DecoderError(
-                    f"{command[0]} could not be started ({error.strerror})"
+                    f"{command[0]} could not be started ({error.strerror})",
+                    remedy="check that this is a program for this machine",
                 ) from None
             with processes.waiting_for(started) as process:
                 lines = _copy(process, stream, output)

@@ -28,7 +28,7 @@ class LoadingOptions(Options):
         "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
     cache_folder: str | None = option(
-        OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in the user's cache]"
+        OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in ~/.cache/phrasescore]"
     )
     no_cache: bool = flag("Keep no parsed tables on disk.")
     max_sentence_length: int = option(

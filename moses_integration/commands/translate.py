@@ -29,7 +29,7 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
 
     models: tuple[str, ...] = model_folders(
         "A model of sentences (train --kind search or encdec). Several form an ensemble, which "
-        "averages the probabilities of each word."
+        "takes the arithmetic mean of the probabilities of each word."
     )
     input: str = option(
         INPUT, "The text to translate.  [default: standard input]", "-i", default="-"

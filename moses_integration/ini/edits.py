@@ -178,7 +178,10 @@ def check_table_path(table: str) -> None:
         PhraseTableError: The path is a folder.
     """
     if table == STANDARD_STREAM:
-        raise SettingsError("the table comes from standard input, but an ini needs a path")
+        raise SettingsError(
+            "the table comes from standard input, but an ini needs a path",
+            remedy="write the table to a file first",
+        )
     refuse_unreadable("path", table)
     if Path(table).is_dir():
         raise PhraseTableError(

@@ -81,7 +81,8 @@ class Feature:
             if len(flags) != count:
                 raise IniError(
                     f"tuneable-components of {line.name} has {len(flags)} flags, "
-                    f"but the feature has {count} components"
+                    f"but the feature has {count} components",
+                    remedy="write one flag for each component",
                 )
         return cls(line.name, flags, kind.stateful)
 
@@ -230,6 +231,7 @@ class FeatureLayout:
                 raise ini.error(
                     f"weights for {name}, but there is no such feature{did_you_mean(name, known)}",
                     line=ini.weight_line(name),
+                    remedy="correct the name, or delete the line",
                 )
         return {
             feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)

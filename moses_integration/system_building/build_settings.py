@@ -193,6 +193,7 @@ class SystemFolder:
                 raise SettingsError(
                     f"the path of the folder has {character!r}, which a moses.ini cannot express",
                     path=self.path,
+                    remedy="name a folder without blanks and # in its path",
                 )
         if self.path.exists() and not self.path.is_dir():
             raise SettingsError(

@@ -88,7 +88,12 @@ def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[byt
             number = line + min(sizes)
             shorter, longer = (paths[sizes.index(size)] for size in (min(sizes), max(sizes)))
             problem = f"line {number:,} has no counterpart: {shorter} ends before it"
-            raise CorpusError(problem, path=longer, line=number)
+            raise CorpusError(
+                problem,
+                path=longer,
+                line=number,
+                remedy="line i of one file must be the translation of line i of the other",
+            )
         yield line, list(sides)
         line += sizes[0]
     if line == 1:

@@ -410,5 +410,8 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
             raise
     runs = [run for part in parts for run in part if len(run) > 0]
     if not runs:
-        raise CorpusError("no phrase pair could be extracted: no sentence pair has a usable link")
+        raise CorpusError(
+            "no phrase pair could be extracted: no sentence pair has a usable link",
+            remedy="check the word alignment",
+        )
     return runs

@@ -132,7 +132,9 @@ def read_settings(system: str | Path) -> SystemText:
             remedy="name the folder that phrasescore build made, or give --language",
         ) from None
     except (ValueError, OSError) as error:
-        raise InputError(f"the file is not valid JSON ({error})", path=path) from None
+        raise InputError(
+            f"the file is not valid JSON ({error})", path=path, remedy="build the system again"
+        ) from None
     return from_mapping(SystemText, values, where=str(path))
 
 

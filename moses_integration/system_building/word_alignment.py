@@ -151,6 +151,7 @@ def check_links(
             "words (positions count from 0)",
             path=path,
             line=int(lines[sentence]),
+            remedy="name the alignment of this text",
         )
 
 

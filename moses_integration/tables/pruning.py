@@ -67,7 +67,12 @@ class DropList:
             source, tab, rest = line.rstrip(b"\r").partition(b"\t")
             phrases = [b" ".join(words_of(each)) for each in (source, rest.partition(b"\t")[0])]
             if not tab or not phrases[0]:
-                raise InputError(f"no phrase pair: {visible(line, 60)!r}", path=path, line=number)
+                raise InputError(
+                    f"no phrase pair: {visible(line, 60)!r}",
+                    path=path,
+                    line=number,
+                    remedy="write the source, a tab and the target",
+                )
             self._pairs.add(SEPARATOR.join(phrases))
         self.digest = digest.hexdigest()
 

@@ -256,7 +256,8 @@ def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
     if part.stop - part.start != expected:
         raise IniError(
             f"num-features of {line.name} is {part.stop - part.start}, but the feature has "
-            f"{counted(expected, 'component')}"
+            f"{counted(expected, 'component')}",
+            remedy="correct num-features, or delete it",
         )
 
 
@@ -283,7 +284,11 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
     A mapping line is ``path T table``, ``T table`` or ``path name``.
     """
     if not declared:
-        raise IniError("no phrase table (PhraseDictionaryMemory)", path=ini.path)
+        raise IniError(
+            "no phrase table",
+            path=ini.path,
+            remedy="add a line for PhraseDictionaryMemory to [feature]",
+        )
     names = [line.name for line in declared]
     numbers, paths = [], []
     for text in ini.values("mapping") or ("0 T 0",):
@@ -346,11 +351,13 @@ def _check_feature(line: FeatureLine) -> None:
         if key not in known:
             raise IniError(
                 f"the embedded decoder does not support the option {key} of {line.kind}"
-                f"{did_you_mean(key, known)}"
+                f"{did_you_mean(key, known)}",
+                remedy="delete the option, or decode with Moses",
             )
         if key in (*_FACTORS, "factor") and value != "0":
             raise IniError(
-                f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0"
+                f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0",
+                remedy="decode with Moses",
             )
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
         raise IniError(f"{line.name} has no path", remedy="add path=FILE to the line")

@@ -116,7 +116,8 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         if name not in known:
             raise IniError(
                 f"the type of {line.name} has the part {name!r}, which the embedded decoder "
-                "does not know"
+                "does not know",
+                remedy="decode with Moses",
             )
     if not {"input-factor", "output-factor"} <= line.options.keys():
         raise IniError(

@@ -443,6 +443,7 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
                 f"the table has {counted(found, 'score')}, but {where} declares {scores}",
                 path=block.path,
                 line=1,
+                remedy="correct path= or num-features= in the ini",
             )
         if block.format.hierarchical:
             raise PhraseTableError(
