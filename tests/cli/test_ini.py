@@ -215,7 +215,7 @@ def test_the_reordering_table_is_replaced_with_the_phrase_table(
     (folder / "more").write_bytes(b"la ||| the ||| 0.5 0.25 0.25\n")
     done = phrasescore(*both)
     assert done.returncode == 3
-    assert b"0 LexicalReordering features, where --reordering needs one" in done.stderr
+    assert b"0 LexicalReordering features, but --reordering needs one" in done.stderr
     line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-fe path=%b\n"
     text = INI.replace(b"Distortion\n", line % b"less" + b"Distortion\n")
     (folder / "moses.ini").write_bytes(text)

@@ -399,7 +399,7 @@ def test_the_healthy_system_has_no_errors(system: Path, ini: str) -> None:
     diagnosis = examine_copy(f"system/{ini}")
     assert not diagnosis.count("error"), str(diagnosis)
     warnings = [each.what for each in diagnosis.findings if each.severity == "warning"]
-    expected = ["relative paths, which only work in the current directory"]
+    expected = ["relative paths, which work only in the current directory"]
     expected += ["score 5 is floored at -100"] if ini == "moses.5col.ini" else []
     assert len(warnings) == len(expected)
     assert all(map(str.startswith, warnings, expected))

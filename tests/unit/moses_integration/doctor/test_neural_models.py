@@ -83,7 +83,7 @@ def test_normalisation(folder: Path) -> None:
     )  # fmt: skip
     (unfit,) = found(" normalised=false")
     assert unfit.severity == "error"
-    assert "it was not trained with --self-normalise" in unfit.what
+    assert "was not trained with --self-normalise" in unfit.what
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
     assert found(" normalised=false") == ()
     (slow,) = found()

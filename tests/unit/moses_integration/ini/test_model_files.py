@@ -56,6 +56,6 @@ def test_names_that_no_file_can_have(
     """What is too long, or leads in a circle, is not there."""
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"no such file, nor with \.gz"):
+    with pytest.raises(InputError, match=r"no such file, with or without \.gz"):
         find_model_file(name)
     assert find_binary_file(name, "PhraseDictionaryCompact") is None
