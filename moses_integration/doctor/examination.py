@@ -34,7 +34,7 @@ _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (
         LANGUAGE_MODEL_KINDS | OWN_KINDS,
         "warning",
-        "no language model: word order is left to chance",
+        "no language model: nothing makes the translations fluent",
     ),
     ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
     ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot adjust the length"),
@@ -196,13 +196,13 @@ def _check_ngrams(
         found.warning(
             path,
             "the model has no <unk>, so an unknown word costs ln p = -230",
-            "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
+            "estimate the model with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
         )
     if model.words.id_of(b"<s>") is None or model.words.id_of(b"</s>") is None:
         found.error(
             path,
             "the model has no <s> or no </s>, so it was not estimated from sentences",
-            "estimate it from text with one sentence per line",
+            "estimate the model from text with one sentence per line",
         )
     owner = f"the language model {line.name}"
     _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)

@@ -266,7 +266,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 path,
                 f"{name} is {scores.lowest[index]:g} in every line, so its feature only counts "
                 "phrases, and MERT may give it any weight",
-                "leave it out, or freeze it with tuneable-components",
+                "leave the score out, or freeze it with tuneable-components",
             )
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
@@ -329,6 +329,6 @@ def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:
                     place_of(ini.path, line.line),
                     f"the binary table {folder} has {scores} scores, but the ini says "
                     f"num-features={declared}; Moses would crash",
-                    "make it again from the text table with all columns: "
+                    "make the binary table again from the text table with all columns: "
                     + BINARISERS[line.kind].format(declared),
                 )

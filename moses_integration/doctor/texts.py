@@ -91,7 +91,7 @@ _ESCAPE = "escape the text: phrasescore preprocess"
 _EMPTY: _Check = (
     "error",
     "an empty line, which tuning cannot handle",
-    "delete it here and in the other texts",
+    "delete this line here and in the other texts",
     lambda line: not line.strip(_BLANKS),
 )
 _NOT_UTF8: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
