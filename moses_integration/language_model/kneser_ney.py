@@ -233,7 +233,7 @@ def write_arpa(
     discounts: list[Discounts] = []
     with (
         open_output(output) as stream,
-        Progress("language model", sum(types), "n-grams") as progress,
+        Progress("estimating the language model", sum(types), "n-grams") as progress,
     ):
         counts = "".join(f"ngram {length}={number}\n" for length, number in enumerate(types, 1))
         stream.write(f"\\data\\\n{counts}\n".encode())

@@ -400,7 +400,7 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
         return runs
 
     with (
-        Progress("extracting", len(text.links), "sentence pairs") as progress,
+        Progress("extracting phrase pairs", len(text.links), "sentence pairs") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         try:

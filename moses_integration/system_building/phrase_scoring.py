@@ -587,7 +587,7 @@ def write_tables(
     pairs = 0
     with (
         ExitStack() as stack,
-        Progress("scoring", sum(map(len, runs)), "records") as progress,
+        Progress("scoring phrase pairs", sum(map(len, runs)), "records") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         tables = [stack.enter_context(open_output(output)) for output in outputs]
