@@ -91,7 +91,7 @@ FAILURES = [
     ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
     ("a wrong order", {}, ("--lm-order", "21"), 2, "order"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
-    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a code"),
+    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a language code"),
     ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),
     ("no memory size", {}, ("--memory", "much"), 2, "not a size such as 512M"),
     ("an unknown aligner", {}, ("--aligner", "giza"), 2, "there is no aligner giza"),

@@ -105,5 +105,5 @@ def test_the_same_call_again_finds_its_folder(phrasescore: Phrasescore, system: 
     assert phrasescore(*command).returncode == 0
     again = phrasescore(*command)
     assert again.returncode == 0
-    assert b"filtered already" in again.stderr
+    assert b"filtered already to the same texts" in again.stderr
     assert phrasescore("filter", system.name, "--input", "test", "-o", "out").returncode == 6

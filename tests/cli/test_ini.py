@@ -42,7 +42,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder
     assert done.stderr.decode().splitlines() == [
         "new: 2 phrase pairs with 2 scores",
         "TranslationModel0: path=new, num-features=2 (before: 1), with the weight 0.2",
-        "now tune all weights of out.ini together (phrasescore tune): its weight is a first guess",
+        "now tune all weights of out.ini together (phrasescore tune): the new weight is a guess",
         "warning: score 2 is floored at -100 by Moses in 1 of 2 lines (50.0%)",
     ]
     assert (folder / "moses.ini").read_bytes() == INI
@@ -179,12 +179,12 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
     assert done.returncode == 0, done.stderr
     assert b"TranslationModel0= 0.3 0.07 0\n" in (folder / "out.ini").read_bytes()
     assert b"now tune all weights of out.ini together" in done.stderr
-    assert b"until then it changes nothing" in done.stderr
+    assert b"until then the addition has no effect" in done.stderr
     for weight in ("0", "0.2"):
         text = (folder / "out.ini").read_text().replace("0.07 0\n", f"0.07 {weight}\n")
         (folder / "out.ini").write_text(text)
         found = phrasescore("doctor", "out.ini").stdout.decode()
-        assert f"the last weight of TranslationModel0 is {weight}, a start weight, while" in found
+        assert f"the last weight of TranslationModel0 is {weight}, a start value, while" in found
 
 
 def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
@@ -215,7 +215,7 @@ def test_the_reordering_table_is_replaced_with_the_phrase_table(
     (folder / "more").write_bytes(b"la ||| the ||| 0.5 0.25 0.25\n")
     done = phrasescore(*both)
     assert done.returncode == 3
-    assert b"0 LexicalReordering features, where --reordering takes one" in done.stderr
+    assert b"0 LexicalReordering features, but --reordering needs one" in done.stderr
     line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-fe path=%b\n"
     text = INI.replace(b"Distortion\n", line % b"less" + b"Distortion\n")
     (folder / "moses.ini").write_bytes(text)

@@ -58,10 +58,10 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert said[0].startswith("lm7/: a model that knows ")
     assert said[1:] == [
         "NeuralLM0: path=lm7, with the weight 0",
-        "now tune all weights of moses.nlm.ini together (phrasescore tune): until then it changes "
-        "nothing",
+        "now tune all weights of moses.nlm.ini together (phrasescore tune): until then the "
+        "addition has no effect",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
-        "Take NeuralLM0 out with phrasescore ini remove-feature.",
+        "Remove NeuralLM0 with phrasescore ini remove-feature.",
     ]
     more = phrasescore(
         "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",
@@ -74,7 +74,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert b"name=NeuralLM0 path=%b/lm7\n" % bytes(tmp_path) in more.stdout
     assert b"\nNeuralLM1= -0.5\n" in more.stdout
     gone = phrasescore("ini", "remove-feature", "moses.nlm.ini", "NeuralLM0", "-o", "plain.ini")
-    assert gone.stderr == b"NeuralLM0: a FeedForwardLM is gone, and its weights\n"
+    assert gone.stderr == b"removed the feature NeuralLM0 (FeedForwardLM) and its weights\n"
     assert (tmp_path / "plain.ini").read_bytes() == system.read_bytes()
 
 
@@ -85,7 +85,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
         (["--model", "system"], 4, "system: not a phrasescore model"),
         (["--model", "search"], 4, "search: a model of kind search, but decoding needs a model"),
         (["--model", "-"], 2, "a model cannot come from standard input"),
-        (["--model", "lm7", "--unnormalised"], 2, "it was not trained with --self-normalise"),
+        (["--model", "lm7", "--unnormalised"], 2, "was not trained with --self-normalise"),
         (["--model", "lm7", "--name", "LM0"], 3, "there is a feature LM0 already"),
         (["--model", "lm7", "--name", "a b"], 2, "a feature cannot be called 'a b'"),
         (["--model", "english"], 4, "of the words on the other side"),

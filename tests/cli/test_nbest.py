@@ -195,8 +195,8 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
     """Too few, too many and no numbers are one sentence that names the file; nothing is written."""
     (tmp_path / "list").write_bytes(_list_of(3))
     for text, status, message in [
-        ("1\n2\n", 3, "scores: 2 numbers, and the list has more candidates"),
-        ("1\n2\n3\n4\n", 3, "scores: 4 numbers, and the list has 3 candidates"),
+        ("1\n2\n", 3, "scores: 2 numbers, but the list has more candidates"),
+        ("1\n2\n3\n4\n", 3, "scores: 4 numbers, but the list has 3 candidates"),
         ("1\nnan\n3\n", 3, "scores:2: 'nan' is not a number from -1e9 to 1e9"),
         ("1\n2 3\n3\n", 3, "scores:2: '2 3' is not a number"),
         ("1\n\n3\n", 3, "scores:2: '' is not a number"),
@@ -209,7 +209,7 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
         assert not (tmp_path / "out").exists()
     (tmp_path / "scores").write_text("1\n2\n3\n")
     for options, status, message in [
-        (["--name", "LM0"], 3, "there is a feature LM0 already"),
+        (["--name", "LM0"], 3, "the list has a feature LM0 already"),
         (["--name", "A B"], 2, "a feature cannot be called 'A B'"),
         (["--name", "A", "--name", "B"], 2, "2 names for 0 models and 1 file of scores"),
     ]:

@@ -78,7 +78,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
     reordering = gzip.decompress((folder / "r.gz").read_bytes())
     assert lines_of(reordering) == plain_reordering(lines_of(REORDERING), expected)
     said = done.stderr.decode()
-    assert "1 of 5 pairs kept (20.0%), of 1 of 3 sources" in said
+    assert "1 of 5 pairs kept (20.0%), from 1 of 3 sources" in said
     assert "dropped: 1 listed, 3 insignificant, 0 below the threshold, 0 beyond the best" in said
     assert "1 listed pair not in the table" in said
     assert "reordering table: 1 of 4 lines kept" in said

@@ -58,7 +58,7 @@ def test_files_sides_and_options_overrule_the_system(
     ("arguments", "stdin", "code", "problem"),
     [
         ([], b"a\n", 2, "the language of the text is not known"),
-        (["--language", "french"], b"a\n", 2, "is not a code"),
+        (["--language", "french"], b"a\n", 2, "is not a language code"),
         (["--language", "fr"], b"a\n\xff\n", 3, "standard input:2: not UTF-8"),
         (["--language", "fr", "none"], b"", 3, "none: no such file"),
         (["--system", "."], b"a\n", 3, "no text.json"),

@@ -79,11 +79,11 @@ def test_features_of_one_component(kind: str, count: int) -> None:
     text = INI.format(mapping="0 T 0", limit="20", scores=SCORES)
     text += f"{kind} num-features={count}\n"
     with pytest.raises(
-        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but it h"
+        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but the f"
     ):
         FeatureSet.from_ini(MosesIni.parse(text.encode()))
     per_table = text.replace(f"={count}\n", "=2 per-phrase-table=true\n")
     if kind == "PhrasePenalty":
-        with pytest.raises(IniError, match="num-features of PhrasePenalty0 is 2, but it has 1"):
+        with pytest.raises(IniError, match="PhrasePenalty0 is 2, but the feature has 1"):
             FeatureSet.from_ini(MosesIni.parse(per_table.encode()))
         FeatureSet.from_ini(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))

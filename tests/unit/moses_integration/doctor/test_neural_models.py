@@ -61,7 +61,7 @@ def test_real_moses_cannot_read_the_line(folder: Path) -> None:
     assert (note.severity, note.what, note.remedy) == (
         "note",
         "real Moses has no FeedForwardLM and refuses the file",
-        "take NeuralLM0 out with phrasescore ini remove-feature",
+        "remove NeuralLM0 with phrasescore ini remove-feature",
     )
 
 
@@ -83,7 +83,7 @@ def test_normalisation(folder: Path) -> None:
     )  # fmt: skip
     (unfit,) = found(" normalised=false")
     assert unfit.severity == "error"
-    assert "it was not trained with --self-normalise" in unfit.what
+    assert "was not trained with --self-normalise" in unfit.what
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
     assert found(" normalised=false") == ()
     (slow,) = found()

@@ -157,7 +157,7 @@ def test_missing_weights_are_one() -> None:
     [
         (b"TranslationModel0= 1 2 3\n", 9, "3 weights for TranslationModel0, which has 4"),
         (b"LM0= 1 2\n", 9, "2 weights for LM0, which has 1 component"),
-        (b"LM0= 1\nLM= 0.5\n", 10, "weights for LM, but no feature is called that (did you mean"),
+        (b"LM0= 1\nLM= 0.5\n", 10, "weights for LM, but there is no such feature (did"),
         (b"Nobody_x= 0.5\n", 9, "weights for Nobody_x"),
     ],
 )

@@ -122,7 +122,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
             b"Distortion\n",
             b"WordPenalty\nWordPenalty\n",
             "WordPenalty0",
-            "has no name=, and WordPenalty1 would get another name",
+            "has no name=, and without it WordPenalty1 would get another name",
         ),
         (
             b"[mapping]",
@@ -168,6 +168,6 @@ def test_real_moses_is_another_matter() -> None:
         refuse_in_moses(ini)
     said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]
     assert said == [
-        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Take NeuralLM0 "
-        "out with phrasescore ini remove-feature."
+        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Remove "
+        "NeuralLM0 with phrasescore ini remove-feature."
     ]

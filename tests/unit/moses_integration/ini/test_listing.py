@@ -37,7 +37,7 @@ TM0                  PhraseDictionaryMemory   pt       (0.2) 0.3
 CT0                  PhraseDictionaryCompact  cpt      1
 
 problems
-  x.ini:8: pt: no such file, nor with .gz behind its name. """
+  x.ini:8: pt: no such file, with or without .gz. """
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ def test_a_sound_ini_has_no_problems() -> None:
          "Write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
-        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
+        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),
         (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
         (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
         (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "

@@ -37,7 +37,7 @@ def test_a_file_that_is_nowhere_is_named(name: str, folder: Path) -> None:
     """The error says which folder was looked in: as in Moses, the current one, not the ini's."""
     with pytest.raises(InputError) as caught:
         find_model_file(name)
-    assert str(caught.value).startswith(f"{name}: no such file, nor with .gz behind its name.")
+    assert str(caught.value).startswith(f"{name}: no such file, with or without .gz.")
     assert f"which is {folder}." in str(caught.value)
 
 
@@ -56,6 +56,6 @@ def test_names_that_no_file_can_have(
     """What is too long, or leads in a circle, is not there."""
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"no such file, nor with \.gz"):
+    with pytest.raises(InputError, match=r"no such file, with or without \.gz"):
         find_model_file(name)
     assert find_binary_file(name, "PhraseDictionaryCompact") is None

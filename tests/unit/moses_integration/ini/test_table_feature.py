@@ -76,7 +76,7 @@ def test_one_of_several_tables_is_named() -> None:
     [
         (b"[ttable-file]\n0 0 0 5 pt\n", None, "old-style moses.ini.*convert-moses-ini-to-v2.perl"),
         (b"[feature]\nDistortion\n", None, "no phrase table among the features"),
-        (TWO_TABLES, None, "moses.ini:3: 2 phrase tables: A, B. Say with --feature which"),
+        (TWO_TABLES, None, "moses.ini:3: the ini has 2 phrase tables: A, B. Choose one"),
         (TWO_TABLES, "C", "there is no feature C. Name one of: A, B, Distortion0"),
         (TWO_TABLES, "Distortion0", "Distortion0 is a Distortion, not a.*Name one of: A, B"),
         (INI.replace(b"Memory", b"Compact"), None, "Compact, which does not.*Min -nscores N"),

@@ -163,24 +163,24 @@ DAMAGED = [
     (BIGRAMS.replace(b"ngram 2=3", "ngram 2=²".encode()), ":3: expected 'ngram 2=COUNT', found"),
     (
         b"\\data\\\n" + b"".join(b"ngram %d=1\n" % order for order in range(1, 22)) + b"\n",
-        ":22: n-grams of up to 21 words, where at most 20 are read.",
+        ":22: n-grams of up to 21 words, but at most 20 are supported.",
     ),
     (b"\\data\\\n\n", ":2: the section \\data\\ has no line 'ngram 1=COUNT'."),
     (
         BIGRAMS.replace(b"ngram 2=3", b"ngram 2=4"),
-        "the header promises 4 2-grams, this section has 3. Make the file again",
+        "the header promises 4 2-grams; this section has 3. Make the file again",
     ),
     (
         BIGRAMS[: BIGRAMS.index(b"-1\tchat")],
-        "the header promises 3 2-grams, this section has 2. The file ends here, so it was cut off",
+        "the header promises 3 2-grams; this section has 2. The file ends here, so it was cut off",
     ),
     (
         BIGRAMS[: -len(b"\n\\end\\\n")],
-        "the file ends before \\end\\. It was cut off: copy or make it again.",
+        "the file ends before \\end\\. The file was cut off: copy or make it again.",
     ),
     (
         BIGRAMS[: BIGRAMS.index(b"at </s>")],
-        ":15: the file ends in the middle of a line, '-1\\tch'. It was cut off",
+        ":15: the file ends in the middle of a line, '-1\\tch'. The file was cut off",
     ),
     (
         BIGRAMS.replace(b"\\2-grams:", b"\\3-grams:"),

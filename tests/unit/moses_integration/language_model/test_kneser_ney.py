@@ -163,10 +163,10 @@ def test_spaces_as_lmplz_has_them(tmp_path: Path) -> None:
         (b"\n \n\t\n", "corpus: the corpus contains no words, so no model can be estimated."),
         (
             b"le chat\nle <s>x <unk> dort\n",
-            "corpus:2: the special word <unk> stands in the text, which only the model may use. "
+            "corpus:2: the text contains the special word <unk>, which is reserved for the model. "
             "Remove it from the corpus, or escape its angle brackets.",
         ),
-        (b"le\n" * 400_000 + b"</s>", "corpus:400001: the special word </s> stands in the text"),
+        (b"le\n" * 400_000 + b"</s>", "corpus:400001: the text contains the special word </s>"),
     ],
     ids=["empty", "blank", "unk", "last line"],
 )

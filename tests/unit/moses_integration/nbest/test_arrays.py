@@ -75,7 +75,9 @@ def test_many_values_in_the_first_line(tmp_path: Path) -> None:
     path = tmp_path / "list"
     many = b"0 ||| a  ||| LM0= " + b"1 " * 200_000 + b"||| -1\n"
     path.write_bytes(many + many + (LINE % 0) * 200_000)
-    with pytest.raises(NBestError, match=r"list:3: 1 values of LM0, where the list's first line"):
+    with pytest.raises(
+        NBestError, match=r"list:3: 1 values of LM0, but the first line of the list"
+    ):
         NBestReader(path, WordTable()).read()
 
 

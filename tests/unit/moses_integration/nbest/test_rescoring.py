@@ -163,7 +163,7 @@ def span(first: int, last: int) -> bytes:
         (LINE.replace(b"0 ||| la", b"x ||| la"), "sentence 'x', but the source has 1"),
         (LINE.replace(b"0 ||| la", b"9" * 5000 + b" ||| la"), "999', but the source has 1"),
         (LINE.replace(b"0 ||| la", b"1000000000000 ||| la"), "sentence '1000000000000', but the"),
-        (LINE.replace(b"LM0", b"PhraseModel0"), "there is a feature PhraseModel0 already"),
+        (LINE.replace(b"LM0", b"PhraseModel0"), "the list has a feature PhraseModel0 already"),
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),
         (b"\n", "1 column, expected at least 4"),
@@ -299,7 +299,7 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
     counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
     assert (counts.lines, counts.translations, counts.pairs) == (4, 3, 0)
     reading = dataclasses.replace(model, reads_source=True)
-    with pytest.raises(SettingsError, match=r"reads a source, and none is given.*--source"):
+    with pytest.raises(SettingsError, match=r"reads a source, but none is given.*--source"):
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
 
 

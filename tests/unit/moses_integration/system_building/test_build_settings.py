@@ -25,7 +25,7 @@ from phrasescore.errors import InputError, SettingsError
         ({"max_sentence_length": 0}, "expected 1 to 2,000"),
         ({"max_sentence_length": 2001}, "expected 1 to 2,000"),
         ({"lm_order": 21}, "lm_order is 21, expected 1 to 20"),
-        ({"tokenize": ("english", "fr")}, "is not a code"),
+        ({"tokenize": ("english", "fr")}, "is not a language code"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) -> None:

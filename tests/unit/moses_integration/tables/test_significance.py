@@ -114,7 +114,7 @@ def test_bad_counts(column: bytes) -> None:
     """Each is refused with its line."""
     with pytest.raises(PhraseTableError) as caught:
         pair_counts(block_of(b"1 1 1", column))
-    assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, and the ")
+    assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, but the ")
 
 
 @pytest.mark.parametrize("text", ["a*e", "-1", "nan", "inf", ""])

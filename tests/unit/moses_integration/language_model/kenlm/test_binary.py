@@ -128,7 +128,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
     ("at", "new", "message"),
     [
         (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
-        (34, b"incomplete\n", "a KenLM binary that is not finished, cut off or damaged"),
+        (34, b"incomplete\n", "a KenLM binary that is unfinished, cut off or damaged"),
         (
             60,
             b"\x3f\x80\x00\x00",
@@ -144,7 +144,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
         (108, bytes([0, 0, 0, 0, 1]), "the file ends within its vocabulary: it has 701 bytes"),
         (124, bytes([0, 0, 0, 0, 1]), "the file ends within its 3-grams: it has 701 bytes"),
         (140, b"\x09", "its vocabulary has 5 words, but should have 8"),
-        (0x188, b"\x00\x00\x80\xff", "a weight of its 1-grams is not one of a language"),
+        (0x188, b"\x00\x00\x80\xff", "a weight of its 1-grams is not a number, or is too large"),
         (0x1F0, b"\x2a", "a damaged KenLM binary: of its 5 2-grams only 4 were found"),
         (0x210, b"\x29\x86\x37\xd0\xbc\xc2\x83\x20", "two of its 2-grams have the same key"),
         (-4, b"x", "the word 'x' at the end of the file is not the one that the model was built"),
@@ -195,6 +195,14 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read_language_model(written(tmp_path, "probing"))
     assert "to find its 2-grams 16 pairs would have to be tried" in str(caught.value)
     assert "Name the ARPA file, or a trie" in str(caught.value)
+
+
+def test_too_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More pairs than there is room for are refused with their number."""
+    monkeypatch.setattr(kenlm_probing, "_SPARE_MATCHES", -1)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(written(tmp_path, "probing"))
+    assert "5 pairs of shorter n-grams have the keys of its 5 2-grams" in str(caught.value)
 
 
 def test_packed_binary(tmp_path: Path) -> None:

@@ -213,9 +213,9 @@ def test_a_record_that_is_missing_or_damaged(
     ("language", "problem"),
     [
         (None, "the language of the text is not known. Give --language"),
-        ("french", "the language 'french' is not a code. Give the ISO 639 code"),
-        ("FR", "the language 'FR' is not a code. Give the ISO 639 code"),
-        ("fr-CA", "the language 'fr-CA' is not a code. Give the ISO 639 code"),
+        ("french", "'french' is not a language code. Give the ISO 639 code"),
+        ("FR", "'FR' is not a language code. Give the ISO 639 code"),
+        ("fr-CA", "'fr-CA' is not a language code. Give the ISO 639 code"),
     ],
 )
 def test_what_is_no_language_code_is_refused(language: str | None, problem: str) -> None:
