@@ -247,7 +247,7 @@ def test_the_unit_of_segment_scores_changes_no_p_value(
             2,
             "--segment-scores and --reference exclude each other",
         ),
-        (["--system", "same"], 2, "compared with a reference, and none is given"),
+        (["--system", "same"], 2, "compared with a reference, but none is given"),
     ],
 )
 def test_segment_scores_refused(
