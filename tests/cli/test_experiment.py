@@ -111,7 +111,7 @@ def test_from_a_file_to_the_table_and_again(
     files[1].unlink()
     more = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Reranked")
     assert b"8 of 13 steps were run" in more.stderr
-    assert "RNN + WP: from an earlier call, whose results are kept" in more.stdout.decode()
+    assert "RNN + WP: kept results of an earlier call" in more.stdout.decode()
     assert rows(tmp_path)[:4] == before[:4]
     again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
     assert b"3 of 20 steps were run" in again.stderr

@@ -161,7 +161,7 @@ def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[SystemRun]])
     systems[2] = dataclasses.replace(systems[2], not_run=LEFT_OUT)
     left_out = dataclasses.replace(plan.settings, systems=tuple(systems))
     table = markdown(left_out, collect(dataclasses.replace(plan, settings=left_out), runs), [])
-    assert "Alone: from an earlier call, whose results are kept; left out by --only now." in table
+    assert "Alone: kept results of an earlier call; left out by --only now." in table
     assert "| Alone | not run" not in table
 
 

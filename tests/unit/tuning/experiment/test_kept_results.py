@@ -254,10 +254,10 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
         ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8 and is now 2"),
         ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
          "models.search.kind was .phrase. and is now"),
-        ({}, "table", "Baseline was made otherwise.*: table had another content"),
-        ({}, "given/config.json", "Reranked was made .*: the model search had another content"),
-        ({}, "dev.en", "the text dev had another content"),
-        ({}, "new.fr", "the text new had another content"),
+        ({}, "table", "Baseline was made with other.*: table had different content"),
+        ({}, "given/config.json", "Reranked was made .*: the model search had different content"),
+        ({}, "dev.en", "the text dev had different content"),
+        ({}, "new.fr", "the text new had different content"),
     ],
 )  # fmt: skip
 def test_rows_that_were_made_otherwise_are_refused(

@@ -95,7 +95,7 @@ def test_a_system_that_real_moses_cannot_read(moses: ExperimentSettings, tmp_pat
 def test_given_models_are_asked_what_they_are(settings: ExperimentSettings, tmp_path: Path) -> None:
     """The kind is the folder's."""
     rows = (BASELINE, ExperimentSystem("RNN", ("given",)))
-    with pytest.raises(SettingsError, match="RNN has given in models, and it is of the kind feed-"):
+    with pytest.raises(SettingsError, match="RNN has given in models, but its kind is feed-"):
         planned(dataclasses.replace(settings, systems=rows), tmp_path / "results")
 
 
@@ -131,7 +131,7 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
     table = experiment_record(plan, runs, found.texts)
     said = markdown(plan.settings, table, [])
-    assert "CSLM: language_models given; another given for each seed." in said
+    assert "CSLM: language_models given; a separate given for each seed." in said
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
     later = Plan(more, plan.results)

@@ -98,7 +98,7 @@ def test_a_failure_says_the_last_words_and_keeps_the_rest(tmp_path: Path) -> Non
 
 def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
     """Status 0 without the output is an error."""
-    with pytest.raises(PhrasescoreError, match="ended well but left no output"):
+    with pytest.raises(PhrasescoreError, match="succeeded but left no output"):
         run(tmp_path, shell(tmp_path, "out", "true"))
 
 
