@@ -113,7 +113,7 @@ def test_scores_by_length_of_known_words(
     done = phrasescore("evaluate", "base.s1", "rnn.s1", *options, "--json-file", "e.json")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
-    assert "39 of 40 sentences, those without a word outside the lists of model" in said
+    assert "39 of 40 sentences, those with all words in the vocabularies of model" in said
     content = json.loads((tmp_path / "e.json").read_bytes())
     assert (content["sentences"], content["known_words"]) == (39, {"model": "model", "of": 40})
     compared = [*options, "--by-length", "--baseline", "base.s1", "--system", "rnn.s1"]

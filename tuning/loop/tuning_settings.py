@@ -29,8 +29,8 @@ class TuningSettings(OptimizationSettings):
         sections: Search settings that override the moses.ini, by section name.
         nbest_size: The maximum number of distinct translations of a sentence in a round.
         rounds: The maximum number of optimisations.
-        patience: Stop after this number of rounds without a better score on the dev set; 0 never
-            stops a run for this reason.
+        patience: Stop after this number of rounds without a better score on the dev set; 0 means
+            no such limit.
         runs: The number of runs.
     """
 
@@ -48,7 +48,7 @@ class TuningSettings(OptimizationSettings):
         """Return the settings and input digests that identify a run, as JSON values.
 
         Stop rules, the number of runs and the number of threads are not part of the identity, so a
-        later call may continue the same run with other values of them.
+        later call may change them and still continue the same run.
         """
         from moses_integration.ini.model_files import path_keys
 

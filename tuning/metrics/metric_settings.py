@@ -15,7 +15,7 @@ LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
 LengthName = Literal["closest", "shortest", "average"]
 REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
-# defaults of the significance tests; the seed is the one of sacrebleu
+# defaults of the significance tests; the seed is sacrebleu's
 TRIALS, TEST_SEED = 10_000, 12345
 
 

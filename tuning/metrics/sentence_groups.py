@@ -1,7 +1,7 @@
 """Selects sentences to score: groups by source length, and sentences whose words a model knows.
 
-Bahdanau et al. (2014) report such scores: by the number of source words in Figure 2, and of the
-sentences without unknown words in the second half of Table 1.
+Bahdanau et al. (2014) report both: scores by the number of source words in Figure 2, and scores of
+the sentences without unknown words in the second half of Table 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_settings import SentenceSelection
 from tuning.metrics.text_scores import ReferenceTexts
 
-# if this share of the sentences has at most this many words, groups are five words wide, not ten
+# groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
 Rows = NDArray[np.int64]
@@ -51,7 +51,7 @@ class LengthGroup:
         return f"{self.low}–{self.high} words"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what identifies the group, as JSON values."""
+        """Return the bounds, size and mean length of the group as JSON values."""
         return {
             "from": self.low,
             "to": self.high,
@@ -80,8 +80,8 @@ class SelectedSentences:
         if self.known_words is None:
             return counted(self.total, "sentence")
         return (
-            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those without a word "
-            f"outside the lists of {self.known_words}"
+            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those with all words in the "
+            f"vocabularies of {self.known_words}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -146,10 +146,9 @@ def _without_unknown_words(
             is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)
     if not is_known.any():
         raise CorpusError(
-            f"not one of {len(references):,} sentences is without a word outside the lists of "
-            f"{model}",
+            f"each of {len(references):,} sentences has a word outside the vocabularies of {model}",
             path=references.paths[0],
-            remedy="name a model of such texts, prepared in the same way and of the same direction",
+            remedy="name a model for such texts, with the same preparation and direction",
         )
     return np.flatnonzero(is_known)
 
@@ -157,8 +156,8 @@ def _without_unknown_words(
 def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     """Yield non-empty groups of sentences by source length, shorter ones first.
 
-    Groups are five words wide up to 30 words if 95 % of the sources are not longer than that, else
-    ten words wide up to 60. One more group has all longer sentences.
+    Groups are 5 words wide up to 30 words if at least 95 % of the sources have at most 30 words,
+    otherwise 10 words wide up to 60. One more group has all longer sentences.
 
     Args:
         rows: (K,) the indices of the sentences.

@@ -1,8 +1,8 @@
 """Tests whether systems differ, using several tuning runs of each system (Clark et al. 2011).
 
-Tuning is random: a system that is tuned twice scores differently. So every system has several
+Tuning is random: two tuning runs of one system score differently. So every system has several
 translations of the test set, one for each tuning run. The tests report the mean and the deviation
-over runs, and whether the difference to the first system could be due to chance.
+over runs, and whether the difference from the first system could be due to chance.
 
 *Approximate randomisation* (Noreen 1989; Riezler and Maxwell 2005): if the systems do not differ,
 each of the two translations of a sentence could have come from either system. So a trial swaps the
@@ -19,7 +19,7 @@ explain, because the draws of sentences contain that part already. (Drawing both
 would count it three times; Owen 2007.) Interval and p come from Student's t with the degrees of
 freedom of Welch (1947) and Satterthwaite (1946).
 
-The randomisation tests these runs only, and so does the bootstrap if a system has one run.
+The randomisation is about the given runs only, and so is the bootstrap if a system has one run.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
@@ -132,7 +132,7 @@ def bootstrap(
 ) -> Bootstrap:
     """Estimate the uncertainty of the difference of means over runs, second minus first.
 
-    The variance is that of the drawn differences plus, for each system, (V - E) / R: with V the
+    The variance is that of the drawn differences plus (V - E) / R for each system, where V is the
     variance of its scores over R runs, and E the part of V that the drawn sentences explain.
     """
     rng = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ class OptimizationSettings:
     """Settings of an optimisation: the objective, the frozen weights, and the optimiser.
 
     Args:
-        references: Files with translations of the same text.
+        references: The reference files; all translate the same text.
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
         objective: The score to maximise.

@@ -151,4 +151,4 @@ def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) 
         lines.append(f"{head}TranslationModel0= {features.split(' ', 1)[1]}")
     report = optimize(lines)
     assert report.weights["TranslationModel0"][0] == 0.2
-    assert any("do not show all of what TranslationModel0" in note for note in report.notes)
+    assert any("do not show all scores of TranslationModel0" in note for note in report.notes)

@@ -155,7 +155,7 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
         ("reference", b"", CorpusError, "12 lines, but 0 in"),
         ("ini", b"[ttable-file]\n0 0 0 4 x\n", IniError, "an old-style moses.ini"),
         ("ini", b"[feature]\nDistortion\n[weight-overwrite]\nx\n", IniError, "overwrite. section"),
-        ("ini", b"[feature]\nDistortion\n[alternate-weight-setting]\nx\n", IniError, "overrule"),
+        ("ini", b"[feature]\nDistortion\n[alternate-weight-setting]\nx\n", IniError, "override"),
     ],
 )
 def test_wrong_input(

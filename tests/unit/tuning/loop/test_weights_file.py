@@ -57,6 +57,4 @@ def test_weights_of_an_ini(tmp_path: Path) -> None:
     (tmp_path / "moses.ini").write_text(INI)
     weights, notes = read_weights(str(tmp_path / "moses.ini"))
     assert weights == {"WordPenalty0": (-1.0,), "TM": (0.1, 0.3), "TM_domain": (0.7,)}
-    assert notes == (
-        "the lists do not show all of what TM contribute: that part is left out of account",
-    )
+    assert notes == ("the lists do not show all scores of TM; the missing scores are ignored",)

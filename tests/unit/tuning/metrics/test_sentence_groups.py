@@ -139,7 +139,7 @@ def test_known_words(texts: Path, model: str) -> None:
     found = selected(texts, model)
     assert found.rows.tolist() == [2, 3, 7]
     assert str(found) == (
-        f"3 of 8 sentences, those without a word outside the lists of {texts / model}"
+        f"3 of 8 sentences, those with all words in the vocabularies of {texts / model}"
     )
     assert found.to_json() == {"known_words": {"model": str(texts / model), "of": 8}}
 
@@ -158,7 +158,7 @@ def test_known_words_by_length(texts: Path) -> None:
     assert result.sentences.rows.tolist() == [0, 2, 3, 7]
     assert result.to_json()["sentences"] == 4
     assert result.texts[0].words == 5
-    assert "4 of 8 sentences, those without" in result.to_text()
+    assert "4 of 8 sentences, those with all words" in result.to_text()
 
 
 def test_factors_of_a_model(texts: Path) -> None:
@@ -175,7 +175,7 @@ def test_factors_of_a_model(texts: Path) -> None:
 
 def test_what_is_refused(texts: Path) -> None:
     """No sentence left, no source, no model, texts of different lengths: in a sentence."""
-    with pytest.raises(CorpusError, match="not one of 8 sentences is without a word outside"):
+    with pytest.raises(CorpusError, match="each of 8 sentences has a word outside"):
         write(texts / "s", ["X"] * 8)
         selected(texts)
     with pytest.raises(

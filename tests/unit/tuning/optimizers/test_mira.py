@@ -96,4 +96,4 @@ def test_where_no_epoch_is_better_the_start_stays() -> None:
     problem = problem_of(pool_of([rows]), [0.9, 0.1])
     solution = Mira().optimize(problem, np.random.default_rng(1))
     assert solution.weights.tolist() == [0.9, 0.1]
-    assert "no epoch found better weights: the start weights stay" in solution.notes
+    assert "no epoch found better weights: the start weights are kept" in solution.notes

@@ -162,7 +162,7 @@ def test_defects() -> None:
     assert defect_of(given.start, region) is None
     assert defect_of(np.array([1.0, np.inf, 0.0]), region) == "a weight is not finite"
     assert defect_of(np.zeros(3), region) == "all weights are 0"
-    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight drowns all others"
+    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight outweighs all others"
 
 
 def test_spreads_are_those_within_sentences() -> None:
