@@ -170,7 +170,7 @@ def test_a_source_says_which_sentences_there_are(tmp_path: Path) -> None:
     )  # fmt: skip
     refused(
         tmp_path, lines, source="\nx\n\n\nx\n",
-        message=r"list:3: sentence 5, but the source has 5 \(from 0\)",
+        message=r"list:3: sentence 5 \(counted from 0\), but the source has 5 lines",
     )  # fmt: skip
 
 

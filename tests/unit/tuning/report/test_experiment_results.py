@@ -75,8 +75,8 @@ def test_work_that_is_still_to_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "note"),
     [
-        ("test.ref", "test.txt: it no longer has the score that was compared"),
-        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt: it no longer has the score"),
+        ("test.ref", "test.txt: its score differs from the recorded score"),
+        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt: its score differs"),
     ],
 )
 def test_texts_that_have_changed(tmp_path: Path, file: str, note: str) -> None:

@@ -137,9 +137,9 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     said = re.sub(r"\s+", " ", page.text)
     assert "Not finished." in said
-    assert "The tuning tuned has not come to its end: 2 rounds done." in said
-    assert "The training of model has not come to its end." in said
-    assert "or of the last one so far" in said
+    assert "The tuning tuned is not finished: 2 rounds done." in said
+    assert "The training of model is not finished." in said
+    assert "or, if tuning is not finished, in the last round" in said
     # those that the second round led to
     assert {0.5 / 3, 0.1 * 3} <= {round(value, 15) for value in page.values} | set(page.values)
 
@@ -216,5 +216,5 @@ def test_other_lengths_of_the_source(tmp_path: Path) -> None:
     write_comparison(tmp_path)
     other = write_lines(tmp_path / "other", sentences(7))
     page = page_of(tmp_path, other)
-    assert "name that text with --source" in page.text
+    assert "name the text with --source" in page.text
     assert "<dt>source</dt>" not in (tmp_path / "page.html").read_text("utf-8")

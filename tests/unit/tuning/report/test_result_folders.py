@@ -61,7 +61,7 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
 def test_results_that_are_too_deep(tmp_path: Path) -> None:
     """Five folders down is the limit."""
     write_model(tmp_path / "one" / "two" / "three" / "four" / "five" / "model")
-    with pytest.raises(InputError, match="no results of phrasescore are here"):
+    with pytest.raises(InputError, match="no results of phrasescore"):
         read_results(tmp_path)
     assert found(tmp_path / "one") == {"two/three/four/five/model": "train"}
 

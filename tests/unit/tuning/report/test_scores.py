@@ -26,7 +26,7 @@ def said(p_value: float, gain: float = 0.02, metric: str = "bleu") -> str:
 @pytest.mark.parametrize(
     ("p_value", "gain", "metric", "words"),
     [
-        (0.01, 0.02, "bleu", "better than A, hardly by chance. BLEU moves by +2.00, from 30.50 to"),
+        (0.01, 0.02, "bleu", "better than A, hardly by chance. BLEU changes by +2.00, from 30.50 to"),
         (0.01, -0.02, "bleu", "worse than A"),
         (0.01, -0.02, "ter", "better than A"),
         (0.01, -0.02, "cer", "better than A"),
@@ -44,8 +44,8 @@ def test_one_run_is_said_to_be_one() -> None:
     alone = dataclasses.replace(SECOND, runs=(0.325,))
     assert alone.difference is not None
     words = in_words(ScoreSet("t", "bleu", (FIRST, alone), 100), alone, alone.difference)
-    assert words.endswith("One run of B: another may differ.")
-    assert "another may differ" not in said(0.01)
+    assert words.endswith("There is only one run of B; another run may differ.")
+    assert "another run may differ" not in said(0.01)
 
 
 def test_many_comparisons() -> None:
@@ -55,7 +55,7 @@ def test_many_comparisons() -> None:
     few = dataclasses.replace(many, systems=(FIRST, SECOND))
     assert not any("comparisons" in line for line in about_tests(few))
     dev = dataclasses.replace(many, is_dev=True)
-    assert [*about_tests(dev)] == ["Weights were tuned on this text, which flatters every system."]
+    assert [*about_tests(dev)] == ["Weights were tuned on this text, so every system looks better than it is."]
 
 
 def test_the_verdict_is_on_the_best_system() -> None:
