@@ -148,7 +148,7 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
         f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
         f"{scores.systems[0].system}. 95 % interval: of 100 such intervals, for other texts of "
         "this kind and other runs of the systems, about 95 contain the real gain. p: how often "
-        "systems that do not differ have a gain at least as large, or a loss (two-level bootstrap, "
+        "equal systems differ by as much, in either direction (two-level bootstrap, "
         f"{scores.trials:,} trials). A large p does not prove that there is no difference. p (AR): "
         "the same for other sentences but only these runs, by approximate randomisation."
     )

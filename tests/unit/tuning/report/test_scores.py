@@ -26,7 +26,12 @@ def said(p_value: float, gain: float = 0.02, metric: str = "bleu") -> str:
 @pytest.mark.parametrize(
     ("p_value", "gain", "metric", "words"),
     [
-        (0.01, 0.02, "bleu", "better than A, hardly by chance. BLEU changes by +2.00, from 30.50 to"),
+        (
+            0.01,
+            0.02,
+            "bleu",
+            "better than A, hardly by chance. BLEU changes by +2.00, from 30.50 to",
+        ),
         (0.01, -0.02, "bleu", "worse than A"),
         (0.01, -0.02, "ter", "better than A"),
         (0.01, -0.02, "cer", "better than A"),
@@ -55,7 +60,9 @@ def test_many_comparisons() -> None:
     few = dataclasses.replace(many, systems=(FIRST, SECOND))
     assert not any("comparisons" in line for line in about_tests(few))
     dev = dataclasses.replace(many, is_dev=True)
-    assert [*about_tests(dev)] == ["Weights were tuned on this text, so every system looks better than it is."]
+    assert [*about_tests(dev)] == [
+        "Weights were tuned on this text, so every system looks better than it is."
+    ]
 
 
 def test_the_verdict_is_on_the_best_system() -> None:
