@@ -114,7 +114,7 @@ class Bench:
     def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:
         """Score with two workers; return the total cost, and CPU seconds by process.
 
-        The same workers score three times; the first time, when they load the model, is not returned.
+        The same workers score three times; the first time, for loading the model, is left out.
         """
         costs = []
         with cluster(self.folder, 2) as (file, processes):
