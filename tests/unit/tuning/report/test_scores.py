@@ -54,9 +54,9 @@ def test_one_run_is_said_to_be_one() -> None:
 
 
 def test_many_comparisons() -> None:
-    """Six of them need a word of warning; a dev set needs another, and no test."""
+    """Many comparisons and dev sets get a warning."""
     many = ScoreSet("t", "bleu", (FIRST, *[SECOND] * 6), 100)
-    assert any("Among 6 comparisons" in line for line in about_tests(many))
+    assert any("There are 6 comparisons" in line for line in about_tests(many))
     few = dataclasses.replace(many, systems=(FIRST, SECOND))
     assert not any("comparisons" in line for line in about_tests(few))
     dev = dataclasses.replace(many, is_dev=True)
