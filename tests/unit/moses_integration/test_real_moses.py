@@ -169,7 +169,7 @@ def test_words_that_moses_misreads(word: bytes) -> None:
 
 
 def test_text_ends_in_a_line_feed(tmp_path: Path) -> None:
-    """A missing last line feed is added, because Moses drops such lines; empty texts are refused."""
+    """A missing last line feed is added, because Moses drops such lines; empty text is refused."""
     copy_text([b"a", b"", b"b"], tmp_path / "text")
     assert (tmp_path / "text").read_bytes() == b"a\n\nb\n"
     with pytest.raises(SettingsError, match="there is no text"):

@@ -76,7 +76,7 @@ def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
 
 
 def test_words_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Very long words are refused, because their table would not fit into memory."""
+    """Too many distinct words are refused, because their tables would not fit into memory."""
     monkeypatch.setattr(monotone_alignment, "_MAX_OPERATIONS", 10)
     with pytest.raises(CorpusError, match="distinct words are too many for the aligner monotone"):
         aligned(tmp_path, [("abcdef", "abcdef")])
