@@ -1,4 +1,4 @@
-"""What an experiment file may say."""
+"""Reading and checking experiment files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_small_file_has_defaults(tmp_path: Path) -> None:
 
 
 def test_every_setting_arrives(tmp_path: Path) -> None:
-    """Lists, sections of the ini and models of both kinds are read as they stand."""
+    """Lists, ini sections and models of both kinds are read correctly."""
     settings = read_experiment(written(tmp_path, WHOLE))
     assert settings.seeds == (4, 5)
     assert settings.decoder.sections == {"search-algorithm": "1"}
@@ -118,7 +118,7 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
 
 
 def test_one_test_set_or_several(tmp_path: Path) -> None:
-    """The short form is one that is called test; the long one names each."""
+    """The short form has one test set called test; the long form names each test set."""
     short = read_experiment(written(tmp_path, SMALL)).data
     assert [text.name for text in short.texts] == ["dev", "test"]
     assert short.texts[1].source == "test.en"
@@ -205,7 +205,7 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, sentence: str) -
 
 
 def test_files_that_are_no_experiment(tmp_path: Path) -> None:
-    """A missing file and one that is not TOML are errors of input."""
+    """A missing file, and a file that is not TOML, are input errors."""
     with pytest.raises(InputError, match="no such file"):
         read_experiment(tmp_path / "nothing.toml")
     for text in (
@@ -233,7 +233,7 @@ def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
 
 
 def test_what_is_set_aside_stands_nowhere_else() -> None:
-    """Not one side of it; and the order of the lines does not decide which pairs these are."""
+    """No held-out sentence occurs elsewhere, and the choice does not depend on the line order."""
     path = PROJECT / "experiments" / "prepare-multi30k.py"
     set_aside = runpy.run_path(str(path))["set_aside"]
     pairs = [(f"en {n % 90}", f"fr {n % 95}") for n in range(100)]
@@ -248,7 +248,7 @@ def test_what_is_set_aside_stands_nowhere_else() -> None:
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=str)
 def test_the_experiments_that_come_along_are_valid(path: Path) -> None:
-    """Each is a file that this version reads, and names no place of one machine."""
+    """All bundled experiment files can be read, and have no absolute paths."""
     settings = read_experiment(path)
     assert len(settings.systems) > 1
     assert not Path(settings.data.folder).is_absolute()
