@@ -125,7 +125,7 @@ def compare(
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
         raise SettingsError(
-            "systems has the name baseline, which is taken", remedy="rename this system"
+            "a system is called baseline, like the baseline itself", remedy="rename this system"
         )
     named = {"baseline": baseline, **systems}
     if references is None:

@@ -1,4 +1,4 @@
-"""Options shared by the commands of tuning; imports no heavy library, to show help quickly."""
+"""Options shared by the commands of tuning; imports no heavy library, so ``--help`` is fast."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def prepare(
 
     Args:
         settings: The decoder, the text to translate, and the search settings.
-        ini: The system; its paths resolve against the current directory.
+        ini: The system; relative paths in it start at the current directory.
         folder: Receives the text and the filtered system, unless it already has them.
 
     Returns:
@@ -179,7 +179,7 @@ def check_dev_set(
         ini: The system.
         filtered: The same system with only the lines for this text.
         source: The text to translate.
-        references: Its translations.
+        references: Translations of this text.
         say: Prints a warning.
 
     Raises:

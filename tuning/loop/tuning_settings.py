@@ -1,4 +1,4 @@
-"""Settings of tuning; imports nothing heavy, so that help is instant."""
+"""Settings of tuning; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class TuningSettings(OptimizationSettings):
     """Settings of tuning; the first run has seed ``seed``, further runs the seeds after it.
 
     Args:
-        ini: The system; its paths resolve against the current directory.
+        ini: The system; relative paths in it start at the current directory.
         source: The dev set, tokenised.
         decoder: The embedded decoder or real Moses.
         moses: The binary of real Moses or its folder; ``None`` to search for the binary.
         sections: Search settings that override the moses.ini, by section name.
-        nbest_size: The maximum number of distinct translations of a sentence in a round.
+        nbest_size: The maximum number of distinct translations per sentence and round.
         rounds: The maximum number of optimisations.
         patience: Stop after this number of rounds without a better score on the dev set; 0 means
             no such limit.

@@ -64,7 +64,7 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def _quotient(sums: NDArray[np.float64]) -> float:
-    """Divide the first sum by the second; if the second is 0, return 1 or, without edits, 0."""
+    """Divide the first sum by the second; if the second is 0, return 1 for edits, otherwise 0."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0

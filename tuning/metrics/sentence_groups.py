@@ -40,7 +40,7 @@ class LengthGroup:
 
     low: int
     high: int | None
-    rows: Rows = field(compare=False)  # comparing arrays gives no single truth value
+    rows: Rows = field(compare=False)  # the comparison of arrays has no single truth value
     mean_length: float
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class SelectedSentences:
         rows: (K,) the indices of the sentences in the text; at least one.
         total: The number of sentences of the text.
         known_words: The model whose vocabularies selected the sentences; ``None`` for no selection.
-        groups: Groups by source length, shorter ones first; empty if not requested.
+        groups: Groups by source length, shortest first; empty if not requested.
     """
 
     rows: Rows = field(compare=False)
@@ -154,7 +154,7 @@ def _without_unknown_words(
 
 
 def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
-    """Yield non-empty groups of sentences by source length, shorter ones first.
+    """Yield non-empty groups of sentences by source length, shortest first.
 
     Groups are 5 words wide up to 30 words if at least 95 % of the sources have at most 30 words,
     otherwise 10 words wide up to 60. One more group has all longer sentences.

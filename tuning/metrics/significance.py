@@ -69,7 +69,7 @@ class Bootstrap:
 def share_at_least(found: Floats, observed: float) -> float:
     """Return a p-value: the share of absolute differences that are at least the observed one.
 
-    The observed difference counts as one more trial beside the T in ``found``, so p is never 0.
+    The observed difference counts as one more trial in addition to ``found``, so p is never 0.
 
     >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
     0.75
@@ -210,7 +210,8 @@ def compare_statistics(
 
     Args:
         metric: One of ``METRICS``.
-        systems: By name, (R, S, K) statistics of R runs over the same S sentences.
+        systems: Each system's name, mapped to (R, S, K) statistics of R runs over the same S
+            sentences.
         trials: The number of trials of each test.
         seed: The seed of each test.
     """
@@ -224,7 +225,8 @@ def compare_segments(
     """Compare systems with the first of them by the mean of given scores of segments.
 
     Args:
-        systems: By name, ``(R, S)`` scores of R runs over the same S segments, in any unit.
+        systems: Each system's name, mapped to (R, S) scores of R runs over the same S segments,
+            in any unit.
         trials: The number of trials of each test.
         seed: The seed of each test.
     """
@@ -244,7 +246,7 @@ def _compare(
 
     Args:
         score: The function from summed statistics to scores.
-        parts: By name, (R, S, K) statistics.
+        parts: Each system's name, mapped to (R, S, K) statistics.
         trials: The number of trials of each test.
         seed: The seed of each test.
         unit: The factor that brings scores and intervals to the unit of the result.

@@ -126,7 +126,7 @@ def compare_systems(
 
     Args:
         references: Files or lists of lines, one for each reference.
-        systems: By name, the translations of each system, one for each tuning run.
+        systems: Each system's name, mapped to its translations, one for each tuning run.
         scoring: The metrics, and the preparation of texts for them.
         selection: The sentences to score, and their groups; by default all sentences.
         trials: The number of trials of each test.
@@ -179,8 +179,8 @@ def compare_segment_scores(
     """Compare systems with the first of them by segment scores that another metric computed.
 
     Args:
-        systems: By name, the files of each system, one for each tuning run; a file has one number
-            for each segment, and larger is better.
+        systems: Each system's name, mapped to its files, one for each tuning run; a file has one
+            number per segment, and larger is better.
         trials: The number of trials of each test.
         seed: The seed of each test; every comparison of two systems starts from it.
 

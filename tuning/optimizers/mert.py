@@ -43,8 +43,8 @@ from tuning.optimizers.workers import Workers
 
 # the number of passes that search unbounded lines, because a good region may be far away
 _WHOLE_PASSES = 2
-# a restart's random change is one of the strengths times a mixture: this share of the weight's own
-# size, and for the rest the root mean square size of all weights
+# a restart's random change of a weight is one of the strengths times a mixture of the weight's own
+# size, with this share, and the root mean square size of all weights
 _STRENGTHS = (0.1, 0.2)
 _OWN_SIZE = 0.7
 _CLIMBS_AT_ONCE = 4

@@ -1,4 +1,4 @@
-"""Settings of an optimisation; imports nothing heavy, so that help is instant."""
+"""Settings of an optimisation; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
