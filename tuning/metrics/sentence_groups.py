@@ -165,7 +165,7 @@ def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     """
     width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
     bounds = range(width, width * _GROUPS + 1, width)
-    # sources without words form a group of their own
+    # sources without words form a separate group
     lows = [0, 1, *(bound + 1 for bound in bounds)]
     highs = [0, *bounds, None]
     for low, high in zip(lows, highs, strict=True):
