@@ -242,7 +242,7 @@ class ExperimentSystem:
 
     @property
     def features(self) -> tuple[object, ...]:
-        """The settings of the row's tuning; a row with ``rerank`` uses that of an equal row."""
+        """The settings of the row's tuning; a row with ``rerank`` shares an equal row's tuning."""
         return self.columns, self.language_models
 
 
