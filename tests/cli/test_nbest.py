@@ -14,7 +14,7 @@ from tests.support.random_models import save_random_model
 def test_from_list_to_weights(
     bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """Two models give two features, for which optimize finds weights."""
+    """Two models add two features, for which ``optimize`` finds weights."""
     decoded = bundled_golden / "decode"
     for folder, direction in (("there", "source-target"), ("back", "target-source")):
         words = ((decoded / f"input.{side}").read_bytes().split()[:200] for side in ("en", "fr"))
@@ -47,7 +47,7 @@ def test_from_list_to_weights(
 def test_whole_translations_killed_in_the_middle(
     tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Both directions and a phrase model, named by kind; after kill -9 the bytes are the same."""
+    """Models of both directions and a phrase model score lists; after SIGKILL, bytes are equal."""
     words = [b"w%d" % number for number in range(60)]
     source = [b" ".join(words[n : n + 5]) for n in range(29)]
     rows = [
@@ -82,7 +82,7 @@ def test_whole_translations_killed_in_the_middle(
 
 
 def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """A list without phrases is refused with the option that makes it; names go with models."""
+    """Lists without phrases are refused with a remedy, as are names that do not match models."""
     save_random_model(tmp_path / "model", [b"a"], [b"un"])
     (tmp_path / "list").write_bytes(b"0 ||| un  ||| LM0= -1 ||| -1\n")
     (tmp_path / "source").write_bytes(b"a\n")
@@ -111,7 +111,7 @@ def _list_of(candidates: int) -> bytes:
 def test_scores_of_another_program(
     tmp_path: Path, phrasescore: Phrasescore, bundled_golden: Path
 ) -> None:
-    """Each number becomes the feature of its candidate."""
+    """Each number of another program becomes a feature of its candidate."""
     rows = _list_of(6).splitlines(keepends=True)
     (tmp_path / "list").write_bytes(b"".join(rows))
     numbers = ["0.5", "-1e-3", "2", "-7.25", "0", "1234567"]
@@ -137,7 +137,7 @@ def test_scores_of_another_program(
 def test_scores_lead_optimize_and_rerank(
     bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """A feature that knows the best candidates gets a weight, and rerank then finds them."""
+    """A feature that marks the best candidates gets a weight, and ``rerank`` then chooses them."""
     decoded = bundled_golden / "decode"
     with gzip.open(decoded / "default.nbest.gz") as stream:
         lines = stream.read().splitlines()
@@ -173,7 +173,7 @@ def test_scores_lead_optimize_and_rerank(
 def test_scores_after_a_model_killed_in_the_middle(
     tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Beside a model the numbers stay with their candidates, after kill -9 too."""
+    """With a model, numbers are still added to the right candidates, also after SIGKILL."""
     words = [b"w%d" % number for number in range(60)]
     save_random_model(tmp_path / "model", words, words, kind="search")
     (tmp_path / "source").write_bytes(b"".join(b"w%d\n" % n for n in range(2200)))
@@ -192,7 +192,7 @@ def test_scores_after_a_model_killed_in_the_middle(
 
 
 def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """Too few, too many and no numbers are one sentence that names the file; nothing is written."""
+    """Too few, too many or no numbers get one sentence with the file; nothing is written."""
     (tmp_path / "list").write_bytes(_list_of(3))
     for text, status, message in [
         ("1\n2\n", 3, "scores: 2 numbers, but the list has more candidates"),

@@ -44,7 +44,7 @@ T= -0.5 2
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What the commands read."""
+    """Return a folder with the inputs of the commands."""
     (tmp_path / "table").write_bytes(TABLE)
     (tmp_path / "reordering").write_bytes(REORDERING)
     (tmp_path / "moses.ini").write_bytes(INI)
@@ -57,7 +57,7 @@ def lines_of(text: bytes) -> list[bytes]:
 
 
 def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) -> None:
-    """What is kept, in both tables, and what is said about it."""
+    """All conditions work together on both tables, and the counts are reported."""
     done = phrasescore(
         *("prune", "table", "-o", "small.gz", "--top", "1", "--column", "2", "--threshold", "0.1"),
         *("--significance", "a+e", "--sentences", "10", "--drop", "drop.tsv"),
@@ -89,7 +89,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
 
 
 def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
-    """The ini's weights decide; nothing is left behind where nothing can be continued."""
+    """Pruning by the ini's weights works through pipes, and leaves no work files."""
     done = phrasescore(
         *("prune", "-", "-o", "-", "--top", "1", "--weights", "moses.ini"), stdin=TABLE
     )
@@ -142,7 +142,7 @@ def test_wrong_calls(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each gets one sentence, and leaves nothing."""
+    """Each wrong call prints one sentence and leaves no file."""
     monkeypatch.chdir(folder)
     (folder / "same-table").hardlink_to(folder / "table")
     before = {path.name for path in folder.iterdir()}
@@ -157,7 +157,7 @@ def test_wrong_calls(
 def test_a_reordering_table_of_another_system_leaves_nothing(
     phrasescore: Phrasescore, folder: Path
 ) -> None:
-    """The pruned table has no name before the other one is whole."""
+    """The pruned table gets its name only when the reordering table is complete."""
     (folder / "damaged").write_bytes(b"la ||| x ||| 0.1 0.2\nl\n")
     before = sorted(folder.iterdir())
     done = phrasescore(
@@ -172,7 +172,7 @@ def test_a_reordering_table_of_another_system_leaves_nothing(
 def test_killed_in_either_table(
     phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """After kill -9 the same command ends with the bytes of a whole run."""
+    """After SIGKILL, the same command writes the bytes of an undisturbed run."""
     pairs = [b"w%06d ||| v%d ||| " % (i, j) for i in range(40_000) for j in range(5)]
     with gzip.open(tmp_path / "table.gz", "wb", compresslevel=1) as stream:
         stream.writelines(b"%b0.%d ||| 0-0 ||| 1 1 1\n" % (p, i % 7) for i, p in enumerate(pairs))
@@ -186,7 +186,7 @@ def test_killed_in_either_table(
     part = tmp_path / ".r.gz.part"
     said = kill_when(lambda: part.exists() and part.stat().st_size > 0, process).errors
     assert b"out.gz: continuing after line " in said
-    # the two get their names together
+    # both tables get their names at the same time
     assert not (tmp_path / "out.gz").exists()
     assert not (tmp_path / "r.gz").exists()
     for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:

@@ -20,13 +20,13 @@ from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabul
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import blocks_done, kill_when
 
-# English words that the models do not know, and those of them that training is said to have seen
+# English words that the models do not know, and those of them with counts from training
 OUTSIDE = {b"dog": 3, b"1": 1}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
 def table_text(copies: int) -> bytes:
-    """Pairs with odd spacing, CRLF and missing columns, grouped by source."""
+    """Return pairs with odd spacing, CRLF and missing columns, grouped by source."""
     lines = []
     for i in range(copies):
         for french, english in NOUNS:
@@ -41,7 +41,7 @@ def table_text(copies: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table and a small random model for each direction."""
+    """Return a folder with a table and a small random model for each direction."""
     folder = tmp_path_factory.mktemp("score")
     with gzip.open(folder / "table.gz", "wb") as stream:
         stream.write(table_text(10))
@@ -79,7 +79,7 @@ def split_scores(text: bytes) -> list[tuple[Entry, list[float]]]:
 
 
 def exact_ln_p(folder: Path, entry: Entry) -> float:
-    """One pair alone in float64."""
+    """Return ln p of one pair, computed alone in float64."""
     loaded = load_model(folder)
     model = loaded.model.double()
     sides = [phrase_tokens(entry.source), phrase_tokens(entry.target)]
@@ -100,7 +100,7 @@ def unknown_words(folder: Path, entry: Entry) -> int:
 def test_two_models_and_the_unknown_column(
     phrasescore: Phrasescore, data: Path, tmp_path: Path
 ) -> None:
-    """Columns come in the order given and hold exact p; every other byte stays."""
+    """Columns have exact p in the given order; all other bytes are unchanged."""
     process = phrasescore(
         "score",
         *("--model", data / "source-target", "--model", data / "target-source"),
@@ -134,7 +134,7 @@ def test_two_models_and_the_unknown_column(
 
 
 def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
-    """--unknown share gives each unknown word what its counts say of p(<unk>), seen or not."""
+    """--unknown share divides p(<unk>) among unknown words by their counts."""
     known = load_model(data / "source-target").target_vocabulary
     command = ["score", "--model", data / "source-target", data / "table.gz", "-o", "-"]
     texts = {}
@@ -147,7 +147,7 @@ def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
     for (entry, whole), (_, shared) in zip(texts["whole"], texts["share"], strict=True):
         words = phrase_tokens(entry.target)
         outside = [word for word in words if known.encode([word]) == [1]]
-        # 3 + 1 words and two kinds of them were seen; one share is left for all others
+        # 3 + 1 occurrences of two words, and one share for all unseen words
         share = math.prod((OUTSIDE.get(word, 0) + 1) / 7 for word in outside)
         assert shared[-1] == pytest.approx(whole[-1] * share, rel=1e-7)
         assert shared[:-1] == whole[:-1]
@@ -156,7 +156,7 @@ def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
 
 
 def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """From standard input to standard output comes what goes to a file, with any threads."""
+    """Standard streams and files give equal output, with any number of threads."""
     model = data / "source-target"
     piped = phrasescore("score", "--model", model, "-", "-o", "-", stdin=table_text(10))
     assert piped.returncode == 0, piped.stderr
@@ -187,7 +187,7 @@ def test_errors(
     message: str,
     data: Path,
 ) -> None:
-    """Errors are one sentence, with the exit code of their kind, and leave no output."""
+    """Errors print one sentence, have the exit code of their kind, and leave no output."""
     (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
     command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
     ended = start_phrasescore(data, *command).wait()
@@ -206,7 +206,7 @@ def test_stopped_in_the_middle(
     tmp_path: Path,
     number: signal.Signals,
 ) -> None:
-    """The same command goes on, even after kill -9, and writes the bytes of a whole run."""
+    """The same command continues, even after SIGKILL, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
         stream.write(table_text(20_000))
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
@@ -233,7 +233,7 @@ def test_stopped_in_the_middle(
 def test_a_model_of_other_words_is_refused(
     data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Its scores would look like any others; through a pipe a warning must do."""
+    """A model with other words is refused, because its scores look normal; with pipes it warns."""
     lines = [b"mot%d le ||| word%d the ||| 0.5 ||| 0-0\n" % (i % 7, i % 7) for i in range(100)]
     (tmp_path / "other").write_bytes(b"".join(lines))
     swapped = [b"the house %d ||| la maison %d ||| 0.5\n" % (i, i) for i in range(100)]

@@ -23,7 +23,7 @@ TOKENS = b"l&apos; art , etc .\n\na b &#91; c &#93;\n"
 
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
-    """A system whose source is lower-cased French and whose target is English."""
+    """Make a system with lower-cased French source and English target."""
     folder = tmp_path / "system"
     folder.mkdir()
     write_settings(folder, SystemText(TextSettings("fr", lowercase=True), TextSettings("en")))
@@ -31,7 +31,7 @@ def system(tmp_path: Path) -> Path:
 
 
 def test_filters_take_the_settings_of_the_system(phrasescore: Run, system: Path) -> None:
-    """The source is prepared and the target restored, line by line."""
+    """Filters prepare the source and restore the target with the system's settings."""
     done = phrasescore("preprocess", "--system", "system", stdin=RAW)
     assert (done.returncode, done.stdout) == (0, TOKENS)
     done = phrasescore(
@@ -43,7 +43,7 @@ def test_filters_take_the_settings_of_the_system(phrasescore: Run, system: Path)
 def test_files_sides_and_options_overrule_the_system(
     phrasescore: Run, system: Path, tmp_path: Path
 ) -> None:
-    """The other side, one option given, from a file to a file."""
+    """Files, sides and options on the command line override the system's settings."""
     (tmp_path / "raw").write_bytes(b"It's A|B\n")
     done = phrasescore(
         "preprocess", "raw", "-o", "out.gz", "--system", system, "--side", "target",
@@ -68,7 +68,7 @@ def test_files_sides_and_options_overrule_the_system(
 def test_failures(
     phrasescore: Run, arguments: list[str], stdin: bytes, code: int, problem: str
 ) -> None:
-    """One sentence and a status, no traceback."""
+    """Each failure prints one sentence without a traceback, and sets the status."""
     done = phrasescore("preprocess", *arguments, stdin=stdin)
     assert done.returncode == code
     assert problem in done.stderr.decode()
@@ -77,7 +77,7 @@ def test_failures(
 
 @pytest.mark.parametrize("command", ["preprocess", "postprocess"])
 def test_help_loads_nothing_heavy(command: str) -> None:
-    """--help imports neither sacremoses nor numpy, so that it is quick."""
+    """--help imports neither sacremoses nor numpy."""
     code = (
         "import sys; from phrasescore.cli import cli\n"
         f"try: cli.main([{command!r}, '--help'])\n"
@@ -89,7 +89,7 @@ def test_help_loads_nothing_heavy(command: str) -> None:
 
 
 def test_characters(phrasescore: Run) -> None:
-    """Spaces, markup and combining marks are tokens of their own, and everything comes back."""
+    """Spaces, markup and combining marks are separate tokens, and the text can be restored."""
     text = " a|b  \u2581\tu\u0364 [\u00a0]\r\n\n".encode()
     done = phrasescore("preprocess", "--characters", stdin=text)
     assert done.returncode == 0, done.stderr

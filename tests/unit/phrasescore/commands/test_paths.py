@@ -1,4 +1,4 @@
-"""Paths of a command line: outputs that would destroy something, and names that cannot be."""
+"""Checks of command-line paths: outputs that would destroy files, and invalid names."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 @click.option("--json", is_flag=True, callback=takes_standard_output)
 @click.option("--hidden-input")
 def command(hidden_input: str | None, **_: object) -> None:
-    """Take all there is, and do nothing."""
+    """Take paths of all kinds, and only check the hidden input."""
     if hidden_input is not None:
         refuse_replaced_inputs([("TranslationModel0", hidden_input)])
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table, links to it, and a model."""
+    """Make a table, links to it, and a model."""
     monkeypatch.chdir(tmp_path)
     Path("table").write_bytes(b"a ||| b ||| 1\n")
     Path("soft").symlink_to("table")
@@ -157,7 +157,7 @@ def _parameters(group: click.Group, context: click.Context) -> list[tuple[str, c
 
 
 def test_every_path_of_every_command_is_checked() -> None:
-    """Whatever is shown as a file or a folder has one of the types that check it."""
+    """All parameters shown as files or folders have a type that checks them."""
     shown = {"FILE", "FOLDER", "MOSES_INI", "NBEST", "MODEL/", "TEXT", "TABLE", "EXPERIMENT.toml"}
     parameters = _parameters(cli, click.Context(cli))
     assert len({name for name, _ in parameters}) > len(COMMANDS)

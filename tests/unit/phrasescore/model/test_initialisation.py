@@ -1,4 +1,4 @@
-"""The initial weights have the distribution that the recipe promises (section 4.1.1)."""
+"""The initial weights have the distributions of the recipe (section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECURRENT = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 
 def weights(unit: UnitName, initialisation: Initialisation) -> dict[str, np.ndarray]:
-    """Return the initial weights of a model large enough for its statistics to be firm."""
+    """Return the initial weights of a model that is large enough for exact statistics."""
     settings = EncoderDecoderSettings(
         source_vocabulary=900,
         target_vocabulary=700,

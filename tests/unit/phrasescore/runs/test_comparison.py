@@ -1,4 +1,4 @@
-"""Differences are named in the same words everywhere."""
+"""Differences of settings are described in consistent words."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ from phrasescore.runs.identity import differences
 def test_each_difference_is_named(
     before: dict[str, Any], now: dict[str, Any], said: list[str]
 ) -> None:
-    """Short values are shown, of digests and the like only that they differ."""
+    """Short values are shown; for digests and the like, only the fact of a difference."""
     assert differences(before, now) == said

@@ -1,4 +1,4 @@
-"""Refusals of the operating system, said as sentences."""
+"""Errors of the operating system become messages."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tuning.metrics.metric_settings import USUAL_METRICS, TextScoring
 
 
 def given(*arguments: str) -> ScoringOptions:
-    """Return the options that a command would get."""
+    """Return the parsed options of a command."""
     found: list[ScoringOptions] = []
 
     @command("example", ScoringOptions)
@@ -29,6 +29,6 @@ def _folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 def test_metrics() -> None:
-    """Those of sentences unless some are named, in their usual order."""
+    """The default metrics are those for sentences; named metrics are in their usual order."""
     assert given().scoring == TextScoring(USUAL_METRICS)
     assert given("--metric", "ter", "--metric", "bleu").scoring.metrics == ("bleu", "ter")
