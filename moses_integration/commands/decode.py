@@ -30,7 +30,7 @@ def _search_option(name: str, text: str) -> Any:
     """Declare a search option; the default is the ini's value, or else Moses's."""
     default, bounds = getattr(SearchSettings, name), bounds_of(_HINTS[name])
     assert bounds is not None
-    kind: BoundedInt | BoundedFloat = BoundedFloat(bounds.low, bounds.high, below=bounds.below)
+    kind: BoundedInt | BoundedFloat = BoundedFloat(bounds.low, bounds.high, max_open=bounds.below)
     if isinstance(default, int):
         kind = BoundedInt(int(bounds.low), int(bounds.high))
     return option(kind, f"{text}  [{default}]")

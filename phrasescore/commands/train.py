@@ -32,7 +32,7 @@ _HELD_OUT_TEXT = "--held-out-text"
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
-    "self_normalise": BoundedFloat(0, 1e6, above=True),
+    "self_normalise": BoundedFloat(0, 1e6, min_open=True),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
 }
@@ -65,7 +65,7 @@ def _type_of(hint: Any) -> Any:
     numbers = [each for each in typing.get_args(hint) if each is not NoneType] or [hint]
     if int in (numbers[0], *typing.get_args(numbers[0])):
         return BoundedInt(int(bounds.low), int(bounds.high))
-    return BoundedFloat(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
+    return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)
 
 
 TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
