@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,9 +22,6 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.final_names import hidden, scratch_folder
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 # A key of the attribute `meta` of a click context. If it is present, the command is only planned,
 # not run, and the value is a list that collects the paths.
@@ -65,8 +61,8 @@ class _Named:
     may_replace: str = ""
 
 
-class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
-    """The name of a file or folder.
+class PathName(click.Path):
+    """The name of a file or folder, which a shell can complete.
 
     Args:
         use: The use of the path; for a file, ``-`` is standard input or output.
@@ -74,13 +70,13 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         may_replace: The label of another path of the call that this path may replace.
     """
 
-    name = "path"
-
     def __init__(
         self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
     ) -> None:
+        is_folder = use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
+        super().__init__(file_okay=not is_folder)
         self._use = use
-        self.metavar = "FOLDER" if use in (Use.READ_FOLDER, Use.WRITE_FOLDER) else "FILE"
+        self.metavar = "FOLDER" if is_folder else "FILE"
         self._kind = kind
         self._may_replace = may_replace
 
@@ -104,15 +100,6 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
             if self._use.writes:
                 _refuse_unwritable(named)
         return self._kind(text)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem[str]]:
-        """Let the shell complete file names, or folder names if the command takes a folder."""
-        from click.shell_completion import CompletionItem
-
-        is_folder = self._use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
-        return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
 
 
 INPUT = PathName(Use.READ)
