@@ -20,7 +20,7 @@ import click
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
-from phrasescore.runs.final_names import hidden, scratch_folder
+from phrasescore.runs.final_names import scratch_folder
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 # A key of the attribute `meta` of a click context. If it is present, the command is only planned,
@@ -242,14 +242,6 @@ def _refuse_unwritable(named: _Named) -> None:
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
-    for ending in ("part", "journal", "lock"):
-        place = hidden(path, ending)
-        if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
-            raise SettingsError(
-                "this is no file, and stands where work on an output is kept",
-                path=place,
-                remedy="move it away, or name another output",
-            )
     try:
         with scratch_folder(path):
             pass

@@ -164,12 +164,3 @@ def test_every_path_of_every_command_is_checked() -> None:
     for name, param in parameters:
         if (param.metavar or param.human_readable_name) in shown:
             assert isinstance(param.type, PathName), (name, param.name)
-
-
-@pytest.mark.parametrize("ending", ["part", "journal", "lock"])
-def test_what_stands_where_work_is_kept_is_found_before_the_work(ending: str) -> None:
-    Path(f".new.{ending}").symlink_to("table")
-    before = sorted(Path().iterdir())
-    with pytest.raises(SettingsError, match="stands where work on an output is kept"):
-        call("table", "-o", "new")
-    assert sorted(Path().iterdir()) == before
