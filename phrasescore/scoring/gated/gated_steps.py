@@ -32,7 +32,7 @@ from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 
 _NAMES = (
-    *("open_gates", "take_step", "keep_states", "narrow_states", "maxout"),
+    *("open_gates", "take_step", "keep_states", "maxout"),
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
 # The number of rows in bfloat16 products is rounded up to a multiple of this, because the library
@@ -239,7 +239,7 @@ class GatedSteps:
                     self._weights.encoder, parents, nodes[a:b], self._no_context, here
                 )
                 self._keep(states, ranks[a:b], there)
-                self._passes.narrow_states(states, summaries[a:b], self._contexts)
+                self._passes.keep_states(states, summaries[a:b], self._contexts)
             here, there = there, here
 
     # -- target side ---------------------------------------------------------------------------
@@ -354,10 +354,9 @@ class GatedSteps:
         return torch.mm(states[:computed], weight, out=product)[:rows]
 
     def _keep(self, states: Tensor, places: Tensor, level: _Level) -> None:
-        if level.narrow is level.carried:
-            self._passes.narrow_states(states, places, level.carried)
-        else:
-            self._passes.keep_states(states, places, level.carried, level.narrow)
+        self._passes.keep_states(states, places, level.carried)
+        if level.narrow is not level.carried:
+            self._passes.keep_states(states, places, level.narrow)
 
     # -- indices -------------------------------------------------------------------------------
 
