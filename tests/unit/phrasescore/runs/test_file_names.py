@@ -16,7 +16,7 @@ from phrasescore.runs.final_names import file_name
 def test_a_file_of_the_folder_or_none(name: str) -> None:
     """A name that is accepted names a file of the folder itself."""
     try:
-        path = Path("/folder") / file_name(name, "", "feature")
+        path = Path("/folder") / file_name(name, "")
     except InputError:
         assert name in ("", ".", "..") or not set("/\\\0\n\x7f\x85").isdisjoint(name)
     else:
@@ -26,8 +26,8 @@ def test_a_file_of_the_folder_or_none(name: str) -> None:
 
 def test_length_is_that_of_bytes() -> None:
     """What counts is UTF-8, and what follows the name counts too."""
-    assert len(file_name("é" * 126, ".gz", "feature").encode()) == 255
-    with pytest.raises(InputError, match="makes a name of 257 bytes, where 255 are possible"):
-        file_name("é" * 126, ".arpa", "model")
-    with pytest.raises(InputError, match=r"the name of a model, '', cannot .* it is empty"):
-        file_name("", ".gz", "model")
+    assert len(file_name("é" * 126, ".gz").encode()) == 255
+    with pytest.raises(InputError, match=r"the feature name 'éé.*' cannot be that of a file"):
+        file_name("é" * 126, ".arpa")
+    with pytest.raises(InputError, match="the feature name '' cannot"):
+        file_name("", ".gz")
