@@ -8,6 +8,7 @@ outputs can be written is also checked before the work begins.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -18,10 +19,10 @@ from pathlib import Path
 
 import click
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.final_names import scratch_folder
-from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
+from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, unwritable
 
 # A key of the attribute `meta` of a click context. If it is present, the command is only planned,
 # not run, and the value is a list that collects the paths.
@@ -158,14 +159,16 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
     # a control character would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
         raise SettingsError("a control character in a name", path=text, remedy="choose another")
-    problem = too_long(text)
-    if problem is not None:
-        raise InputError(problem, path=text, remedy="choose a shorter one")
     if text != STANDARD_STREAM and not Path(text).is_absolute():
         try:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
+    try:
+        Path(text).lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise refusal(error, text) from None
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
