@@ -70,7 +70,6 @@ class SharedScorer:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: Precision of the large matrix products; states and sums are float32 or better.
         group: Number of pairs in a group; ``None`` for the default of the device.
-        compiled: Whether gated units use compiled passes; ``None``: if the device supports them.
 
     Attributes:
         device: The device that computes.
@@ -84,7 +83,6 @@ class SharedScorer:
         device: str = "auto",
         precision: Precision = "fp32",
         group: int | None = None,
-        compiled: bool | None = None,
     ) -> None:
         self.device = choose_device(device)
         self.precision = precision
@@ -92,7 +90,7 @@ class SharedScorer:
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
-        make = _steps_factory(model, self.device, dtype, compiled)
+        make = _steps_factory(model, self.device, dtype)
         self.cores = Cores(self.device, _GPU_THREADS)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
@@ -199,10 +197,7 @@ def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _steps_factory(
-    model: SequenceModel,
-    device: torch.device,
-    dtype: torch.dtype,
-    compiled: bool | None,
+    model: SequenceModel, device: torch.device, dtype: torch.dtype
 ) -> Callable[[int, int], TrieSteps]:
     """Return a function that makes the steps of one thread, the fastest that the network has.
 
@@ -214,7 +209,7 @@ def _steps_factory(
         and model.settings.formulation == "code"
     ):
         weights = pack(model, device, dtype, _PANEL[device.type])
-        return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
+        return lambda group, chunk: GatedSteps(weights, group, chunk)
     placed = copy.deepcopy(model).to(device).eval()
     if isinstance(placed, FeedForwardLm):
         return lambda _, chunk: HistorySteps(placed, dtype, chunk)

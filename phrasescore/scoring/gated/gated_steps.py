@@ -178,12 +178,9 @@ class GatedSteps:
         weights: The packed weights of the model.
         group: The maximum number of pairs in a group.
         chunk: The number of prefixes to compute at a time.
-        compiled: Whether to use ``step_kernels``; ``None``: if the device supports them.
     """
 
-    def __init__(
-        self, weights: PackedWeights, group: int, chunk: int, compiled: bool | None = None
-    ) -> None:
+    def __init__(self, weights: PackedWeights, group: int, chunk: int) -> None:
         self._weights, self._chunk = weights, chunk
         like = weights.context_weight
         H, M2 = weights.readout_weight.shape
@@ -213,7 +210,7 @@ class GatedSteps:
         self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
-        self._compiled = kernels.can_compile(like) if compiled is None else compiled
+        self._compiled = kernels.can_compile(like)
         self._passes = _passes(self._compiled)
         # convert tensors that many passes use only once
         self._for_passes: Callable[[Tensor], Any] = (
@@ -224,7 +221,9 @@ class GatedSteps:
 
     def encode(self, sources: TokenSequences) -> None:
         """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
-        trie = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
+        tokens = np.insert(sources.tokens, sources.offsets[1:], END)
+        ended = TokenSequences(tokens, sources.offsets + np.arange(len(sources) + 1))
+        trie = build_trie(ended, np.zeros(len(sources), np.int64))
         nodes = self._nodes(trie)
         owners = np.full(len(trie), -1, np.int64)
         owners[trie.ends] = np.arange(len(trie.ends))
