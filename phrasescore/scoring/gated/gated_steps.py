@@ -219,7 +219,7 @@ class GatedSteps:
 
     # -- source side ---------------------------------------------------------------------------
 
-    def encode(self, sources: TokenSequences) -> None:
+    def _encode(self, sources: TokenSequences) -> None:
         """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
         tokens = np.insert(sources.tokens, sources.offsets[1:], END)
         ended = TokenSequences(tokens, sources.offsets + np.arange(len(sources) + 1))
@@ -243,8 +243,11 @@ class GatedSteps:
 
     # -- target side ---------------------------------------------------------------------------
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def decode(
+        self, sources: TokenSequences, trie: PrefixTrie
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
+        self._encode(sources)
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
         edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)
         at_ends = torch.zeros_like(edges)

@@ -285,11 +285,11 @@ def test_a_group_that_does_not_fit_is_halved(
     scorer = SharedScorer(model, "cpu", group=64)
     decode, asked = GatedSteps.decode, []
 
-    def decode_few(steps: GatedSteps, trie: PrefixTrie) -> object:
+    def decode_few(steps: GatedSteps, sources: TokenSequences, trie: PrefixTrie) -> object:
         asked.append(len(trie.ends))
         if len(trie.ends) > 20:  # as a GPU with little memory would
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return decode(steps, trie)
+        return decode(steps, sources, trie)
 
     whole = expected.score(sources, targets)
     monkeypatch.setattr(GatedSteps, "decode", decode_few)
