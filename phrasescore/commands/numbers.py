@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from phrasescore.closed_settings import Between
+
 
 class BoundedInt(click.IntRange):
     """A whole number within bounds, both included."""
@@ -31,6 +33,13 @@ class BoundedFloat(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
         return number
+
+
+def bounded(bounds: Between, *, whole: bool) -> BoundedInt | BoundedFloat:
+    """Return the type of a number with the bounds of a setting."""
+    if whole:
+        return BoundedInt(int(bounds.low), int(bounds.high))
+    return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)
 
 
 THREADS = BoundedInt(1, 256)
