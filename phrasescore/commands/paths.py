@@ -116,9 +116,18 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
         SettingsError: Another output is already written to standard output.
     """
     if value and not ctx.resilient_parsing:
-        found = _found(STANDARD_STREAM, Use.WRITE)
-        _add(_Named(STANDARD_STREAM, Use.WRITE, label_of(param), found), ctx)
+        reserve_standard_output(label_of(param), ctx)
     return value
+
+
+def reserve_standard_output(label: str, context: click.Context) -> None:
+    """Compare standard output with the paths of the call, as if an option named it.
+
+    Raises:
+        SettingsError: It is an input, or another output is written to it.
+    """
+    found = _found(STANDARD_STREAM, Use.WRITE)
+    _add(_Named(STANDARD_STREAM, Use.WRITE, label, found), context)
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:

@@ -12,7 +12,7 @@ import click
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import BATCH
 from phrasescore.commands.options import Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.paths import INPUT, OUTPUT, reserve_standard_output
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -143,20 +143,20 @@ def score_text(options: ScoreTextOptions) -> None:
 
 def _destination(options: ScoreTextOptions) -> str:
     """Return where the lines are written; standard output can take only a single output."""
-    output = options.output or (os.devnull if options.perplexity else "-")
-    if output == "-" and (options.perplexity or options.as_json):
-        result = "JSON" if options.as_json else "perplexity"
-        raise SettingsError(
-            f"the lines and the {result} would both go to standard output",
-            remedy="write the lines to a file with -o"
-            + (", or the JSON with --json-file" if options.as_json else ""),
-        )
-    if options.words and options.output is None and options.perplexity:
+    context = click.get_current_context()
+    if options.perplexity and not options.as_json:
+        reserve_standard_output("--perplexity", context)
+    if options.output is not None:
+        return options.output
+    if not options.perplexity:
+        reserve_standard_output("the lines", context)
+        return "-"
+    if options.words:
         raise SettingsError(
             "--words is about the lines, and --perplexity alone writes none",
             remedy="say with -o where to write them, or leave out --words",
         )
-    return output
+    return os.devnull
 
 
 def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
