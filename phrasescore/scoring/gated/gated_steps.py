@@ -85,11 +85,6 @@ class PackedWeights:
     output_words: Tensor | None
     output_bias: Tensor
 
-    @property
-    def no_word(self) -> int:
-        """The row of the decoder's table for the missing word before word 1."""
-        return len(self.decoder.table) - 1
-
 
 def pack(
     model: EncoderDecoder, device: torch.device, dtype: torch.dtype, panel: int
@@ -212,10 +207,6 @@ class GatedSteps:
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like)
         self._passes = _passes(self._compiled)
-        # convert tensors that many passes use only once
-        self._for_passes: Callable[[Tensor], Any] = (
-            kernels.array_of if self._compiled else lambda tensor: tensor
-        )
 
     # -- source side ---------------------------------------------------------------------------
 
@@ -302,20 +293,19 @@ class GatedSteps:
         """
         B, weights = len(nodes), self._weights
         features = self._output_features(states, nodes)
-        picked = self._shift.new_zeros(len(words))
-        tensors = weights.output_bias, picked, rows, words, self._shift[:B], self._total[:B]
-        bias, ln_p, at, wanted, shift, total = map(self._for_passes, tensors)
+        ln_p = self._shift.new_zeros(len(words))
+        bias, shift, total = weights.output_bias, self._shift[:B], self._total[:B]
         first = 0
         for panel in weights.panels:
-            logits = self._for_passes(self._multiply(features, B, panel, self._logits))
+            logits = self._multiply(features, B, panel, self._logits)
             self._passes.add_panel(logits, bias, first, shift, total)
-            self._passes.pick_logits(logits, bias, first, at, wanted, ln_p)
+            self._passes.pick_logits(logits, bias, first, rows, words, ln_p)
             first += panel.shape[1]
         if weights.output_words is not None:
             exact = self._features[:B], weights.output_words, bias
-            self._passes.refine(*exact, at, wanted, shift, total, ln_p)
-        self._passes.normalise(ln_p, at, shift, total)
-        return picked
+            self._passes.refine(*exact, rows, words, shift, total, ln_p)
+        self._passes.normalise(ln_p, rows, shift, total)
+        return ln_p
 
     def _output_features(self, states: Tensor, nodes: Tensor) -> Tensor:
         """Return the input of the output layer, ``(B, R)``; further rows have no meaning."""
@@ -371,7 +361,8 @@ class GatedSteps:
         nodes[:, 0] = trie.ranks[trie.parents]
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
-        nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
+        no_word = len(self._weights.decoder.table) - 1  # for the missing word before word 1
+        nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), no_word
         placed = self._index(nodes)
         # in memory, compiled passes need the three numbers of a node side by side; torch needs
         # contiguous columns
