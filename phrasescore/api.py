@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.closed_settings import check_whole_number
-from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.errors import InputError, ModelError
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
@@ -202,16 +202,11 @@ class Model:
         check_whole_number("nbest", best, 1, 1_000)
         if max_length is not None:
             check_whole_number("max_length", max_length, 1, 10_000)
-        if best > beam:
-            raise SettingsError(
-                f"a beam of {beam} cannot give the {best} best targets",
-                remedy=f"give a beam of at least {best}, or a smaller nbest",
-            )
+        settings = BeamSettings(beam, best, length_normalisation)
         texts = [_checked(text, f"sources[{at}]") for at, text in enumerate(_listed(sources))]
         spans = self._spans(texts, "sources")
         if not texts:
             return []
-        settings = BeamSettings(beam, best, length_normalisation)
         method = partial(BeamSearch, settings, TargetSettings(max_length, unknown))
         generator = TargetGenerator(self._loaded.model, method, self._device)
         try:

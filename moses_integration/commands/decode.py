@@ -13,7 +13,7 @@ from moses_integration.decoder.settings import (
 )
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
-from phrasescore.commands.numbers import THREADS, BoundedFloat, BoundedInt
+from phrasescore.commands.numbers import THREADS, BoundedInt, bounded
 from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError
@@ -30,10 +30,7 @@ def _search_option(name: str, text: str) -> Any:
     """Declare a search option; the default is the value in the ini, or else Moses's default."""
     default, bounds = getattr(SearchSettings, name), bounds_of(_HINTS[name])
     assert bounds is not None
-    kind: BoundedInt | BoundedFloat = BoundedFloat(bounds.low, bounds.high, below=bounds.below)
-    if isinstance(default, int):
-        kind = BoundedInt(int(bounds.low), int(bounds.high))
-    return option(kind, f"{text}  [{default}]")
+    return option(bounded(bounds, whole=isinstance(default, int)), f"{text}  [{default}]")
 
 
 class SearchOptions(Options):

@@ -289,8 +289,7 @@ def rescore_nbest(
     Raises:
         NBestError: The list breaks its format, has no phrase segmentation, does not fit the
             source or the scores, or has a feature of this name already.
-        SettingsError: Two features have the same name, a source is missing, or the output is an
-            input.
+        SettingsError: Two features have the same name, or a source is missing.
         ModelError: A model returns a score that is not a log-probability.
     """
     _check(models, scores, source)

@@ -185,7 +185,7 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
         InputError: The name of the feature cannot be the name of a file.
     """
     try:
-        return file_name(feature.name, ".gz", "feature")
+        return file_name(feature.name, ".gz")
     except InputError as error:
         raise error.at(ini.path, feature.line) from None
 

@@ -17,7 +17,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from phrasescore import __version__
 from phrasescore.errors import ClusterError, MissingDependencyError
 from phrasescore.runs.final_names import packer
+from phrasescore.runs.identity import version_of
 from phrasescore.runs.json_files import read_object
 
 if TYPE_CHECKING:
@@ -273,13 +273,8 @@ def say(text: str) -> None:
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that determines the bytes of an output."""
-    found = {"phrasescore": __version__, "gzip": packer()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name).partition("+")[0]
-        except metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+    found = {name: (version_of(name) or "none").partition("+")[0] for name in _LIBRARIES}
+    return {"phrasescore": __version__, "gzip": packer(), **found}
 
 
 # -- on a worker -------------------------------------------------------------------------------

@@ -114,16 +114,11 @@ class OnCluster(Options):
     )
 
 
-class JsonFile(Options):
-    """The file to which the result is written as JSON, if any."""
-
-    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
-
-
-class Result(JsonFile):
+class Result(Options):
     """The forms of a command's result: text, JSON, or both."""
 
     as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
+    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
     def show(self, result: Mapping[str, Any]) -> None:
         """Print a result as JSON, write it to a file, or both; the caller prints text.

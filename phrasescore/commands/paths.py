@@ -8,6 +8,7 @@ outputs can be written is also checked before the work begins.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -15,17 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
-from phrasescore.runs.final_names import hidden, scratch_folder
-from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+from phrasescore.runs.final_names import scratch_folder
+from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, unwritable
 
 # A key of the attribute `meta` of a click context. If it is present, the command is only planned,
 # not run, and the value is a list that collects the paths.
@@ -65,8 +62,8 @@ class _Named:
     may_replace: str = ""
 
 
-class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
-    """The name of a file or folder.
+class PathName(click.Path):
+    """The name of a file or folder, which a shell can complete.
 
     Args:
         use: The use of the path; for a file, ``-`` is standard input or output.
@@ -74,13 +71,13 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         may_replace: The label of another path of the call that this path may replace.
     """
 
-    name = "path"
-
     def __init__(
         self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
     ) -> None:
+        is_folder = use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
+        super().__init__(file_okay=not is_folder)
         self._use = use
-        self.metavar = "FOLDER" if use in (Use.READ_FOLDER, Use.WRITE_FOLDER) else "FILE"
+        self.metavar = "FOLDER" if is_folder else "FILE"
         self._kind = kind
         self._may_replace = may_replace
 
@@ -105,15 +102,6 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
                 _refuse_unwritable(named)
         return self._kind(text)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem[str]]:
-        """Let the shell complete file names, or folder names if the command takes a folder."""
-        from click.shell_completion import CompletionItem
-
-        is_folder = self._use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
-        return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
-
 
 INPUT = PathName(Use.READ)
 INPUT_FOLDER = PathName(Use.READ_FOLDER)
@@ -128,9 +116,18 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
         SettingsError: Another output is already written to standard output.
     """
     if value and not ctx.resilient_parsing:
-        found = _found(STANDARD_STREAM, Use.WRITE)
-        _add(_Named(STANDARD_STREAM, Use.WRITE, label_of(param), found), ctx)
+        reserve_standard_output(label_of(param), ctx)
     return value
+
+
+def reserve_standard_output(label: str, context: click.Context) -> None:
+    """Compare standard output with the paths of the call, as if an option named it.
+
+    Raises:
+        SettingsError: It is an input, or another output is written to it.
+    """
+    found = _found(STANDARD_STREAM, Use.WRITE)
+    _add(_Named(STANDARD_STREAM, Use.WRITE, label, found), context)
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
@@ -173,14 +170,16 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
         raise SettingsError(
             "the name has a control character", path=text, remedy="choose another name"
         )
-    problem = too_long(text)
-    if problem is not None:
-        raise InputError(problem, path=text, remedy="choose a shorter path")
     if text != STANDARD_STREAM and not Path(text).is_absolute():
         try:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
+    try:
+        Path(text).lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise refusal(error, text) from None
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
@@ -257,14 +256,6 @@ def _refuse_unwritable(named: _Named) -> None:
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
-    for ending in ("part", "journal", "lock"):
-        place = hidden(path, ending)
-        if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
-            raise SettingsError(
-                "not a regular file, but unfinished work on an output is stored under this name",
-                path=place,
-                remedy="move it away, or name another output",
-            )
     try:
         with scratch_folder(path):
             pass

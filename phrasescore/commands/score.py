@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -96,15 +95,14 @@ def score(options: ScoreOptions) -> None:
         ready = rescoring.ready
         for note in ready.notes:
             click.echo(note, err=True)
-        record = rescoring.run()
-    click.echo(described(record), err=True)
+        figures = rescoring.figures(rescoring.run())
+    click.echo(described(figures), err=True)
     used = {
         "settings": vars(rescoring.settings),
         "numerics": ready.numerics,
         "bf16_checks": [vars(check) for check in ready.checks],
     }
-    record = dataclasses.replace(record, provenance=provenance(settings=used))
-    options.show(record.to_json())
+    options.show({**figures, "provenance": provenance(settings=used)})
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:

@@ -12,7 +12,7 @@ import click
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import BATCH
 from phrasescore.commands.options import Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.paths import INPUT, OUTPUT, reserve_standard_output
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -143,20 +143,20 @@ def score_text(options: ScoreTextOptions) -> None:
 
 def _destination(options: ScoreTextOptions) -> str:
     """Return the output for the lines, checking that standard output gets at most one output."""
-    output = options.output or (os.devnull if options.perplexity else "-")
-    if output == "-" and (options.perplexity or options.as_json):
-        result = "JSON" if options.as_json else "perplexity"
-        raise SettingsError(
-            f"the lines and the {result} would both go to standard output",
-            remedy="write the lines to a file with -o"
-            + (", or the JSON with --json-file" if options.as_json else ""),
-        )
-    if options.words and options.output is None and options.perplexity:
+    context = click.get_current_context()
+    if options.perplexity and not options.as_json:
+        reserve_standard_output("--perplexity", context)
+    if options.output is not None:
+        return options.output
+    if not options.perplexity:
+        reserve_standard_output("the lines", context)
+        return "-"
+    if options.words:
         raise SettingsError(
             "--words adds a column to the lines, but --perplexity without -o writes no lines",
             remedy="name a file with -o, or leave out --words",
         )
-    return output
+    return os.devnull
 
 
 def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:

@@ -21,7 +21,7 @@ from phrasescore.commands.declarations import (
     flag,
     option,
 )
-from phrasescore.commands.numbers import BoundedFloat, BoundedInt
+from phrasescore.commands.numbers import BoundedFloat, bounded
 from phrasescore.commands.options import Device, Duration
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
@@ -32,7 +32,7 @@ _HELD_OUT_TEXT = "--held-out-text"
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
-    "self_normalise": BoundedFloat(0, 1e6, above=True),
+    "self_normalise": BoundedFloat(0, 1e6, min_open=True),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
 }
@@ -63,9 +63,7 @@ def _type_of(hint: Any) -> Any:
     if bounds is None:
         return click.STRING
     numbers = [each for each in typing.get_args(hint) if each is not NoneType] or [hint]
-    if int in (numbers[0], *typing.get_args(numbers[0])):
-        return BoundedInt(int(bounds.low), int(bounds.high))
-    return BoundedFloat(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
+    return bounded(bounds, whole=int in (numbers[0], *typing.get_args(numbers[0])))
 
 
 TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())

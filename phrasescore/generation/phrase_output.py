@@ -120,7 +120,7 @@ def generate_for_phrases(
 
     Raises:
         InputError: The file cannot be read, or a line has no phrase.
-        SettingsError: The output is the input, or cannot be written.
+        SettingsError: The output cannot be written.
         ModelError: A result of the model is not a number.
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)

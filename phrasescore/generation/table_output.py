@@ -355,7 +355,7 @@ def generate_table(
 
     Raises:
         InputError: A table cannot be read, violates its format or is not sorted.
-        SettingsError: The output is the input table, or cannot be written.
+        SettingsError: The output cannot be written.
         ModelError: A result of the model is not a number.
     """
     stream = BlockStream(

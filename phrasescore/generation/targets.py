@@ -79,7 +79,7 @@ class BeamSettings:
         if self.best > self.size:
             raise SettingsError(
                 f"a beam of {self.size} cannot give the {self.best} best targets",
-                remedy=f"give --beam at least {self.best}, or a smaller --nbest-size",
+                remedy=f"give a beam of at least {self.best}, or ask for fewer targets",
             )
 
 

@@ -380,7 +380,7 @@ def translate_text(
 
     Raises:
         InputError: The text cannot be read, or a sentence is too long.
-        SettingsError: An output is the input, or cannot be written.
+        SettingsError: An output cannot be written.
         ModelError: A result of a model is not a number.
     """
     texts = Texts(

@@ -96,29 +96,6 @@ def _read_twice(path: str | Path) -> InputError:
     )
 
 
-def refuse_same_file(path: str | Path, output: str | Path) -> None:
-    """Raise an error if an output is one of its inputs; ``-`` is the file that the shell opened.
-
-    The files themselves are compared, because names can differ.
-
-    Args:
-        path: The input.
-        output: The output.
-
-    Raises:
-        SettingsError: Input and output are the same file.
-    """
-    try:
-        read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
-        written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
-    except OSError:
-        return  # the output does not exist yet, or reading the input will report the error
-    if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
-        raise SettingsError(
-            "the output is one of the inputs", path=output, remedy="name another output with -o"
-        )
-
-
 def is_stream(path: str | Path) -> bool:
     """Tell whether a path is a pipe, a socket or a device.
 

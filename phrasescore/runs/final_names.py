@@ -19,7 +19,6 @@ import re
 import secrets
 import stat
 import sys
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -31,6 +30,7 @@ from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
+_NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # without separators of folders and controls
 _MAX_NAME = 255  # bytes of a file name, on all usual file systems
 _MAX_STEM = 200  # bytes of a name, before endings are added
 
@@ -335,36 +335,25 @@ def remove(part: Path) -> None:
             part.unlink()
 
 
-def file_name(name: str, ending: str, noun: str) -> str:
-    """Return a name that was read from a file, with an ending, if it is a valid file name.
+def file_name(feature: str, ending: str) -> str:
+    """Return the name of a feature, which was read from a file, with an ending as a file name.
 
     Args:
-        name: The name; bytes that are not UTF-8 are surrogates.
+        feature: The name; bytes that are not UTF-8 are surrogates.
         ending: An ending such as ``.gz``.
-        noun: The kind of thing that has the name, for errors, e.g. ``feature``.
 
     Raises:
         InputError: The name is empty, ``.`` or ``..``, or too long, or contains a slash, a
             backslash or a control character. The error has no path.
 
-    >>> file_name("TranslationModel0", ".gz", "feature")
+    >>> file_name("TranslationModel0", ".gz")
     'TranslationModel0.gz'
     """
-    size = len(os.fsencode(name + ending))
-    if not name:
-        problem = "is empty"
-    elif name in (".", ".."):
-        problem = "is the name of a folder"
-    elif "/" in name or "\\" in name:
-        problem = "has a folder separator"
-    elif any(unicodedata.category(letter) == "Cc" for letter in name):
-        problem = "has a control character"
-    elif size > _MAX_NAME:
-        problem = f"makes a file name of {size:,} bytes, where at most {_MAX_NAME} are possible"
-    else:
-        return name + ending
-    shown = visible(os.fsencode(name), 60)
-    raise InputError(
-        f"the {noun} name {shown!r} cannot be a file name: it {problem}",
-        remedy=f"rename the {noun}; use letters, digits, '.', '-' and '_'",
-    )
+    name = feature + ending
+    is_name = _NAME.fullmatch(feature) and feature not in (".", "..")
+    if not is_name or len(os.fsencode(name)) > _MAX_NAME:
+        raise InputError(
+            f"the feature name {visible(os.fsencode(feature), 60)!r} cannot be a file name",
+            remedy="rename the feature; use letters, digits, '.', '-' and '_'",
+        )
+    return name

@@ -129,7 +129,7 @@ def provenance(
     return {
         "phrasescore": __version__,
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
         "gzip": packer(),
         "machine": platform.machine(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -152,7 +152,8 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """Return the version of an installed package, ``None`` for one that is not installed."""
     from importlib import metadata  # late, because it would make --help a fifth slower
 
     try:

@@ -166,58 +166,14 @@ class ComparisonRecord(Record):
 
 
 @dataclass(frozen=True)
-class ScoringModel:
-    """A model that scored a table, and the mean of its scores."""
-
-    name: str
-    mean_ln_p: Number
-
-
-@dataclass(frozen=True)
-class ScoredColumn:
-    """A column of new scores, and the number of scores at the floor, Moses's lowest value."""
-
-    name: str
-    floor_hits: Count
-
-
-@dataclass(frozen=True, kw_only=True)
 class ScoringRecord(Record):
-    """The record of ``score``.
+    """The part of the record of ``score`` that other commands read.
 
     Args:
-        pairs: The number of phrase pairs in the table.
-        resumed_pairs: The number of pairs that an interrupted earlier run had scored.
-        seconds: The running time of this run.
-        pairs_per_second: The speed of this run.
-        source_unknown_rate: The share of source words outside the shortlist.
-        target_unknown_rate: The share of target words outside the shortlist.
-        unknown: The probability of a word outside the shortlist: ``whole`` or ``share``.
-        models: The models, in the order of their columns.
-        columns: The new columns.
-        processors: The kinds of processors that computed the scores.
-        table_sha256: The SHA-256 of the table's file; ``None`` for a pipe.
-        output: The table that was written.
-        replace_column: The first replaced column, from 1; ``None`` if columns were appended.
-        unknown_column: Whether a column that counts unknown words follows the new columns.
         provenance: The provenance of the scores.
     """
 
     kind: ClassVar[str] = "score"
-    pairs: Count
-    resumed_pairs: Count
-    seconds: Seconds
-    pairs_per_second: Number
-    source_unknown_rate: Probability
-    target_unknown_rate: Probability
-    unknown: str
-    models: tuple[ScoringModel, ...]
-    columns: tuple[ScoredColumn, ...]
-    processors: list[Any]
-    table_sha256: str | None
-    output: str = ""
-    replace_column: Positive | None = None
-    unknown_column: bool = False
     provenance: dict[str, Any] = field(default_factory=dict)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
 STANDARD_OUTPUT = "standard output"  # its name in errors
-_MAX_NAME = 255  # bytes of a name in a path, on almost all file systems
-_MAX_PATH = 4095
 # the message of numpy when a disk is full
 _NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -26,6 +24,7 @@ _PROBLEMS = {
     errno.ENOTDIR: "a part of this path is a file, where a folder was expected",
     errno.EACCES: "no permission to read it",
     errno.EPERM: "no permission to read it",
+    errno.ENAMETOOLONG: "the path, or a name in it, is too long",
     errno.ELOOP: "its symbolic links form a circle",
     errno.EBADF: "it is closed",
 }
@@ -62,8 +61,6 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
     place = path if path is not None else _named(error)
     if is_full(error):
         return _full(error, place)
-    if error.errno == errno.ENAMETOOLONG:
-        return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
     if place is None and error.errno in _NAMELESS:
         # some of Python's messages contain more, e.g. that no folder for temporary files is usable
         is_bare = error.strerror == os.strerror(error.errno or 0)
@@ -83,17 +80,6 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
         return _full(error, path)
     problem = f"cannot write there ({error.strerror or error})"
     return SettingsError(problem, path=path, remedy="name another output")
-
-
-def too_long(path: str) -> str | None:
-    """Return the problem of a path that is too long for any file system, or ``None``."""
-    size = len(os.fsencode(path))
-    if size > _MAX_PATH:
-        return f"a path of {size:,} bytes, where at most {_MAX_PATH:,} are possible"
-    longest = max(len(name) for name in os.fsencode(path).split(b"/"))
-    if longest > _MAX_NAME:
-        return f"a name of {longest:,} bytes, where at most {_MAX_NAME} are possible"
-    return None
 
 
 def out_of_memory(error: BaseException) -> StorageError | None:

@@ -59,12 +59,6 @@ class ScoringSettings:
     factor: int = 0
     unknown: Unknown = "whole"
 
-    def __post_init__(self) -> None:
-        if self.replace_column is not None and self.replace_column < 1:
-            raise SettingsError("scores are counted from 1: --replace-column must be 1 or more")
-        if self.factor < 0:
-            raise SettingsError("factors are counted from 0: --factor must be 0 or more")
-
 
 @dataclass(frozen=True)
 class ScoringCounts:

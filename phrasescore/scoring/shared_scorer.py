@@ -70,7 +70,6 @@ class SharedScorer:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: Precision of the large matrix products; states and sums are float32 or better.
         group: Number of pairs in a group; ``None`` for the default of the device.
-        compiled: Whether gated units use compiled passes; ``None``: if the device supports them.
 
     Attributes:
         device: The device that computes.
@@ -84,7 +83,6 @@ class SharedScorer:
         device: str = "auto",
         precision: Precision = "fp32",
         group: int | None = None,
-        compiled: bool | None = None,
     ) -> None:
         self.device = choose_device(device)
         self.precision = precision
@@ -92,7 +90,7 @@ class SharedScorer:
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
-        make = _steps_factory(model, self.device, dtype, compiled)
+        make = _steps_factory(model, self.device, dtype)
         self.cores = Cores(self.device, _GPU_THREADS)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
@@ -181,8 +179,7 @@ class SharedScorer:
         steps = self._free.get()
         try:
             with torch.inference_mode():
-                steps.encode(sources.select(np.flatnonzero(new)))
-                edges, at_ends = steps.decode(trie)
+                edges, at_ends = steps.decode(sources.select(np.flatnonzero(new)), trie)
         finally:
             self._free.put(steps)
         keep(rows, trie, edges, at_ends)
@@ -199,10 +196,7 @@ def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _steps_factory(
-    model: SequenceModel,
-    device: torch.device,
-    dtype: torch.dtype,
-    compiled: bool | None,
+    model: SequenceModel, device: torch.device, dtype: torch.dtype
 ) -> Callable[[int, int], TrieSteps]:
     """Return a function that makes the fastest steps for the network, for one thread.
 
@@ -214,7 +208,7 @@ def _steps_factory(
         and model.settings.formulation == "code"
     ):
         weights = pack(model, device, dtype, _PANEL[device.type])
-        return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
+        return lambda group, chunk: GatedSteps(weights, group, chunk)
     placed = copy.deepcopy(model).to(device).eval()
     if isinstance(placed, FeedForwardLm):
         return lambda _, chunk: HistorySteps(placed, dtype, chunk)
@@ -227,12 +221,12 @@ def _steps_factory(
 class TrieSteps(Protocol):
     """Reads sources, then computes ln p along the distinct prefixes of their targets."""
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Read sorted, distinct sources."""
-        ...
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+        """Compute ln p along a trie.
 
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """Compute ln p along a trie. Root n is source n of the last call of `encode`.
+        Args:
+            sources: Sorted, distinct sources.
+            trie: The targets; root n is source n.
 
         Returns:
             (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
@@ -252,13 +246,8 @@ class ModelSteps:
 
     def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
-        self._sources: TokenSequences
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Keep the sources, which :meth:`decode` reads; see :meth:`TrieSteps.encode`."""
-        self._sources = sources
-
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
@@ -267,37 +256,23 @@ class ModelSteps:
             kept: list[State] = []
             for a in range(begin, end, self._chunk):
                 b = min(a + self._chunk, end)
-                state, ln_p = self._advance(trie, level, a, b, before)
-                self._pick(trie, a, b, ln_p, edges, at_ends)
+                if before is None:
+                    ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
+                    begun = self._index(ids), self._index(lengths)
+                    state, ln_p = self._model.start(*begun, self._dtype)
+                else:
+                    states = before.gathered(self._index(trie.ranks[trie.parents[a:b]]))
+                    state, ln_p = self._model.step(states, self._index(trie.words[a:b]))
+                # ln p of the last words of the children, and of </s> after each prefix
+                children = slice(*trie.first_children[[a, b]].tolist())
+                places, words = trie.parents[children] - a, trie.words[children]
+                edges[children] = ln_p[self._index(places), self._index(words)].cpu().numpy()
+                at_ends[a:b] = ln_p[:, END].cpu().numpy()
                 # a rank below 0 marks a prefix without children, whose state is not needed
                 parents = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(state.gathered(self._index(parents)))
             before = kept[0].followed_by(kept[1:])
         return edges, at_ends
-
-    def _advance(
-        self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
-    ) -> tuple[State, Tensor]:
-        """Return the states and ln p of the next words after prefixes ``a`` to ``b`` of a level."""
-        if before is None:
-            ids, lengths = as_matrix(self._sources.select(np.arange(a, b)), END)
-            return self._model.start(self._index(ids), self._index(lengths), self._dtype)
-        parents = self._index(trie.ranks[trie.parents[a:b]])
-        return self._model.step(before.gathered(parents), self._index(trie.words[a:b]))
-
-    def _pick(
-        self,
-        trie: PrefixTrie,
-        a: int,
-        b: int,
-        ln_p: Tensor,
-        edges: NDArray[np.float32],
-        at_ends: NDArray[np.float32],
-    ) -> None:
-        children = slice(*trie.first_children[[a, b]].tolist())
-        places = self._index(trie.parents[children] - a)
-        edges[children] = ln_p[places, self._index(trie.words[children])].cpu().numpy()
-        at_ends[a:b] = ln_p[:, END].cpu().numpy()
 
     def _index(self, numbers: Rows) -> Tensor:
         return torch.from_numpy(numbers).to(self._model.device)
@@ -315,11 +290,8 @@ class HistorySteps:
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Do nothing, because a language model has no source; see :meth:`TrieSteps.encode`."""
-
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """See :meth:`TrieSteps.decode`."""
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+        """See :meth:`TrieSteps.decode`; the sources of a language model are empty."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         # A node needs its own history for </s>, and its parent's history for its word. Nodes are

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
-from phrasescore.runs.file_kinds import is_stream, refuse_same_file
+from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.final_names import hidden, open_output, remove
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import ln_p_texts
@@ -281,8 +281,7 @@ def score_texts(
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.
-        SettingsError: The models do not fit together, or the output is an input or cannot be
-            written.
+        SettingsError: The models do not fit together, or the output cannot be written.
         ModelError: A result of a model is not a log-probability.
     """
     settings.check(models)
@@ -310,8 +309,6 @@ def score_texts(
     # All scored lines are first written to a hidden file. The best lines are selected before that
     # file gets its final name. If a kill interrupts the selection, the journal still exists, and
     # the next run does not score the lines again.
-    for path in texts.paths:
-        refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")
     place = -2 if settings.words and not settings.dual else -1  # index of the column that decides
     kept = [0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from phrasescore.errors import InputError
-from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.identity import identity_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
@@ -119,8 +117,6 @@ class BlockStream(Generic[Block, Counts]):
             InputError: The input is faulty.
             SettingsError: The output cannot be written.
         """
-        for path, name in itertools.product(self.inputs, [output, *beside]):
-            refuse_same_file(path, name)
         start = time.monotonic()
         identity = None
         if self.asked is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import os
 import re
 import sys
 import zlib
@@ -105,13 +104,6 @@ class _InputReader(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return self._stream.seekable()
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._position = self._stream.seek(offset, whence)
-        return self._position
 
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read1(len(buffer))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from phrasescore.errors import PhraseTableError, counted, visible
+from phrasescore.table.input_files import finite_number
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
@@ -34,8 +35,6 @@ Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 _SHOWN = 60  # characters of a wrong score
-# the notation of numbers that Moses accepts (double-conversion without flags), except inf
-_SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +170,10 @@ def parse_scores(field: bytes) -> list[float]:
 
 
 def _parse_score(number: int, token: bytes) -> float:
-    is_number = _SCORE.fullmatch(token) is not None
-    value = float(token) if is_number else float("nan")
-    # -0.0 counts as 0; numbers too large for a double become infinite
-    if 0.0 <= value < float("inf"):
+    value = finite_number(token)  # the notation of Moses (double-conversion without flags)
+    if value is not None and value >= 0.0:  # -0.0 counts as 0
         return value
-    if is_number and token.startswith(b"-"):
+    if value is not None:
         raise PhraseTableError(
             f"score {number} is negative ({visible(token, _SHOWN)}), and Moses, which takes its "
             "logarithm, would silently drop the phrase pair",

@@ -71,7 +71,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
         (["--table", "bad", "-o", "out.ini"], 3, "bad:2: score 2 is negative"),
         (["--table", "moses.ini", "-o", "out.ini"], 3, "1 column, expected at least 3"),
         (["--table", "new", "-o", "no/out.ini"], 2, "cannot write there"),
-        (["--table", "new", "-o", "out.ini", "--start-weight", "nan"], 2, "is not a number"),
+        (["--table", "new", "-o", "out.ini", "--start-weight", "nan"], 2, "is not a valid number"),
         (["--table", "a b", "-o", "out.ini"], 3, "values have no blanks"),
         (["--table", "new"], 2, "Missing option"),
     ],

@@ -115,8 +115,8 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
         (["a", "b", "c"], 2, "3 files, but this kind of model takes at most 2"),
         (["-", "-"], 2, "would both read standard input"),
         (["target", "source", "-o", "source"], 2, "--output would replace an input"),
-        (["source", "--json"], 2, "the lines and the JSON would both go to standard output"),
-        (["source", "--perplexity", "-o", "-"], 2, "the lines and the perplexity would both go"),
+        (["source", "--json"], 2, "would both go to standard output"),
+        (["source", "--perplexity", "-o", "-"], 2, "--output and --perplexity would both go"),
         (["source", "--perplexity", "--words"], 2, "--words adds a column"),
         (["source", "absent"], 3, "absent: no such file"),
         (["source"], 3, "source:1: no tab, where a source, a tab and a target were expected"),
@@ -151,7 +151,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert b"the output is one of the inputs" in done.stderr
+    assert b"the lines would replace what" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
 
 

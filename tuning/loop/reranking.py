@@ -20,7 +20,7 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
-from phrasescore.runs.file_kinds import STANDARD_STREAM, refuse_same_file
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
@@ -95,10 +95,7 @@ def rerank(task: Reranking) -> RerankingReport:
         NBestError: The list is malformed, does not match the source, or lacks candidates for a
             sentence.
         IniError: The weights do not fit the features of the list.
-        SettingsError: The output is an input.
     """
-    for path in filter(None, (task.nbest, task.weights, task.source)):
-        refuse_same_file(path, task.output)
     report, given, sparse = RerankingReport(), None, None
     if task.weights is not None:
         given, report.notes = read_weights(task.weights)

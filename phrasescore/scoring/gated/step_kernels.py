@@ -99,27 +99,14 @@ def take_step(
 
 
 @_compiled
-def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in float32 and narrowed."""
-    B, H = states.shape
-    for b in range(B):
-        place = places[b]
-        if place >= 0:
-            s, kept, low = states[b], carried[place], narrow[place]
-            for j in range(H):
-                kept[j] = s[j]
-                store(low, j, s[j])
-
-
-@_compiled
-def narrow_states(states: Array, places: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the narrow type."""
+def keep_states(states: Array, places: Array, kept: Array) -> None:
+    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the type of ``kept``."""
     B, H = states.shape
     for b in range(B):
         if places[b] >= 0:
-            s, low = states[b], narrow[places[b]]
+            s, row = states[b], kept[places[b]]
             for j in range(H):
-                store(low, j, s[j])
+                store(row, j, s[j])
 
 
 @_compiled

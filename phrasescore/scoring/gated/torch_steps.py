@@ -42,15 +42,9 @@ def take_step(
     torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
-def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places, in float32 and in the narrow type."""
-    carried[places] = states
-    narrow[places] = states.to(narrow.dtype)
-
-
-def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places in the narrow type."""
-    narrow[places] = states.to(narrow.dtype)
+def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
+    """Copy states to their places, in the type of ``kept``."""
+    kept[places] = states.to(kept.dtype)
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:

@@ -119,8 +119,8 @@ def test_what_harms_nothing_is_allowed(arguments: list[str]) -> None:
         (["table", "-o", "table/x"], "cannot write there"),
         (["table", "-o", "/proc/x"], "cannot write there"),
         (["table", "-o", "loop/x"], "cannot write there"),
-        (["table", "-o", "x" * 256], "a name of 256 bytes"),
-        (["x/" * 2100], "a path of 4,200 bytes"),
+        (["table", "-o", "x" * 256], "the path, or a name in it, is too long"),
+        (["x/" * 2100], "the path, or a name in it, is too long"),
         (["table", "--folder", "table"], "a file, where a folder was expected"),
         (["table", "--folder", "table/x"], "cannot write there"),
         (["table", "--folder", "/"], "the root folder cannot be the output"),
@@ -164,12 +164,3 @@ def test_every_path_of_every_command_is_checked() -> None:
     for name, param in parameters:
         if (param.metavar or param.human_readable_name) in shown:
             assert isinstance(param.type, PathName), (name, param.name)
-
-
-@pytest.mark.parametrize("ending", ["part", "journal", "lock"])
-def test_what_stands_where_work_is_kept_is_found_before_the_work(ending: str) -> None:
-    Path(f".new.{ending}").symlink_to("table")
-    before = sorted(Path().iterdir())
-    with pytest.raises(SettingsError, match="unfinished work on an output is stored"):
-        call("table", "-o", "new")
-    assert sorted(Path().iterdir()) == before

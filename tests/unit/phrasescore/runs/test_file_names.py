@@ -16,7 +16,7 @@ from phrasescore.runs.final_names import file_name
 def test_a_file_of_the_folder_or_none(name: str) -> None:
     """An accepted name leads to a file directly in the folder."""
     try:
-        path = Path("/folder") / file_name(name, "", "feature")
+        path = Path("/folder") / file_name(name, "")
     except InputError:
         assert name in ("", ".", "..") or not set("/\\\0\n\x7f\x85").isdisjoint(name)
     else:
@@ -26,8 +26,8 @@ def test_a_file_of_the_folder_or_none(name: str) -> None:
 
 def test_length_is_that_of_bytes() -> None:
     """The limit applies to the UTF-8 bytes of the name with its ending."""
-    assert len(file_name("é" * 126, ".gz", "feature").encode()) == 255
-    with pytest.raises(InputError, match="makes a file name of 257 bytes, where at most 255"):
-        file_name("é" * 126, ".arpa", "model")
-    with pytest.raises(InputError, match=r"the model name '' cannot .* it is empty"):
-        file_name("", ".gz", "model")
+    assert len(file_name("é" * 126, ".gz").encode()) == 255
+    with pytest.raises(InputError, match=r"the feature name 'éé.*' cannot be a file name"):
+        file_name("é" * 126, ".arpa")
+    with pytest.raises(InputError, match="the feature name '' cannot"):
+        file_name("", ".gz")

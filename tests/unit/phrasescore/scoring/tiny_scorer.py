@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.model.model_settings import Direction
-from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
 from phrasescore.scoring.model_loading import ReadyModels
 from phrasescore.scoring.table_rescoring import Rescoring
@@ -62,15 +61,15 @@ def tiny_model(
     return ScoringModel(name, loaded, scorer or TinyScorer(), outside)
 
 
-def rescore(table: str | Path, output: str | Path, **changes: Any) -> ScoringRecord:
+def rescore(table: str | Path, output: str | Path, **changes: Any) -> dict[str, Any]:
+    """Score a table; return the figures of the run."""
     models = changes.pop("models", [tiny_model()])
     settings = changes.pop("settings", ScoringSettings())
     identities = tuple((each.loaded.digest, each.loaded.direction) for each in models)
     ready = ReadyModels(identities, 0, changes.pop("numerics", {}))
     names, scorer = [each.name for each in models], BlockScorer(models, settings)
-    return Rescoring(table, output, names, ready, settings, scorer).run(
-        **{"lines_per_block": 4, **changes}
-    )
+    rescoring = Rescoring(table, output, names, ready, settings, scorer)
+    return rescoring.figures(rescoring.run(**{"lines_per_block": 4, **changes}))
 
 
 if __name__ == "__main__":

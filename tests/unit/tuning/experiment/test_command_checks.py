@@ -64,7 +64,7 @@ def test_commands_that_can_run(data: Path) -> None:
             "the experiment sets --kind itself",
         ),
         ((*TUNE, "--restart", "5"), "No such option"),
-        ((*TUNE, "--seed", "x"), "is not a whole number"),
+        ((*TUNE, "--seed", "x"), "is not a valid whole number"),
         ((*TUNE, "--optimizer", "x"), "'x' is not one of"),
         (("tune", "moses.ini"), "Missing option"),
         (TUNE, "it would write out, outside the results folder"),

@@ -223,14 +223,3 @@ def test_tasks_that_make_no_sense(options: dict[str, str]) -> None:
     """A criterion is required, and standard input can be read only once."""
     with pytest.raises(SettingsError, match=r"does not say how|both come from standard"):
         Reranking(**{"nbest": "list", "output": "out", **options})  # type: ignore[arg-type]
-
-
-def test_no_input_is_written_over(tmp_path: Path) -> None:
-    """The output must be neither the list nor the weights."""
-    for name in ("list", "w.json", "source"):
-        (tmp_path / "out").unlink(missing_ok=True)
-        (tmp_path / "source").write_text("x\n")
-        (tmp_path / name).touch()
-        (tmp_path / "out").symlink_to(tmp_path / name)
-        with pytest.raises(SettingsError, match="the output is one of the inputs"):
-            chosen(tmp_path, line_of(0, "a"), source="x\n")
