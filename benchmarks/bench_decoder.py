@@ -4,13 +4,11 @@ Stack decoding and cube pruning with the limits of the ini, except the pop limit
 Ours starts without stored tables, with them, and once with an empty compile cache; moses2 has its
 own inputs (`moses2_inputs`), made beforehand, and the texts that the others read. What the search
 takes alone is the whole run less a run of the first sentence. Mean model scores say whether all
-searched equally well. Of the text ``--lines`` sentences are taken, evenly spread. With
-``--side-by-side`` the rate of one process with two threads is compared with that of two processes
-with one thread each, instead. The result is JSON on standard output.
+searched equally well. Of the text ``--lines`` sentences are taken, evenly spread. The result is JSON
+on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
     python -m benchmarks.bench_decoder FOLDER --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"
-    python -m benchmarks.bench_decoder FOLDER --side-by-side
 
 FOLDER holds the system; paths in the ini are relative to it. An ARPA file that exists as .gz only is
 unpacked.
@@ -24,21 +22,18 @@ import io
 import json
 import os
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.costs import PROJECT, Cost, in_turn, median, run
+from benchmarks.costs import Cost, in_turn, median, run
 from benchmarks.moses2_inputs import prepare
 
 _SEARCHES = {"stack decoding": (), "cube pruning": ("-search-algorithm", "1")}
 _STORED = ("--cache-folder", "tables")
-_PEERS = ("moses2", "moses", "moses2-text")  # the last one reads the tables that the others read
+_PEERS = ("moses2", "moses")
 
 
 @dataclass(frozen=True)
@@ -54,16 +49,13 @@ class Bench:
         chosen = list(_SEARCHES[search])
         return [*chosen, "-cube-pruning-pop-limit", str(self.pop_limit)] if chosen else []
 
-    def our_command(self, search: str, *more: str, text: str = "text") -> list[str]:
-        """Return our command; translations go to ``ours.`` and the name of the text."""
-        return [
+    def ours(self, search: str, *more: str, text: str = "text", cache: Path | None = None) -> Cost:
+        """Decode; translations go to ``ours.`` and the name of the text."""
+        command = [
             *(sys.executable, "-m", "phrasescore", "decode", self.ini, "-i", text),
             *("-o", f"ours.{text}", "--output-hypo-score", *more),
             *(f"-{word}" if word.startswith("-") else word for word in self.options(search)),
         ]
-
-    def ours(self, search: str, *more: str, text: str = "text", cache: Path | None = None) -> Cost:
-        command = self.our_command(search, *more, text=text)
         return run(command, folder=self.folder, cache=cache)
 
     def theirs(self, search: str, program: Path, ini: str, text: str = "text") -> Cost:
@@ -79,19 +71,6 @@ class Bench:
         lines = (self.folder / name).read_bytes().split(b"\n")[:-1]
         scores = [float(line.split(b" ")[0]) for line in lines if line.strip()]
         return round(sum(scores) / len(scores), 4)
-
-    def together(self, commands: list[list[str]]) -> float:
-        """Run commands at the same time; return the seconds until the last one has ended."""
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        start = time.perf_counter()
-        running = [
-            subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.DEVNULL)
-            for command in commands
-        ]
-        ended = [process.wait() for process in running]
-        if any(ended):
-            raise SystemExit(f"one of {commands} failed")
-        return time.perf_counter() - start
 
 
 def unpack_system(system: Path, text: Path, folder: Path, lines: int = 0) -> None:
@@ -113,10 +92,8 @@ def unpack_system(system: Path, text: Path, folder: Path, lines: int = 0) -> Non
     data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     sentences = list(io.BytesIO(data))
     data = b"".join(sentences[:: max(1, len(sentences) // lines)][:lines] if lines else sentences)
-    for name in ("text", "other"):
-        (folder / name).write_bytes(data)
-    for name in ("one", "another"):
-        (folder / name).write_bytes(data[: data.index(b"\n") + 1])
+    (folder / "text").write_bytes(data)
+    (folder / "one").write_bytes(data[: data.index(b"\n") + 1])
 
 
 def measure(
@@ -156,38 +133,6 @@ def measure(
     return result
 
 
-def side_by_side(bench: Bench, search: str, runs: int) -> dict[str, object]:
-    """Compare the rate of two threads with that of two processes, loading not counted."""
-
-    def threads(text: str) -> float:
-        return bench.together([bench.our_command(search, *_STORED, "--threads", "2", text=text)])
-
-    def processes(*texts: str) -> float:
-        return bench.together([bench.our_command(search, *_STORED, text=text) for text in texts])
-
-    ways = {
-        "one thread": (1, lambda: processes("text"), lambda: processes("one")),
-        "two threads": (1, lambda: threads("text"), lambda: threads("one")),
-        "two processes": (
-            2,
-            lambda: processes("text", "other"),
-            lambda: processes("one", "another"),
-        ),
-    }
-    processes("text")  # stores the tables
-    processes("one")
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(runs):
-        for name, (texts, whole, one) in ways.items():
-            seconds[name].append((whole() - one()) / texts)
-    each = {name: round(statistics.median(values), 2) for name, values in seconds.items()}
-    return {
-        "seconds of search for the text": each,
-        "two threads by one": round(each["one thread"] / each["two threads"], 3),
-        "two threads by two processes": round(each["two processes"] / each["two threads"], 3),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("system", type=Path)
@@ -197,29 +142,20 @@ def main() -> None:
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--lines", type=int, default=200, help="0 for the whole text")
-    parser.add_argument("--peers", nargs="*", choices=_PEERS, default=_PEERS[:2])
+    parser.add_argument("--peers", nargs="*", choices=_PEERS, default=_PEERS)
     parser.add_argument("--searches", nargs="*", choices=_SEARCHES, default=[*_SEARCHES])
-    parser.add_argument("--side-by-side", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-decoder-") as scratch:
         folder = Path(scratch)
         unpack_system(options.system, options.system / options.input, folder, options.lines)
         bench = Bench(folder, options.ini, options.pop_limit)
-        if options.side_by_side:
-            rates = {
-                search: side_by_side(bench, search, options.runs) for search in options.searches
-            }
-            print(json.dumps(rates, indent=2))
-            return
         peers = {}
         if options.moses_bin is not None:
             programs = Path(options.moses_bin).resolve()
-            inis = {"moses": options.ini, "moses2-text": options.ini}
+            inis = {"moses": options.ini}
             if "moses2" in options.peers:
                 inis["moses2"] = prepare(folder, options.ini, programs)
-            peers = {
-                name: (programs / name.removesuffix("-text"), inis[name]) for name in options.peers
-            }
+            peers = {name: (programs / name, inis[name]) for name in options.peers}
         cold = bench.ours("stack decoding", "--no-cache", cache=folder / "compiled")
         result: dict[str, object] = {"ours with an empty compile cache": median([cold])}
         bench.ours("stack decoding", "--no-cache")  # the cache of the installation is warm, too
