@@ -64,7 +64,7 @@ def main() -> int:
             ["bench_training", table],
             ["bench_training_cores", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
-            ["bench_scoring", model, table, *joeynmt],
+            ["bench_scoring", model, table],
             ["bench_training", *text[:2], "--kind", "search", *joeynmt],
             ["bench_cluster", model, table, "--runs", 1],
             ["bench_size", "--sizes", 10**5, 10**6],

@@ -1,10 +1,9 @@
 """What scoring over a cluster costs, and how many workers one coordinator can feed.
 
 First, CPU seconds of the whole command `phrasescore score`: two workers of this machine with a
-thread each, scheduler and coordinator counted, against two threads of one process, in turn. Two
-processes have two copies of the model in their caches, so a third way is two commands beside each
-other that score a half of the table each with one thread. Taken off is what the first lines of the
-table take in the same way, with workers that have loaded the model.
+thread each, scheduler and coordinator counted, against two threads of one process, in turn. Taken
+off is what the first lines of the table take in the same way, with workers that have loaded the
+model.
 
 Then, how fast blocks pass through the scheduler and the coordinator when workers do nothing and
 give back as much as they got. Divided by what one core scores in a second, that is the number of
@@ -26,13 +25,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bench_scoring import read_lines, write_lines
 from benchmarks.costs import PROJECT, Cost, run
-from benchmarks.sampled_tables import read_lines, write_lines
 from phrasescore.cluster.cluster import Cluster, in_order
 from phrasescore.runs.final_names import GzipMember
 from phrasescore.runs.journal import JournaledOutputs
@@ -93,23 +91,6 @@ class Bench:
         """Score with two threads of one process."""
         return run(self._command(table, "--threads", "2"), folder=self.folder)
 
-    def beside(self, table: Path) -> Cost:
-        """Score both halves of a table at once, by two commands with a thread each."""
-        lines = read_lines(table)
-        halves = lines[: len(lines) // 2], lines[len(lines) // 2 :]
-        folders = [self.folder / name for name in ("first", "second")]
-        for folder, half in zip(folders, halves, strict=True):
-            folder.mkdir(exist_ok=True)
-            write_lines(folder / "half.gz", half)
-        with ThreadPoolExecutor() as both:
-            costs = list(both.map(lambda folder: Bench(self.model, folder).one_thread(), folders))
-        walls, cpus, memories = zip(*map(astuple, costs), strict=True)
-        return Cost(max(walls), sum(cpus), max(memories))
-
-    def one_thread(self) -> Cost:
-        """Score a half with one thread."""
-        return run(self._command(Path("half.gz"), "--threads", "1"), folder=self.folder)
-
     def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:
         """Score with two workers; return the cost of all, and CPU seconds by process.
 
@@ -136,7 +117,6 @@ def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for _ in range(runs):
         start, alone = bench.alone(short), bench.alone(table)
-        beside_start, beside = bench.beside(short), bench.beside(table)
         (cluster_start, start_parts), (clustered, parts) = bench.clustered(short, table)
         own, theirs = alone.cpu - start.cpu, clustered.cpu - cluster_start.cpu
         rows.append(
@@ -144,8 +124,6 @@ def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
                 "alone_cpu": own,
                 "cluster_cpu": theirs,
                 "overhead": theirs / own - 1,
-                "beside_cpu": beside.cpu - beside_start.cpu,
-                "overhead_over_processes": theirs / (beside.cpu - beside_start.cpu) - 1,
                 "alone_wall": alone.wall - start.wall,
                 "cluster_wall": clustered.wall - cluster_start.wall,
                 "cluster_parts": {name: parts[name] - start_parts[name] for name in parts},
@@ -155,9 +133,6 @@ def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
         print(rows[-1], file=sys.stderr)
     return {
         "overhead_of_cpu_seconds": statistics.median(row["overhead"] for row in rows),
-        "overhead_over_two_processes": statistics.median(
-            row["overhead_over_processes"] for row in rows
-        ),
         "runs": rows,
     }
 

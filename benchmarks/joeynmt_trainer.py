@@ -1,4 +1,4 @@
-"""JoeyNMT as a trainer of attention models: updates on two texts, timed.
+"""JoeyNMT (PyPI: joeynmt) as a trainer of attention models: updates on two texts, timed.
 
 The model has the sizes of the one it is compared with: a bidirectional GRU encoder of as many units
 a direction, a GRU decoder with Bahdanau's attention, word vectors and vocabularies of the same
@@ -26,18 +26,46 @@ import torch
 from joeynmt.config import parse_global_args
 from joeynmt.data import load_data
 from joeynmt.model import build_model
-from joeynmt_scorer import configuration, write_vocabulary
+
+_SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
+_NOT_WORDS = {"</s>", "<unk>", *_SPECIALS}
 
 
-def settings_of(sizes: dict[str, int], folder: Path, batch: int) -> dict[str, object]:
-    settings = configuration(sizes, folder, batch)
-    settings["data"]["train"] = str(folder / "train")  # type: ignore[index]
-    settings["model"]["encoder"]["hidden_size"] = sizes["hidden"]  # type: ignore[index]
-    for side in ("encoder", "decoder"):
-        settings["model"][side]["dropout"] = 0.3  # type: ignore[index]
-        settings["model"][side]["embeddings"]["dropout"] = 0.3  # type: ignore[index]
-    settings["training"] |= {"label_smoothing": 0.1, "loss": "crossentropy"}  # type: ignore[operator]
-    return settings
+def write_vocabulary(words: Path, path: Path) -> None:
+    text = words.read_text("utf-8").removesuffix("\n").split("\n")
+    known = [word for word in text if word not in _NOT_WORDS]
+    path.write_text("\n".join([*_SPECIALS, *known]) + "\n", "utf-8")
+
+
+def configuration(sizes: dict[str, int], folder: Path, batch: int) -> dict[str, object]:
+    side = {"level": "word", "lowercase": False, "max_length": -1, "min_length": -1}
+    layer = {
+        "type": "recurrent",
+        "rnn_type": "gru",
+        "hidden_size": sizes["hidden"],
+        "num_layers": 1,
+        "dropout": 0.3,
+        "embeddings": {"embedding_dim": sizes["embedding"], "dropout": 0.3},
+    }
+    return {
+        "name": "peer",
+        "joeynmt_version": "2.3.0",
+        "model_dir": str(folder),
+        "use_cuda": False,
+        "data": {
+            "train": str(folder / "train"),
+            "test": str(folder / "test"),
+            "dataset_type": "plain",
+            "src": {**side, "lang": "f", "voc_file": str(folder / "f.vocab")},
+            "trg": {**side, "lang": "e", "voc_file": str(folder / "e.vocab")},
+        },
+        "training": {"batch_size": batch, "label_smoothing": 0.1, "loss": "crossentropy"},
+        "testing": {"batch_size": batch, "batch_type": "sentence", "beam_size": 1},
+        "model": {
+            "encoder": {**layer, "bidirectional": True},
+            "decoder": {**layer, "init_hidden": "bridge", "attention": "bahdanau"},
+        },
+    }
 
 
 def main() -> None:
@@ -59,7 +87,7 @@ def main() -> None:
     write_vocabulary(options.model / "source.vocabulary.txt", folder / "f.vocab")
     write_vocabulary(options.model / "target.vocabulary.txt", folder / "e.vocab")
     sizes = json.loads((options.model / "config.json").read_bytes())
-    arguments = parse_global_args(settings_of(sizes, folder, options.batch), rank=0, mode="train")
+    arguments = parse_global_args(configuration(sizes, folder, options.batch), rank=0, mode="train")
     f, e, train, _, _ = load_data(cfg=arguments.data, datasets=["train"])
     model = build_model(arguments.model, src_vocab=f, trg_vocab=e)
     model.loss_function = arguments.train.loss, arguments.train.label_smoothing
