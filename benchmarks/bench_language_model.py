@@ -5,8 +5,6 @@ an empty one. Text and model are plain files, so that no gzip is measured. The r
 standard output.
 
     python -m benchmarks.bench_language_model CORPUS --moses-bin FOLDER
-
-With ``--sentences N``, the text is N new sentences, each made of the pieces of three others.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import argparse
 import filecmp
 import json
 import os
-import random
 import sys
 import tempfile
 from functools import partial
@@ -30,34 +27,18 @@ _ESTIMATE = (
 )
 
 
-def spliced(text: bytes, sentences: int) -> bytes:
-    """Make new sentences: the beginning of one, the middle of another, the end of a third."""
-    lines = [line.split() for line in text.splitlines()]
-    chance = random.Random(1)
-    new = []
-    for _ in range(sentences):
-        first, second, third = chance.choices(lines, k=3)
-        begin, end = (int(chance.random() * (len(side) + 1)) for side in (first, third))
-        middle = int(chance.random() * (len(second) + 1))
-        new.append(b" ".join(first[:begin] + second[middle // 2 : middle] + third[end:]))
-    return b"\n".join(new) + b"\n"
-
-
 def main() -> None:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("corpus", type=Path, help="one sentence per line, plain or gzip")
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--sentences", type=int, help="new sentences, made of the corpus's")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-lm-") as scratch:
         folder = Path(scratch)
         with open_input(options.corpus) as stream:
-            text = stream.read()
-        text = spliced(text, options.sentences) if options.sentences else text
-        (folder / "corpus").write_bytes(text)
+            (folder / "corpus").write_bytes(stream.read())
         order = str(options.order)
         ours = partial(run, [sys.executable, "-c", _ESTIMATE, order], folder=folder)
         cold = median([ours(cache=folder / "cache")])

@@ -1,9 +1,7 @@
 """What a neural language model inside the search costs, beside the same decode without it.
 
 Both run in turn, loading and the start of the process included, one thread, for stack decoding and
-cube pruning. The floor is that of the network's products: distinct histories times their
-operations, over the best rate of numpy's products on this core, measured in the run. The seconds
-inside the network are measured in this process, in one more decode. JSON on standard output.
+cube pruning. JSON on standard output.
 
     python -m benchmarks.bench_neural_decoding FOLDER --model lm7/ --lines 200
 
@@ -15,106 +13,29 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
 from benchmarks.bench_decoder import unpack_system
 from benchmarks.costs import Cost, in_turn, run
-from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import with_language_model
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model.neural import InputNetwork
-from phrasescore.model.folder import load_weights
-from phrasescore.model.model_settings import FeedForwardLmSettings
 
 _SEARCHES = {"stack decoding": 0, "cube pruning": 1}
-_TRIES = 10
 
 
-@dataclass(frozen=True)
-class Bench:
-    """Two inis, without the model and with it, and the text, in a scratch folder."""
-
-    folder: Path
-    settings: FeedForwardLmSettings
-    normalised: bool
-
-    def decode(self, ini: str, search: int) -> Cost:
-        command = [sys.executable, "-m", "phrasescore", "decode", ini, "-i", "text", "-o", "out"]
-        options = ["--threads", "1", "--cache-folder", "tables", "--search-algorithm", str(search)]
-        return run([*command, *options], folder=self.folder)
-
-    def inside(self, search: int) -> dict[str, Any]:
-        """Decode in this process; return the histories and the seconds spent in the network."""
-        os.chdir(self.folder)  # the ini's paths are relative to it
-        ini = MosesIni.read("with.ini")
-        settings = replace(SearchSettings.from_ini(ini), search_algorithm=search)
-        decoder = Decoder(ini, settings=settings, cache=Path("tables"))
-        lines = (self.folder / "text").read_bytes().split(b"\n")[:-1]
-        loaded = decoder.load([tuple(line.split()) for line in lines])
-        with _timed_network() as spent:
-            start = time.process_time()
-            list(decoder.decode(loaded))
-            seconds = time.process_time() - start
-        return {
-            "distinct histories": sum(histories for histories, _ in spent),
-            "search seconds": round(seconds, 2),
-            "of these in the network": round(sum(seconds for _, seconds in spent), 2),
-        }
-
-    def operations(self, histories: int) -> float:
-        """Return the operations of the products of so many histories."""
-        sizes = self.settings
-        each = 2 * sizes.hidden * sizes.second_hidden
-        if self.normalised:
-            each += 2 * sizes.second_hidden * sizes.target_vocabulary
-        return float(each) * histories
+def decode(folder: Path, ini: str, search: int) -> Cost:
+    """Decode the text in a folder with one of its two inis."""
+    command = [sys.executable, "-m", "phrasescore", "decode", ini, "-i", "text", "-o", "out"]
+    options = ["--threads", "1", "--cache-folder", "tables", "--search-algorithm", str(search)]
+    return run([*command, *options], folder=folder)
 
 
-@contextmanager
-def _timed_network() -> Iterator[list[tuple[int, float]]]:
-    """Collect the number of histories and the CPU seconds of every call that reads some."""
-    spent: list[tuple[int, float]] = []
-    read = InputNetwork.read
-
-    def timed(self: InputNetwork, *arrays: Any) -> None:
-        start = time.process_time()
-        read(self, *arrays)
-        spent.append((len(arrays[0]), time.process_time() - start))
-
-    InputNetwork.read = timed  # type: ignore[method-assign]
-    try:
-        yield spent
-    finally:
-        InputNetwork.read = read  # type: ignore[method-assign]
-
-
-def product_rate() -> float:
-    """Return the best operations per second of one core in a product of numpy's."""
-    left, right = np.ones((2048, 1024), np.float32), np.ones((1024, 1024), np.float32)
-    out = np.empty((2048, 1024), np.float32)
-    best = float("inf")
-    with threadpool_limits(1, user_api="blas"):
-        for _ in range(_TRIES):
-            start = time.process_time()
-            np.matmul(left, right, out=out)
-            best = min(best, time.process_time() - start)
-    return 2 * left.size * right.shape[1] / best
-
-
-def prepare(options: argparse.Namespace, folder: Path) -> Bench:
-    """Write both inis and the text."""
+def prepare(options: argparse.Namespace, folder: Path) -> None:
+    """Write both inis, without the model and with it, and the text."""
     unpack_system(options.system, options.system / options.input, folder)
     lines = (folder / "text").read_bytes().split(b"\n")[: options.lines]
     (folder / "text").write_bytes(b"".join(line + b"\n" for line in lines))
@@ -122,35 +43,20 @@ def prepare(options: argparse.Namespace, folder: Path) -> Bench:
     (folder / "without.ini").write_bytes(before.to_bytes())
     ngrams = next(line.name for line in before.features if line.kind == "KENLM")
     (weight,) = before.weights[ngrams]
-    folder_name, whole = str(options.model.resolve()), not options.unnormalised
-    written = {"path": folder_name} | ({} if whole else {"normalised": "false"})
+    written = {"path": str(options.model.resolve())}
+    written |= {"normalised": "false"} if options.unnormalised else {}
     change = with_language_model(before, "FeedForwardLM", None, weight / 3, written)
     after = change.ini.with_weights({ngrams: (weight * 2 / 3,)})
     (folder / "with.ini").write_bytes(after.to_bytes())
-    settings = load_weights(options.model).settings
-    if not isinstance(settings, FeedForwardLmSettings):
-        raise SystemExit(f"{options.model} is no feed-forward language model")
-    return Bench(folder, settings, not options.unnormalised)
 
 
-def measure(bench: Bench, search: int, runs: int, rate: float) -> dict[str, Any]:
+def measure(folder: Path, search: int, runs: int) -> dict[str, Any]:
     """Measure one kind of search."""
-    bench.decode("with.ini", search)  # compiles, and stores the tables
-    without, with_model = in_turn(
-        runs,
-        lambda: bench.decode("without.ini", search),
-        lambda: bench.decode("with.ini", search),
-    )
-    inside = bench.inside(search)
-    floor = bench.operations(inside["distinct histories"]) / rate
-    return {
-        "without": without,
-        "with": with_model,
-        "CPU ratio": round(with_model["cpu"] / without["cpu"], 2),
-        **inside,
-        "floor of its products": round(floor, 2),
-        "share of the floor": round(floor / inside["of these in the network"], 2),
-    }
+    decode(folder, "with.ini", search)  # compiles, and stores the tables
+    inis = ("without.ini", "with.ini")
+    without, with_model = in_turn(runs, *(partial(decode, folder, ini, search) for ini in inis))
+    ratio = round(with_model["cpu"] / without["cpu"], 2)
+    return {"without": without, "with": with_model, "CPU ratio": ratio}
 
 
 def main() -> None:
@@ -163,12 +69,11 @@ def main() -> None:
     parser.add_argument("--unnormalised", action="store_true")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
-    rate = product_rate()
     with tempfile.TemporaryDirectory(prefix="bench-neural-") as scratch:
-        bench = prepare(options, Path(scratch))
-        result: dict[str, Any] = {"operations per second": f"{rate:.3g}"}
-        for name, search in _SEARCHES.items():
-            result[name] = measure(bench, search, options.runs, rate)
+        folder = Path(scratch)
+        prepare(options, folder)
+        searches = _SEARCHES.items()
+        result = {name: measure(folder, search, options.runs) for name, search in searches}
         print(json.dumps(result, indent=2))
 
 

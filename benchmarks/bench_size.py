@@ -3,7 +3,7 @@
 Generated tables (``generated_tables``) go through every step that reads a whole table: encode,
 train (for some seconds), score, add the column, filter, prune, doctor. Seconds are CPU seconds
 less those of a table of one group, so what starting takes does not count. Memory is the peak of the
-largest process; disk is what the step leaves behind. The result is JSON.
+largest process. The result is JSON.
 
     python -m benchmarks.bench_size [--sizes 100000 1000000 10000000] [--folder FOLDER]
 """
@@ -15,7 +15,6 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,54 +27,33 @@ _SENTENCES = 1000
 _SMALL = ("--hidden", "64", "--embedding", "32", "--rank", "32", "--target-words", "2000")
 
 
-@dataclass(frozen=True)
-class Step:
-    """A command over a whole table, and what it writes."""
-
-    name: str
-    arguments: tuple[str, ...]
-    writes: str
-
-
-def steps(seconds: int) -> list[Step]:
-    """Return the steps in order; each may use what those before it wrote."""
+def steps(seconds: int) -> dict[str, tuple[str, ...]]:
+    """Return the arguments of each step, in order; each may use what those before it wrote."""
     ini = ("moses.ini", "-o", "moses.rnn.ini")
-    return [
-        Step("train", ("train", "table.gz", "model", *_SMALL, "--max-time", f"{seconds}s",
-                       "--evaluations", "1", "--overwrite"), "model"),
-        Step("score", ("score", "--model", "model", "table.gz", "-o", "table.rnn.gz",
-                       "--json-file", "score.json"), "table.rnn.gz"),
-        Step("add the column", ("ini", "add-column", *ini, "--table", "table.rnn.gz"),
-             "moses.rnn.ini"),
-        Step("filter", ("filter", "moses.rnn.ini", "--input", "text", "-o", "filtered"),
-             "filtered"),
-        Step("prune", ("prune", "table.rnn.gz", "-o", "pruned.gz", "--top", "1", "--column", "5"),
-             "pruned.gz"),
-        Step("doctor", ("doctor", "moses.rnn.ini"), ""),
-    ]  # fmt: skip
+    return {
+        "train": ("train", "table.gz", "model", *_SMALL, "--max-time", f"{seconds}s",
+                  "--evaluations", "1", "--overwrite"),
+        "score": ("score", "--model", "model", "table.gz", "-o", "table.rnn.gz"),
+        "add the column": ("ini", "add-column", *ini, "--table", "table.rnn.gz"),
+        "filter": ("filter", "moses.rnn.ini", "--input", "text", "-o", "filtered"),
+        "prune": ("prune", "table.rnn.gz", "-o", "pruned.gz", "--top", "1", "--column", "5"),
+        "doctor": ("doctor", "moses.rnn.ini"),
+    }  # fmt: skip
 
 
-def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files of a folder."""
-    if path.is_dir():
-        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return path.stat().st_size
-
-
-def pass_through(folder: Path, pairs: int, seconds: int) -> dict[str, tuple[Cost, int]]:
-    """Make a table, take it through every step; return what each cost and left on disk."""
+def pass_through(folder: Path, pairs: int, seconds: int) -> dict[str, Cost]:
+    """Make a table, take it through every step; return what each cost."""
     folder.mkdir()
     write_table(folder / "table.gz", pairs)
     write_ini(folder / "moses.ini", Path("table.gz"))
     write_text(folder / "text", _SENTENCES)
     encode = [sys.executable, "-m", "benchmarks.bench_size", "--encode", "table.gz", "encoded"]
-    found = {"encode": (run(encode, folder=folder), size_of(folder / "encoded"))}
-    for step in steps(seconds):
-        command = [sys.executable, "-m", "phrasescore", *step.arguments]
-        cost = run(command, folder=folder)
-        found[step.name] = (cost, size_of(folder / step.writes) if step.writes else 0)
+    found = {"encode": run(encode, folder=folder)}
+    for name, arguments in steps(seconds).items():
+        cost = run([sys.executable, "-m", "phrasescore", *arguments], folder=folder)
+        found[name] = cost
         spent = f"{cost.wall:.1f} s, {cost.cpu:.2f} CPU s, {cost.memory:.0f} MiB"
-        print(f"{pairs:,} pairs, {step.name}: {spent}", file=sys.stderr, flush=True)
+        print(f"{pairs:,} pairs, {name}: {spent}", file=sys.stderr, flush=True)
     return found
 
 
@@ -85,31 +63,25 @@ def compared(sizes: list[int], folder: Path, seconds: int) -> dict[str, Any]:
     start = pass_through(folder / "start", GROUP, seconds)
     found = {size: pass_through(folder / str(size), size, seconds) for size in sizes}
     rows: dict[str, Any] = {}
-    for name, (least, _) in start.items():
-        rows[name] = {f"{size:,} pairs": _figures(*found[size][name], size) for size in sizes}
-        costs = [(found[size][name][0].cpu - least.cpu) / size for size in sizes]
+    for name, least in start.items():
+        row: dict[str, Any] = {f"{size:,} pairs": _figures(found[size][name]) for size in sizes}
+        rows[name] = row
+        costs = [(found[size][name].cpu - least.cpu) / size for size in sizes]
         if name == "train":  # for as long as it was told to
             for size in sizes:
-                learned = _read(folder / str(size) / "model" / "provenance.json")["training"]
+                made = folder / str(size) / "model" / "provenance.json"
+                learned = json.loads(made.read_text("utf-8"))["training"]
                 rate = round(learned["words"] / learned["seconds"])
-                rows[name][f"{size:,} pairs"]["words a second"] = rate
+                row[f"{size:,} pairs"]["words a second"] = rate
             continue
         for size, cost in zip(sizes, costs, strict=True):
-            rows[name][f"{size:,} pairs"]["microseconds of CPU a pair"] = round(1e6 * cost, 2)
-        rows[name]["a pair, the largest table by the smallest"] = round(costs[-1] / costs[0], 2)
+            row[f"{size:,} pairs"]["microseconds of CPU a pair"] = round(1e6 * cost, 2)
+        row["a pair, the largest table by the smallest"] = round(costs[-1] / costs[0], 2)
     return rows
 
 
-def _figures(cost: Cost, disk: int, size: int) -> dict[str, float]:
-    return {
-        "wall seconds": round(cost.wall, 1),
-        "memory, MiB": round(cost.memory),
-        "disk, bytes a pair": round(disk / size, 1),
-    }
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
+def _figures(cost: Cost) -> dict[str, float]:
+    return {"wall seconds": round(cost.wall, 1), "memory, MiB": round(cost.memory)}
 
 
 def main() -> None:

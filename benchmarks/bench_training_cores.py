@@ -1,11 +1,7 @@
-"""What further cores bring to training: one core, several, and as many runs side by side.
+"""What further cores bring to training: one core and several, in turn.
 
-Runs of one core beside each other share memory and clock but nothing else, so together they do what
-the machine can. Each run is a process of its own that repeats the same updates of recipe fast for
-some seconds; words are target words and </s>. All take turns, and medians are printed as JSON, with
-the share of the floor: the products of the forward pass three times over (a gradient has two
-products for each of them) at the best rate of a large product on one core, measured in the same
-run.
+Each run is a process of its own that repeats the same updates of recipe fast for some seconds;
+words are target words and </s>. Medians are printed as JSON.
 
     python -m benchmarks.bench_training_cores TABLE [--hidden 200 500 1000] [--threads N]
 """
@@ -20,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +23,10 @@ import numpy as np
 import torch
 
 from benchmarks.bench_training import fast_updates, one_update
-from benchmarks.floor import product_rate
-from benchmarks.shared_work import Steps
 from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.training.batches import Indices, uniform_plan
+from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.recipes import batch_size_for
@@ -44,17 +37,6 @@ from phrasescore.training.settings import TrainingSettings
 _BATCHES = 24
 _RATE = 1e-3
 _KINDS = {"fp32": None, "bf16": torch.bfloat16}
-_PASSES = 3  # a product forward, two back
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What one run did: words, their multiply-adds, and the time of all its cores."""
-
-    words: int
-    multiply_adds: int
-    wall: float
-    cpu: float
 
 
 def sizes_of(pairs: EncodedPairs, hidden: int) -> EncoderDecoderSettings:
@@ -66,19 +48,10 @@ def sizes_of(pairs: EncodedPairs, hidden: int) -> EncoderDecoderSettings:
     )
 
 
-def cpu_seconds() -> float:
-    """Return those of this process and of the processes that it has started."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
-    # the clock of a process, as clock_getcpuclockid(3) makes it
-    clocks = [(~int(process) << 3) | 2 for process in children]
-    return time.process_time() + sum(map(time.clock_gettime, clocks))
-
-
-def run(pairs: EncodedPairs, hidden: int, threads: int, precision: str, seconds: float) -> Rate:
-    """Train for some seconds; the first update of each batch is not counted."""
+def run(pairs: EncodedPairs, hidden: int, threads: int, precision: str, seconds: float) -> float:
+    """Train for some seconds; return words a second, the first update of each batch not counted."""
     torch.set_num_threads(threads)
-    sizes = sizes_of(pairs, hidden)
-    model = EncoderDecoder(sizes)
+    model = EncoderDecoder(sizes_of(pairs, hidden))
     model.initialise(torch.Generator().manual_seed(1), "scaled")
     updates = fast_updates(model, pairs, TrainingSettings(max_epochs=1), _KINDS[precision], threads)
     update = one_update(updates, pairs, _RATE)
@@ -87,59 +60,32 @@ def run(pairs: EncodedPairs, hidden: int, threads: int, precision: str, seconds:
     plan = plan[:_BATCHES]
     for rows in plan:
         update(rows)
-    before, start = cpu_seconds(), time.perf_counter()
-    words = multiply_adds = done = 0
+    words = done = 0
+    start = time.perf_counter()
     while time.perf_counter() - start < seconds:
         rows = plan[done % len(plan)]
         update(rows)
         done += 1
-        steps = _steps(lengths, rows)
-        words += steps.rows
-        multiply_adds += _PASSES * steps.multiply_adds(sizes)
-    rate = Rate(words, multiply_adds, time.perf_counter() - start, cpu_seconds() - before)
+        words += int(lengths[1][rows].sum()) + len(rows)
+    rate = words / (time.perf_counter() - start)
     updates.close()
     return rate
 
 
-def _steps(lengths: tuple[Indices, Indices], rows: Indices) -> Steps:
-    pairs = len(rows)
-    source, target = (int(side[rows].sum()) for side in lengths)
-    return Steps(encoder=source + pairs, sources=pairs, decoder=target, rows=target + pairs)
-
-
-def side_by_side(arguments: list[str], count: int) -> list[Rate]:
-    """Start as many processes at once and return what each did."""
-    command = [sys.executable, "-m", "benchmarks.bench_training_cores", *arguments]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
-    outputs = [process.communicate()[0] for process in started]
-    return [Rate(**json.loads(output)) for output in outputs]
-
-
 def measure(folder: Path, options: argparse.Namespace, hidden: int, precision: str) -> Any:
-    common = [str(folder), "--hidden", str(hidden), "--precision", precision]
-    common += ["--seconds", str(options.seconds), "--run"]
-    contenders = {"one": (1, 1), "several": (options.threads, 1), "beside": (1, options.threads)}
-    found: dict[str, list[float]] = {name: [] for name in contenders}
-    shares: list[float] = []
-    costs: list[float] = []
-    flops = product_rate(_KINDS[precision] or torch.float32)
+    command = [sys.executable, "-m", "benchmarks.bench_training_cores", str(folder), "--run"]
+    command += ["--hidden", str(hidden), "--precision", precision]
+    command += ["--seconds", str(options.seconds), "--threads"]
+    found: dict[int, list[float]] = {1: [], options.threads: []}
     for _ in range(options.runs):
-        for name, (threads, count) in contenders.items():
-            rates = side_by_side([*common, "--threads", str(threads)], count)
-            found[name].append(sum(rate.words / rate.wall for rate in rates))
-            if name == "several":
-                costs += [rate.words / rate.cpu for rate in rates]
-                shares += [2 * rate.multiply_adds / flops / threads / rate.wall for rate in rates]
-    one, several, beside = (statistics.median(rates) for rates in found.values())
+        for threads, rates in found.items():
+            done = subprocess.run([*command, str(threads)], stdout=subprocess.PIPE, check=True)
+            rates.append(float(done.stdout))
+    one, several = (statistics.median(rates) for rates in found.values())
     return {
         "words/s, one core": round(one),
         f"words/s, {options.threads} cores": round(several),
-        f"words/s, {options.threads} runs of one core side by side": round(beside),
-        f"words per CPU second, {options.threads} cores": round(statistics.median(costs)),
         "cores, times one": round(several / one, 2),
-        "side by side, times one": round(beside / one, 2),
-        "GFLOP/s of a core": round(flops / 1e9, 1),
-        "share of the floor, all cores": round(statistics.median(shares), 3),
     }
 
 
@@ -155,7 +101,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.run:
         given = options.hidden[0], options.threads, options.precision, options.seconds
-        print(json.dumps(asdict(run(load_pairs(options.table), *given))))
+        print(run(load_pairs(options.table), *given))
         return
     fast = "bf16" if has_fast_bf16(torch.device("cpu")) else "fp32"
     precision = fast if options.precision == "auto" else options.precision
