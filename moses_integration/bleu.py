@@ -18,11 +18,10 @@ Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,16 +40,9 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-
-
-class ReferenceLength(enum.Enum):
-    """The choice among the lengths of several references for the brevity penalty."""
-
-    CLOSEST = "closest"
-    """To the candidate's; of two equally close, the shorter."""
-    SHORTEST = "shortest"
-    AVERAGE = "average"
-    """Over the sentence's references, rounded down, as Moses does it."""
+# the choice among the lengths of several references for the brevity penalty: closest to the
+# candidate's (of two equally close, the shorter), or the average, rounded down as in Moses
+ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
 
 def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
@@ -245,7 +237,7 @@ class References:
         self,
         references: Sequence[Sequence[bytes]],
         *,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
+        length: ReferenceLength = "closest",
         lowercase: bool = False,
         names: Sequence[str | Path] = (),
     ) -> None:
@@ -271,7 +263,7 @@ class References:
         cls,
         paths: Sequence[str | Path],
         *,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
+        length: ReferenceLength = "closest",
         lowercase: bool = False,
     ) -> References:
         """Read references, one file each, plain or gzip.
@@ -319,9 +311,9 @@ class References:
 
     def _reference_lengths(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
         choices = np.sort(self.lengths, 1)[sentences]  # shorter ones first
-        if self._length is ReferenceLength.AVERAGE:
+        if self._length == "average":
             return (choices.sum(1) // choices.shape[1]).astype(np.int32)
-        if self._length is ReferenceLength.SHORTEST:
+        if self._length == "shortest":
             return choices[:, 0].astype(np.int32)
         # if two lengths are equally near, argmin takes the first, which is the shorter one
         nearest = np.abs(choices - lengths[:, None]).argmin(1)

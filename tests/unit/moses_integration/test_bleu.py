@@ -47,9 +47,9 @@ def test_statistics_are_those_of_sacrebleu(rows: list[tuple[str, str, str]], cou
 @pytest.mark.parametrize(
     ("length", "wanted"),
     [
-        (ReferenceLength.CLOSEST, [4, 6, 4]),  # 5 is as near to 4 as to 6: the shorter
-        (ReferenceLength.SHORTEST, [4, 4, 4]),
-        (ReferenceLength.AVERAGE, [5, 5, 5]),  # (4 + 6 + 7) / 3, rounded down
+        ("closest", [4, 6, 4]),  # 5 is as near to 4 as to 6: the shorter
+        ("shortest", [4, 4, 4]),
+        ("average", [5, 5, 5]),  # (4 + 6 + 7) / 3, rounded down
     ],
 )
 def test_which_reference_length_counts(length: ReferenceLength, wanted: list[int]) -> None:
