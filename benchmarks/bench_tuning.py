@@ -191,9 +191,18 @@ def in_turn(seeds: int, *commands: Callable[[int], Result]) -> list[list[Result]
     return found
 
 
-def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Result]) -> object:
-    """Measure one of ours and its counterpart of Moses in turn."""
-    ours, theirs = in_turn(seeds, partial(bench.ours, optimizer), moses)
+def compared(bench: Bench, seeds: int, optimizer: str, with_moses: bool) -> dict[str, object]:
+    """Measure one of ours and, if wished, its counterpart of Moses in turn."""
+    cold = bench.ours(optimizer, 1, bench.scratch / "cache")
+    bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
+    result: dict[str, object] = {"ours, empty compile cache": summary([cold])}
+    command = partial(bench.ours, optimizer)
+    if not with_moses:
+        (found,) = in_turn(seeds, command)
+        return result | {"ours": summary(found)}
+    extracting = bench.extract()
+    counterpart = bench.mert if optimizer == "mert" else bench.kbmira
+    ours, theirs = in_turn(seeds, command, counterpart)
     ratios = {
         what: round(
             statistics.median(
@@ -204,37 +213,16 @@ def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Re
         )
         for what in ("wall", "cpu")
     }
-    return {"ours": summary(ours), "moses": summary(theirs), "ours by moses": ratios}
+    return result | {
+        "moses extractor": {"wall": round(extracting.wall, 2), "cpu": round(extracting.cpu, 2)},
+        "ours": summary(ours),
+        "moses": summary(theirs),
+        "ours by moses": ratios,
+    }
 
 
-def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
-    """Measure each optimiser, and its counterpart of Moses."""
-    cold = bench.ours("mert", 1, bench.scratch / "cache")
-    for optimizer in ("mert", "mira", "pro"):
-        bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
-    result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
-    if with_moses:
-        result["moses extractor"] = extracted(bench)
-        result["mert"] = compared(bench, seeds, "mert", bench.mert)
-        result["mira"] = compared(bench, seeds, "mira", bench.kbmira)
-    else:
-        for optimizer in ("mert", "mira"):
-            (found,) = in_turn(seeds, partial(bench.ours, optimizer))
-            result[optimizer] = {"ours": summary(found)}
-    (pro,) = in_turn(seeds, partial(bench.ours, "pro"))
-    result["pro"] = {"ours": summary(pro)}
-    return result
-
-
-def extracted(bench: Bench) -> dict[str, float]:
-    """Count matches with Moses's extractor; return what it took."""
-    cost = bench.extract()
-    return {"wall": round(cost.wall, 2), "cpu": round(cost.cpu, 2)}
-
-
-def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
+def measured(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     """Measure what was asked for."""
-    golden = options.golden.resolve()
     moses = options.moses_bin.resolve() if options.moses_bin else Path()
     if options.part == "loop":
         ini, source, reference = (path.resolve() for path in options.loop)
@@ -242,14 +230,9 @@ def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
         settings = (moses, scripts, scratch, options.rounds, options.threads)
         loop = tuning_loop.Loop(ini, source, reference, *settings)
         return tuning_loop.measured(loop, options.seeds)
-    lists = copied(golden, options.copies, scratch)
+    lists = copied(options.golden.resolve(), options.copies, scratch)
     bench = Bench(lists, scratch, moses, Lists(lists / "tuning"))
-    if options.part == "optimizers":
-        return optimizers(bench, options.seeds, options.moses_bin is not None)
-    bench.ours("mira", 1)
-    extracting = extracted(bench)
-    mira = compared(bench, options.seeds, "mira", bench.kbmira)
-    return {"moses extractor": extracting, "mira": mira}
+    return compared(bench, options.seeds, options.part, options.moses_bin is not None)
 
 
 def main() -> None:
@@ -259,14 +242,14 @@ def main() -> None:
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     parser.add_argument("--seeds", type=int, default=5, help="or runs, of the other parts")
     parser.add_argument("--copies", type=int, default=1)
-    parser.add_argument("--part", choices=["optimizers", "mira", "loop"], default="optimizers")
+    parser.add_argument("--part", choices=["mert", "mira", "loop"], default="mert")
     parser.add_argument("--loop", type=Path, nargs=3, metavar=("INI", "SOURCE", "REFERENCE"))
     parser.add_argument("--scripts", type=Path, help="of Moses: the folder of training/")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-tuning-") as scratch:
-        print(json.dumps(parts(options, Path(scratch)), indent=2))
+        print(json.dumps(measured(options, Path(scratch)), indent=2))
 
 
 if __name__ == "__main__":
