@@ -218,11 +218,10 @@ class References:
     Args:
         references: R sequences of the same S lines, words separated by spaces.
         length: The reference length to use if there are several references.
-        lowercase: Whether to ignore case (of ASCII letters only, as in Moses).
         names: The files of the references, for errors.
 
     Attributes:
-        vocabulary: The words of the references by id; in lower case if ``lowercase`` is set.
+        vocabulary: The words of the references by id.
         lengths: (S, R) the number of words of each reference.
 
     Raises:
@@ -238,7 +237,6 @@ class References:
         references: Sequence[Sequence[bytes]],
         *,
         length: ReferenceLength = "closest",
-        lowercase: bool = False,
         names: Sequence[str | Path] = (),
     ) -> None:
         if not references:
@@ -251,7 +249,6 @@ class References:
                     path=name,
                     remedy="references must be translations of the same text, line by line",
                 )
-        self._lowercase = lowercase
         self._length = length
         self.vocabulary = WordTable()
         encoded = [self.encode(lines, grow=True) for lines in references]
@@ -264,7 +261,6 @@ class References:
         paths: Sequence[str | Path],
         *,
         length: ReferenceLength = "closest",
-        lowercase: bool = False,
     ) -> References:
         """Read references, one file each, plain or gzip.
 
@@ -272,7 +268,7 @@ class References:
             CorpusError: The files have different numbers of lines.
         """
         references = [list(read_lines(path)) for path in paths]
-        return cls(references, length=length, lowercase=lowercase, names=paths)
+        return cls(references, length=length, names=paths)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -280,7 +276,7 @@ class References:
     def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
         """Return word ids of all lines (-1: no reference has the word), and (N + 1,) offsets."""
         text = b"".join([line + b"\n" for line in lines])
-        return self.vocabulary.encode_lines(text.lower() if self._lowercase else text, grow=grow)
+        return self.vocabulary.encode_lines(text, grow=grow)
 
     def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> Counts:
         """Return (N, 9) the statistics of candidates.

@@ -69,13 +69,6 @@ def test_words_end_at_spaces_only() -> None:
     assert other[0, 0] == 0
 
 
-def test_case_counts_unless_it_does_not() -> None:
-    """Only the letters of ASCII lose their case, as in Moses."""
-    line, other = "Le Chat É".encode(), "le chat é".encode()
-    assert References([[line]]).score([0], [other])[0, 0] == 0
-    assert References([[line]], lowercase=True).score([0], [other])[0, 0] == 2
-
-
 def test_matches_are_clipped_to_one_reference() -> None:
     """Two references with one "a" each do not make two."""
     found = References([[b"a b"], [b"a c"]]).score([0], [b"a a b c"])
