@@ -110,9 +110,6 @@ class BuildOptions(Options):
     no_cleaning: bool = flag(
         "Keep pairs of any length and ratio of lengths; an empty sentence is an error."
     )
-    absolute_paths: bool = flag(
-        "Write absolute paths into moses.ini; otherwise Moses must run in the current directory."
-    )
     threads: int | None = CORES
     memory: int = option(
         _memory,

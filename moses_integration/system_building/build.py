@@ -146,11 +146,10 @@ class _Builder:
         }
 
     def _ini_settings(self) -> dict[str, Any]:
-        path = self._folder.path
         return {
             "distortion_limit": self._settings.distortion_limit,
             "reordering": self._settings.reordering,
-            "folder": str(path.resolve() if self._settings.absolute_paths else path),
+            "folder": str(self._folder.path),
         }
 
     @cached_property
@@ -252,8 +251,6 @@ class _Builder:
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder
-        count = len(folder.language_models)
-        named = SystemFolder(folder.path.resolve(), count) if settings.absolute_paths else folder
         write_settings(folder.path, settings.text)
-        write_atomically(folder.inis[0], default_ini(named, settings))
+        write_atomically(folder.inis[0], default_ini(folder, settings))
         return {}
