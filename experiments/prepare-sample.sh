@@ -5,8 +5,8 @@ cd "$(dirname "$0")"
 corpus=../sample_corpus
 data=data/sample
 mkdir -p "$data"
-phrasescore build "$corpus/train.en" "$corpus/train.fr" "$data/system" \
-    --tokenize en fr --lowercase --absolute-paths
+phrasescore build "$corpus/train.en" "$corpus/train.fr" "$PWD/$data/system" \
+    --tokenize en fr --lowercase
 for text in train dev test; do
     phrasescore preprocess --system "$data/system" "$corpus/$text.en" -o "$data/$text.en"
     phrasescore preprocess --system "$data/system" --side target \

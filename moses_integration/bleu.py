@@ -18,11 +18,10 @@ Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,16 +40,9 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-
-
-class ReferenceLength(enum.Enum):
-    """The choice among the lengths of several references for the brevity penalty."""
-
-    CLOSEST = "closest"
-    """The length closest to that of the candidate; of two equally close lengths, the shorter."""
-    SHORTEST = "shortest"
-    AVERAGE = "average"
-    """The mean over the sentence's references, rounded down as in Moses."""
+# the choice among the lengths of several references for the brevity penalty: closest to the
+# candidate's (of two equally close, the shorter), or the average, rounded down as in Moses
+ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
 
 def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
@@ -226,11 +218,10 @@ class References:
     Args:
         references: R sequences of the same S lines, words separated by spaces.
         length: The reference length to use if there are several references.
-        lowercase: Whether to ignore case (of ASCII letters only, as in Moses).
         names: The files of the references, for errors.
 
     Attributes:
-        vocabulary: The words of the references by id; in lower case if ``lowercase`` is set.
+        vocabulary: The words of the references by id.
         lengths: (S, R) the number of words of each reference.
 
     Raises:
@@ -245,8 +236,7 @@ class References:
         self,
         references: Sequence[Sequence[bytes]],
         *,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
-        lowercase: bool = False,
+        length: ReferenceLength = "closest",
         names: Sequence[str | Path] = (),
     ) -> None:
         if not references:
@@ -259,7 +249,6 @@ class References:
                     path=name,
                     remedy="references must be translations of the same text, line by line",
                 )
-        self._lowercase = lowercase
         self._length = length
         self.vocabulary = WordTable()
         encoded = [self.encode(lines, grow=True) for lines in references]
@@ -271,8 +260,7 @@ class References:
         cls,
         paths: Sequence[str | Path],
         *,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
-        lowercase: bool = False,
+        length: ReferenceLength = "closest",
     ) -> References:
         """Read references, one file each, plain or gzip.
 
@@ -280,7 +268,7 @@ class References:
             CorpusError: The files have different numbers of lines.
         """
         references = [list(read_lines(path)) for path in paths]
-        return cls(references, length=length, lowercase=lowercase, names=paths)
+        return cls(references, length=length, names=paths)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -288,7 +276,7 @@ class References:
     def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
         """Return the word ids of all lines, -1 for words of no reference, and (N + 1,) offsets."""
         text = b"".join([line + b"\n" for line in lines])
-        return self.vocabulary.encode_lines(text.lower() if self._lowercase else text, grow=grow)
+        return self.vocabulary.encode_lines(text, grow=grow)
 
     def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> Counts:
         """Return the statistics of candidates, (N, 9).
@@ -319,9 +307,9 @@ class References:
 
     def _reference_lengths(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
         choices = np.sort(self.lengths, 1)[sentences]  # shorter ones first
-        if self._length is ReferenceLength.AVERAGE:
+        if self._length == "average":
             return (choices.sum(1) // choices.shape[1]).astype(np.int32)
-        if self._length is ReferenceLength.SHORTEST:
+        if self._length == "shortest":
             return choices[:, 0].astype(np.int32)
         # if two lengths are equally near, argmin takes the first, which is the shorter one
         nearest = np.abs(choices - lengths[:, None]).argmin(1)

@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score-text": ("phrasescore", "Score pairs of texts, optionally word by word."),
     "generate": ("phrasescore", "Write targets with a model: beam search, samples, whole tables."),
     "prune": ("moses_integration", "Keep the best pairs of a phrase table."),
-    "ini": ("moses_integration", "Show a moses.ini, or add features to it."),
+    "ini": ("moses_integration", "Add features to a moses.ini, or remove them."),
     "filter": ("moses_integration", "Reduce a system's tables to what given texts need."),
     "preprocess": ("moses_integration", "Tokenise text as Moses does."),
     "postprocess": ("moses_integration", "Undo preprocess."),

@@ -111,9 +111,6 @@ class BuildOptions(Options):
     no_cleaning: bool = flag(
         "Keep sentence pairs of any length and length ratio; an empty sentence is then an error."
     )
-    absolute_paths: bool = flag(
-        "Write absolute paths into moses.ini; otherwise Moses must run in the current directory."
-    )
     threads: int | None = CORES
     memory: int = option(
         _memory,

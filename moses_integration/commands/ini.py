@@ -1,4 +1,4 @@
-"""``phrasescore ini``: show a moses.ini, or add new columns and language models to it."""
+"""``phrasescore ini``: add new columns and language models to a moses.ini, or remove features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import click
 from moses_integration.commands.options import INI
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WEIGHT
-from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -20,12 +19,6 @@ from phrasescore.runs.final_names import write_atomically
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
-
-
-class ShowOptions(Result):
-    """Options of ``ini show``."""
-
-    ini: str = INI
 
 
 class NewIniOptions(Options):
@@ -41,7 +34,7 @@ class NewIniOptions(Options):
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
         """Write the new ini; report the edits, and everything in it that Moses would reject."""
-        from moses_integration.ini.listing import problems
+        from moses_integration.ini.problems import problems
 
         write_atomically(self.output, after.to_bytes())
         for line in said:
@@ -141,22 +134,10 @@ class AddLanguageModelOptions(NewFeatureOptions):
 
 @click.group("ini")
 def ini() -> None:
-    """Show a moses.ini, or add a rescored phrase table or a language model to it.
+    """Add a rescored phrase table or a language model to a moses.ini, or remove a feature.
 
     Relative paths in an ini start at the current directory, as in Moses.
     """
-
-
-@command("show", ShowOptions, short_help="List features, weights, files and problems.")
-def show(options: ShowOptions) -> None:
-    """List features, weights and files of MOSES_INI, and the problems that Moses would have."""
-    from moses_integration.ini.listing import Listing
-    from moses_integration.ini.moses_ini import MosesIni
-
-    found = Listing.from_ini(MosesIni.read(options.ini))
-    if not options.as_json:
-        click.echo(str(found))
-    options.show(vars(found))
 
 
 @command("add-column", AddColumnOptions, short_help="Use a phrase table with more scores.")
@@ -308,5 +289,5 @@ def absolute_paths(options: NewIniOptions) -> None:
     options.write(with_absolute_paths(before), made)
 
 
-for each in (show, add_column, add_language_model, absolute_paths, remove_feature):
+for each in (add_column, add_language_model, absolute_paths, remove_feature):
     ini.add_command(each)

@@ -107,7 +107,7 @@ def _ranking(options: PruneOptions) -> Ranking | None:
     if options.weights is not None:
         ini = MosesIni.read(options.weights)
         ini.refuse_rewriting()
-        line = find_phrase_table(ini, options.feature, options.table)
+        line = find_phrase_table(ini, options.feature)
         values = table_weights(ini, line, given=True)
         return WeightedRanking(values, line.name, options.weights)
     return ColumnRanking(options.column) if options.column is not None else None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
     from moses_integration.system_building.text_preparation import TextSettings
-
-Side = Literal["source", "target"]
 
 
 def _side(default: Side) -> Any:
@@ -62,7 +61,8 @@ class PreprocessOptions(Options):
 
         settings = TextSettings()
         if self.system is not None:
-            settings = read_settings(self.system).side(self.side)
+            text = read_settings(self.system)
+            settings = text.source if self.side == "source" else text.target
         named = {each.name: getattr(self, each.name) for each in dataclasses.fields(TextSettings)}
         given = {name: value for name, value in named.items() if value is not None}
         if given.get("characters"):

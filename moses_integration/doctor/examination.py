@@ -17,9 +17,9 @@ from moses_integration.ini.feature_kinds import (
     TEXT_TABLE_KINDS,
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
-from moses_integration.ini.listing import Severity, problems
 from moses_integration.ini.model_files import find_model_file, named_paths, relative_paths
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
+from moses_integration.ini.problems import Severity, problems
 from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
 from moses_integration.real_moses import check_features
 from phrasescore.errors import IniError, InputError

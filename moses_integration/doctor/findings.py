@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partialmethod
 from typing import get_args
 
-from moses_integration.ini.listing import Severity
+from moses_integration.ini.problems import Severity
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, counted
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

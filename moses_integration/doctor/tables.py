@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
-from moses_integration.ini.listing import Severity
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.problems import Severity
 from moses_integration.tables.pruning import SortedPairs
 from moses_integration.tables.score_survey import ScoreSurvey, floored_share
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from moses_integration.doctor.findings import Diagnosis, place_of
-from moses_integration.ini.listing import Severity
+from moses_integration.ini.problems import Severity
 from moses_integration.system_building.text_preparation import escape, unescape
 from phrasescore.errors import InputError, counted, visible
 from phrasescore.table.input_files import open_input

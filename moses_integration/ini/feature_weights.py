@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moses_integration.ini.feature_kinds import (
@@ -20,9 +19,8 @@ from moses_integration.ini.feature_kinds import (
     PHRASE_TABLE_KINDS,
     component_count,
 )
-from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError, InputError, SettingsError, counted, did_you_mean
+from phrasescore.errors import IniError, SettingsError, counted, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,15 +261,12 @@ def has_tuned_weights(ini: MosesIni) -> bool:
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
 
 
-def find_phrase_table(
-    ini: MosesIni, name: str | None = None, table: str | Path | None = None
-) -> FeatureLine:
-    """Find a phrase table by name, by its file, or, if there is only one, without either.
+def find_phrase_table(ini: MosesIni, name: str | None = None) -> FeatureLine:
+    """Find a phrase table by name, or, if there is only one, without it.
 
     Args:
-        ini: The ini; relative paths resolve against the current directory.
-        name: The name of the feature, if known.
-        table: The file, or ``-``; not needed if there is only one phrase table.
+        ini: The ini.
+        name: The name of the feature; needed only if there are several phrase tables.
 
     Raises:
         IniError: There is no such phrase table, or the choice is ambiguous.
@@ -289,22 +284,13 @@ def find_phrase_table(
         return chosen
     if not tables:
         raise ini.error("no phrase table among the features")
-    same = [line for line in tables if table is not None and _reads(line, table)]
-    if len(tables) == 1 or len(same) == 1:
-        return (same or tables)[0]
+    if len(tables) == 1:
+        return tables[0]
     raise ini.error(
         f"the ini has {len(tables)} phrase tables: {names}",
         line=tables[1].line,
         remedy="choose one of them with --feature",
     )
-
-
-def _reads(line: FeatureLine, table: str | Path) -> bool:
-    try:
-        found = find_model_file(line.options.get("path", ""))
-    except InputError:
-        return False
-    return found.resolve() == Path(table).resolve()
 
 
 def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> tuple[float, ...]:

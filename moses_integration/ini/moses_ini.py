@@ -15,7 +15,6 @@ mosesdecoder 34452895f.
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,13 +24,12 @@ from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
 from phrasescore.errors import IniError, did_you_mean
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import finite_number, open_input
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
 _BLANKS = " \t\r"
 _BARS = "|||"
 _TOKEN = re.compile(r"[^ \t\r]+")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -352,8 +350,7 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
 
 
 def _parse_weight(name: str, token: str) -> float:
-    value = float(token) if _NUMBER.fullmatch(token) else math.nan
-    if not math.isfinite(value):
+    if (value := finite_number(token)) is None:
         raise IniError(f"a weight of {name} is {token!r}, expected a finite number")
     return value
 

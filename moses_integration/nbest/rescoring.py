@@ -249,17 +249,6 @@ class NBestCounts:
         return text + (f"; {self.copied:,} unknown words get 0" if self.copied else "")
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Consecutive lines with their line feeds, the first of them number ``first``."""
-
-    lines: list[bytes]
-    first: int
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-
 def rescore_nbest(
     path: str | Path,
     source: str | Path | None,
@@ -339,16 +328,14 @@ def _check(
             )
 
 
-def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[_Block]:
-    first = 1
+def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[list[bytes]]:
     with open_input(path) as stream:
         for number, size in enumerate(block_sizes(max_lines)):
-            taken = list(itertools.islice(stream, size))
-            if not taken:
+            lines = list(itertools.islice(stream, size))
+            if not lines:
                 return
             if number >= skip:
-                yield _Block(taken, first)
-            first += len(taken)
+                yield lines
 
 
 @dataclass(frozen=True)
@@ -366,10 +353,10 @@ class _Rescorer:
         """The names of the new features."""
         return [model.name for model in self.models] + [each.name for each in self.scores]
 
-    def rescored(self, block: _Block, before: NBestCounts) -> tuple[bytes, NBestCounts]:
+    def rescored(self, lines: list[bytes], before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
         candidates = []
-        for number, line in enumerate(block.lines, block.first):
+        for number, line in enumerate(lines, before.lines + 1):
             try:
                 candidates.append(self._read(line))
             except NBestError as error:
@@ -377,7 +364,7 @@ class _Rescorer:
         counts, columns = self._scores(candidates)
         for each in self.scores:
             columns.append(each.of_candidates(before.lines, len(candidates)))
-        rows = zip(block.lines, zip(*columns, strict=True), strict=True)
+        rows = zip(lines, zip(*columns, strict=True), strict=True)
         return b"".join(self._with_features(*row) for row in rows), before + counts
 
     def _scores(self, candidates: Sequence[Candidate]) -> tuple[NBestCounts, list[list[float]]]:

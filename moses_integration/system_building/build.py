@@ -104,8 +104,8 @@ class _Builder:
         corpus = (*texts, *alignment)
         longest = {"max_phrase_length": settings.max_phrase_length}
         order = {"lm_order": settings.lm_order}
-        models, scored = folder.language_models, (*corpus, *folder.lexical_tables)
-        tables = self._tables
+        models, tables = folder.language_models, self._tables
+        scored = (*folder.lexical_tables, *tables)
         more: list[FunctionStep] = [
             Step(f"language-model-{number}", partial(self._more_text, number), by, (), (model,))
             for number, (by, model) in enumerate(
@@ -116,8 +116,7 @@ class _Builder:
             *steps,
             Step("language-model", self._language_model, order, texts[1:], models[:1]),
             *more,
-            Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
-            Step("score", self._extract_and_score, longest, scored, tables),
+            Step("score", self._extract_and_score, longest, corpus, scored),
             Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
 
@@ -147,11 +146,10 @@ class _Builder:
         }
 
     def _ini_settings(self) -> dict[str, Any]:
-        path = self._folder.path
         return {
             "distortion_limit": self._settings.distortion_limit,
             "reordering": self._settings.reordering,
-            "folder": str(path.resolve() if self._settings.absolute_paths else path),
+            "folder": str(self._folder.path),
         }
 
     @cached_property
@@ -202,11 +200,6 @@ class _Builder:
         empty = int((links.offsets[1:] == links.offsets[:-1]).sum())
         return {"links": len(links.sources), "pairs_without_links": empty}
 
-    def _lexical(self) -> dict[str, Any]:
-        counts = count_linked_words(self._source, self._target, self._links)
-        write_lexical_tables(counts, *self._folder.lexical_tables)
-        return {"word_pairs": len(counts.counts)}
-
     def _extract_and_score(self) -> dict[str, Any]:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
@@ -223,8 +216,9 @@ class _Builder:
         sides = (next(texts), source), (next(texts), target)
         del aligned
         self._forget("_source", "_target", "_links")
+        write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
-        records = {"records": sum(map(len, runs)), "runs": len(runs)}
+        records = {"word_pairs": len(words.counts), "records": sum(map(len, runs))}
         counts = write_tables(sides, lexical, runs, self._tables, threads=threads, memory=memory)
         shutil.rmtree(folder)
         return records | counts
@@ -257,8 +251,6 @@ class _Builder:
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder
-        count = len(folder.language_models)
-        named = SystemFolder(folder.path.resolve(), count) if settings.absolute_paths else folder
         write_settings(folder.path, settings.text)
-        write_atomically(folder.inis[0], default_ini(named, settings))
+        write_atomically(folder.inis[0], default_ini(folder, settings))
         return {}

@@ -114,7 +114,6 @@ class BuildSettings:
         distortion_limit: The distortion limit in the moses.ini; -1 for no limit.
         max_sentence_length: The maximum number of words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
-        absolute_paths: Whether the moses.ini names its files by absolute paths.
         threads: The number of threads.
         memory: The number of bytes for sorting.
     """
@@ -130,7 +129,6 @@ class BuildSettings:
     # the default is the value in Moses's documentation
     max_sentence_length: Annotated[int, Between(1, MAX_WORDS)] = 80
     cleaning: bool = True
-    absolute_paths: bool = False
     threads: int = 1
     memory: int = _MEMORY
 

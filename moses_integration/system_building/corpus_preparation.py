@@ -29,7 +29,7 @@ from moses_integration.system_building.text_preparation import (
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import read_lines
 
 _EMPTY = "empty"
 # the limits of clean-corpus-n.perl: the ratio of words of the two sides, the characters of a word
@@ -75,40 +75,32 @@ class Notes:
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:
-    """Read parallel files in blocks; yield the number of the first line, from 1, and the lines.
+    """Read one or two files in blocks; yield the number of the first line, from 1, and the lines.
 
     Raises:
         CorpusError: The files have different numbers of lines, or all are empty.
     """
     line = 1
-    nothing: list[bytes] = []
-    for sides in itertools.zip_longest(*map(_line_blocks, paths), fillvalue=nothing):
-        sizes = list(map(len, sides))
-        if min(sizes) != max(sizes):
-            number = line + min(sizes)
-            shorter, longer = (paths[sizes.index(size)] for size in (min(sizes), max(sizes)))
-            problem = f"line {number:,} has no counterpart: {shorter} ends before it"
-            raise CorpusError(
-                problem,
-                path=longer,
-                line=number,
-                remedy="line i of one file must be the translation of line i of the other",
-            )
-        yield line, list(sides)
-        line += sizes[0]
+    rows = itertools.zip_longest(*map(read_lines, paths))
+    while block := list(itertools.islice(rows, LINES_AT_ONCE)):
+        for number, row in enumerate(block, line):
+            if None in row:
+                longer, shorter = paths[::-1] if row[0] is None else paths
+                problem = f"line {number:,} has no counterpart: {shorter} ends before it"
+                raise CorpusError(
+                    problem,
+                    path=longer,
+                    line=number,
+                    remedy="line i of one file must be the translation of line i of the other",
+                )
+        sides = [list(side) for side in zip(*block, strict=True)]
+        if line == 1:
+            for side in sides:
+                side[0] = side[0].removeprefix(codecs.BOM_UTF8)
+        yield line, sides
+        line += len(block)
     if line == 1:
         raise CorpusError("the text contains no sentence", path=paths[0])
-
-
-def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
-    """Yield the lines of one file in blocks, without line feeds and byte order mark."""
-    mark = codecs.BOM_UTF8
-    with open_input(path) as stream:
-        while block := list(itertools.islice(stream, LINES_AT_ONCE)):
-            lines = [line.removesuffix(b"\n") for line in block]
-            lines[0] = lines[0].removeprefix(mark)
-            yield lines
-            mark = b""
 
 
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:

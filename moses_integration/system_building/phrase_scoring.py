@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -111,11 +112,13 @@ class LexicalCounts:
     targets: NDArray[np.int32]
     counts: NDArray[np.int64]
 
+    @cached_property
     def source_given_target(self) -> NDArray[np.float64]:
         """(pairs,) float64: p(source word | target word), rounded to seven decimals."""
         totals = np.bincount(self.targets, self.counts, len(self.target_words))
         return _rounded(self.counts / totals[self.targets])
 
+    @cached_property
     def target_given_source(self) -> NDArray[np.float64]:
         """(pairs,) float64: p(target word | source word), rounded to seven decimals."""
         totals = np.bincount(self.sources, self.counts, len(self.source_words))
@@ -125,14 +128,14 @@ class LexicalCounts:
         """Return p(target word | source word), with a row for each source word."""
         starts = np.searchsorted(self.sources, np.arange(len(self.source_words) + 1))
         null = self.source_words.index(NULL)
-        return LexicalTable(starts, self.targets, self.target_given_source(), null)
+        return LexicalTable(starts, self.targets, self.target_given_source, null)
 
     def by_target(self) -> LexicalTable:
         """Return p(source word | target word), with a row for each target word."""
         order = np.lexsort((self.sources, self.targets))
         starts = np.searchsorted(self.targets[order], np.arange(len(self.target_words) + 1))
         null = self.target_words.index(NULL)
-        return LexicalTable(starts, self.sources[order], self.source_given_target()[order], null)
+        return LexicalTable(starts, self.sources[order], self.source_given_target[order], null)
 
 
 def count_linked_words(source: NumberedText, target: NumberedText, links: Links) -> LexicalCounts:
@@ -208,8 +211,8 @@ def write_lexical_tables(counts: LexicalCounts, e2f: Path, f2e: Path) -> None:
     """Write Moses's two files (e source, f target): ``e f p(e|f)`` and ``f e p(f|e)``."""
     sources = [counts.source_words[number] for number in counts.sources.tolist()]
     targets = [counts.target_words[number] for number in counts.targets.tolist()]
-    _write_lines(e2f, sources, targets, counts.source_given_target())
-    _write_lines(f2e, targets, sources, counts.target_given_source())
+    _write_lines(e2f, sources, targets, counts.source_given_target)
+    _write_lines(f2e, targets, sources, counts.target_given_source)
 
 
 def _write_lines(

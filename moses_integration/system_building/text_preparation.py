@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
@@ -29,7 +28,6 @@ from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.input_files import read_lines
 
 SETTINGS_FILE = "text.json"
-Side = Literal["source", "target"]
 
 # ampersand must come first; the order and the names are those of Moses
 _ESCAPES = (
@@ -100,10 +98,6 @@ class SystemText:
 
     source: TextSettings
     target: TextSettings
-
-    def side(self, side: Side) -> TextSettings:
-        """Return the settings of one side."""
-        return self.source if side == "source" else self.target
 
 
 def write_settings(folder: str | Path, text: SystemText) -> None:

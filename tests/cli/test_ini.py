@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -104,53 +103,7 @@ def test_the_golden_ini_gains_its_fifth_score(
     ).read_bytes()
 
 
-def test_show_lists_an_ini(phrasescore: Run, bundled_golden: Path) -> None:
-    """The list goes to standard output; faults are listed instead of raised."""
-    done = phrasescore("ini", "show", bundled_golden / "system" / "moses.ini")
-    assert done.returncode == 0
-    text = done.stdout.decode()
-    assert "7 features, 15 weights, 14 of them tuned" in text
-    assert (
-        "PhraseDictionaryMemory  system/phrase-table.gz      0.0964898082720017 0.1146430133"
-        in text
-    )
-    assert "resolve against the current directory" in text
-
-
-def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
-    """JSON has the content of the text, on standard output or in a file."""
-    done = phrasescore("ini", "show", "moses.ini", "--json", "--json-file", "found.json")
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout)
-    assert json.loads((folder / "found.json").read_bytes()) == shown
-    assert shown == {
-        "kind": "ini show",
-        "version": 1,
-        "path": "moses.ini",
-        "features": [
-            {
-                "name": "Distortion0",
-                "class": "Distortion",
-                "weights": [0.1],
-                "tuned": [True],
-                "files": [],
-            },
-            {
-                "name": "TranslationModel0",
-                "class": "PhraseDictionaryMemory",
-                "weights": [0.3],
-                "tuned": [True],
-                "files": ["old"],
-            },
-        ],
-        "problems": [],
-    }
-    text = phrasescore("ini", "show", "moses.ini", "--json-file", "found.json")
-    assert text.stdout.startswith(b"moses.ini: 2 features, 2 weights, 2 of them tuned")
-    assert json.loads((folder / "found.json").read_bytes()) == shown
-
-
-@pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-language-model")])
+@pytest.mark.parametrize("arguments", [("ini",), ("ini", "add-language-model")])
 def test_help_loads_nothing_heavy(
     phrasescore: Run, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -48,7 +48,7 @@ COMMANDS = {
         "force-score moses.ini -i dev.src --nbest segments -o out",
     ),
     "prune: table": ("phrase-table", "prune phrase-table --top 1 --column 1 -o out"),
-    "ini: show": ("moses.ini", "ini show moses.ini"),
+    "ini: absolute-paths": ("moses.ini", "ini absolute-paths moses.ini -o out"),
 }
 
 

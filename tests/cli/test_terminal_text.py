@@ -35,9 +35,8 @@ def files() -> Mapping[str, str]:
 @pytest.mark.parametrize(
     "call",
     [
-        ("ini", "show", f"{COMMANDS}.ini"),
-        ("ini", "show", f"{COMMANDS}.ini", "--json"),
         ("doctor", f"{COMMANDS}.ini"),
+        ("doctor", f"{COMMANDS}.ini", "--json"),
         ("evaluate", f"{COMMANDS}{NO_UNICODE}", "--reference", "reference"),
         ("evaluate", f"{COMMANDS}{NO_UNICODE}", "--reference", "reference", "--json"),
         ("ini", "remove-feature", f"{COMMANDS}.ini", "--feature", "Distortion0", "-o", "new.ini"),

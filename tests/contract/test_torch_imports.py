@@ -29,7 +29,7 @@ CALLS = {
     "doctor": "system/moses.ini",
     "prune": "system/phrase-table.gz -o pruned.gz --top 5 --column 3",
     "filter": "system/moses.ini --input text.en -o filtered",
-    "ini": "show system/moses.ini",
+    "ini": "absolute-paths system/moses.ini -o absolute.ini",
     "preprocess": "text.en --system system --side source -o prepared.en",
     "postprocess": "text.fr --system system --side target -o plain.fr",
     "evaluate": "out.fr --reference text.fr",

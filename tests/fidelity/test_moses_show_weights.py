@@ -12,8 +12,8 @@ import pytest
 
 from moses_integration.ini.edits import find_table_feature, with_table
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.listing import section_problems
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import section_problems
 from phrasescore.errors import IniError
 
 pytestmark = pytest.mark.moses

@@ -60,11 +60,11 @@ class Call:
     """A valid call.
 
     Args:
-        command: The words of the command, e.g. ``("ini", "show")``.
-        arguments: The arguments.
-        variant: A name to distinguish it from other calls of the command.
-        beside: Files that it reads although no argument names them, such as the tables of an ini.
-        cost: The approximate number of seconds, at least 1.
+            command: Its words, e.g. ``("ini", "add-column")``.
+        arguments: What follows.
+        variant: What tells it from other calls of the command.
+        beside: What it reads without an argument that names it, such as the tables of an ini.
+        cost: About how many seconds it takes, where it is more than one.
     """
 
     command: tuple[str, ...]
@@ -131,7 +131,6 @@ CALLS: tuple[Call, ...] = (
     _call("ini add-language-model", _INI, "--model", _LM, "-o", Write("ini"), "--unnormalised"),
     _call("warm-up", cost=20),
     _call("ini remove-feature", _INI, "LM0", "-o", Write("ini")),
-    _call("ini show", _INI, *_JSON),
     _call("filter", _INI, "--input", _SOURCE, "-o", Write("part", folder=True), beside=_SYSTEM),
     _call("preprocess", _SOURCE, "-o", Write("text"), "--system", Read("system", "settings")),
     _call("postprocess", _TARGET, "-o", Write("text"), "--language", "fr"),

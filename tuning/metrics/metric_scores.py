@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu import ReferenceLength, References, bleu, bleu_of_sums
+from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from phrasescore.table.input_files import read_lines
 from tuning.metrics.metric_settings import (
@@ -172,7 +172,7 @@ class CandidateStatistics:
         Raises:
             CorpusError: The files differ in their number of lines.
         """
-        references = References.read(paths, length=ReferenceLength(length))
+        references = References.read(paths, length=length)
         return cls(references, (list(read_lines(path)) for path in paths), objective.metrics)
 
     @property

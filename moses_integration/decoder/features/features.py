@@ -15,8 +15,8 @@ from moses_integration.decoder.features.reordering import ReorderingFeature, reo
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.listing import section_problems
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.problems import section_problems
 from phrasescore.errors import IniError, counted, did_you_mean
 from phrasescore.table.input_files import whole_number
 

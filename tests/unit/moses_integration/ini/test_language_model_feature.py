@@ -14,8 +14,8 @@ from moses_integration.ini.edits import (
     without_feature,
 )
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.listing import problems
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError, SettingsError
 
 INI = b"""\

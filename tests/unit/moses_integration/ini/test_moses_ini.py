@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.ini.listing import section_problems
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import section_problems
 from phrasescore.errors import IniError
 
 SMALL = b"""\

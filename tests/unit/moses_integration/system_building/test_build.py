@@ -121,15 +121,14 @@ def test_no_usable_link(tmp_path: Path) -> None:
         build(tmp_path / "s", BuildInputs(*(tmp_path / name for name in ("en", "fr", "links"))))
 
 
-@pytest.mark.parametrize("absolute", [False, True])
 def test_paths_in_the_ini(
-    tmp_path: Path, inputs: BuildInputs, monkeypatch: pytest.MonkeyPatch, absolute: bool
+    tmp_path: Path, inputs: BuildInputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths begin with the folder as given, or are absolute on request."""
+    """Paths begin with the folder as given."""
     monkeypatch.chdir(tmp_path)
-    build(Path("sub"), inputs, absolute_paths=absolute)
+    build(Path("sub"), inputs)
     path = MosesIni.read("sub/moses.ini").feature("TranslationModel0").options["path"]
-    assert path == (str(tmp_path / "sub/phrase-table.gz") if absolute else "sub/phrase-table.gz")
+    assert path == "sub/phrase-table.gz"
 
 
 def test_from_raw_text(tmp_path: Path) -> None:

@@ -178,7 +178,6 @@ def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
     write_settings(tmp_path, text)
     assert read_settings(tmp_path) == text
     assert read_settings(tmp_path / "moses.ini") == text
-    assert (text.side("source"), text.side("target")) == (text.source, text.target)
     assert json.loads((tmp_path / "text.json").read_bytes())["target"]["language"] == "fr"
 
 

@@ -1,0 +1,62 @@
+"""What Moses would refuse or ignore in an ini."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import problems
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with some of the files."""
+    for name in ("lm.arpa.gz", "cpt.minphr", "reo.gz"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def found(data: bytes) -> list[str]:
+    """Return the problems of an ini called x.ini."""
+    return [str(problem) for _, problem in problems(MosesIni.parse(data, "x.ini"))]
+
+
+def test_files_that_moses_would_not_find(folder: Path) -> None:
+    """Either they are missing, or only this project looks for them with .gz."""
+    data = b"[feature]\nKENLM name=LM0 path=lm.arpa\nKENLM name=LM1 path=pt\n"
+    assert found(data) == [
+        "x.ini:2: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
+        "Write path=lm.arpa.gz, or unzip it.",
+        "x.ini:3: pt: no such file, nor with .gz behind its name. Relative paths resolve against "
+        f"the current directory, which is {folder}.",
+    ]
+
+
+def test_a_sound_ini_has_no_problems() -> None:
+    """Moses finds reordering tables with .gz and compact tables with their ending."""
+    data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
+    data += b"PhraseDictionaryCompact num-features=1 path=cpt\n"
+    assert found(data) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch. "
+         "Write [distortion-limit]."),
+        (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
+         "(did you mean distortion-limit?). Correct or delete it."),
+        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
+        (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
+        (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
+        (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "
+         "called WP_0"),
+    ],
+)  # fmt: skip
+def test_problems_name_their_line(data: bytes, problem: str) -> None:
+    """Each is one sentence."""
+    (sentence,) = found(b"[feature]\nDistortion\n" + data)
+    assert sentence.startswith(problem)
