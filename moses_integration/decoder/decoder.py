@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,50 +63,23 @@ CANDIDATES = 100  # the minimum number of candidates that the caller's own featu
 Words = Sequence[bytes]
 
 
-class OwnFeature(Protocol):
-    """A feature that the caller provides and no moses.ini declares; it scores candidates.
-
-    The decoder passes all candidates of a sentence at once, so that a neural model can score them
-    in one batch. The values reorder the candidates. N-best lists show them under the feature's
-    name, and tuning reads them there.
-
-    Attributes:
-        name: The feature's name in n-best lists.
-        components: The number of values of a candidate.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def components(self) -> int: ...  # noqa: D102
-
-    def scores(self, source: Words, candidates: Sequence[Words]) -> NDArray[np.float64]:
-        """Return the values of N candidates of one sentence, shape (N, components)."""
-        ...
-
-
 @dataclass(frozen=True)
 class WeightedFeature:
-    """A feature of your own, with its weights.
+    """A feature of your own, which no moses.ini declares; its values reorder candidates.
+
+    N-best lists show the values under the feature's name, and tuning reads them there.
 
     Args:
-        feature: An object with ``name``, ``components`` and ``scores``.
-        weights: One weight for each component.
-
-    Raises:
-        SettingsError: There are more or fewer weights than components.
+        name: The name in n-best lists.
+        scores: A function that returns the values of N candidates of one sentence, shape (N, values
+            of a candidate), for the words of the source and of each candidate. It gets all
+            candidates at once, so that a neural model can score them in one batch.
+        weights: One weight for each value of a candidate.
     """
 
-    feature: OwnFeature
+    name: str
+    scores: Callable[[Words, Sequence[Words]], NDArray[np.float64]]
     weights: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.weights) != self.feature.components:
-            raise SettingsError(
-                f"{len(self.weights)} weights for {self.feature.name}, "
-                f"which has {self.feature.components} components"
-            )
 
 
 @dataclass(frozen=True)
@@ -430,16 +402,16 @@ def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> 
     source = decoded.source()
     candidates = [decoded.words(number) for number in range(len(decoded))]
     totals, own = decoded.totals.copy(), {}
-    for weighted in features:
-        feature = weighted.feature
+    for feature in features:
         values = np.asarray(feature.scores(source, candidates), np.float64)
-        if values.shape != (len(candidates), feature.components):
+        expected = len(candidates), len(feature.weights)
+        if values.shape != expected:
             raise SettingsError(
-                f"{feature.name} gives values of shape {values.shape}, "
-                f"expected ({len(candidates)}, {feature.components})"
+                f"{feature.name} gives values of shape {values.shape}, expected {expected}: one "
+                "for each candidate and weight"
             )
         own[feature.name] = values
-        totals += values @ np.array(weighted.weights)
+        totals += values @ np.array(feature.weights)
     order = np.argsort(-totals, kind="stable")
     return replace(
         decoded,

@@ -124,11 +124,7 @@ class ForcedScorer:
         totals = (features @ self._weights).tolist()
         shown = features[:, layout.tuneable].tolist()
         return [
-            replace(
-                entry,
-                features={n: tuple(values[part]) for n, part in layout.nbest.slices.items()},
-                total=total,
-            )
+            replace(entry, features=layout.nbest.unflatten(values), total=total)
             for entry, values, total in zip(entries, shown, totals, strict=True)
         ]
 

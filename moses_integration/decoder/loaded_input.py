@@ -39,7 +39,7 @@ from moses_integration.decoder.loading.table_loading import (
     TableLoader,
     cached_arrays,
 )
-from moses_integration.decoder.search.options import Options, choose_entries, highest_behind
+from moses_integration.decoder.search.options import Options, choose_entries
 from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -339,7 +339,6 @@ class LoadedInput:
                 entry=chosen,
                 future=future[chosen],
                 score=scores,
-                reach=highest_behind(scores, first),
                 forward=forward,
                 forward_class=self.forward_class[chosen],
             ),

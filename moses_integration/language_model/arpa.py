@@ -10,11 +10,9 @@ Compiled functions read the lines, and return the number of the first bad line.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +37,7 @@ from phrasescore.table.byte_scanning import (
     token_end,
     trimmed_end,
 )
-from phrasescore.table.input_files import line_blocks, open_input
+from phrasescore.table.input_files import line_blocks
 from phrasescore.words.word_table import WordArrays, WordTable, find_word, intern_word
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
@@ -57,20 +55,6 @@ _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 def shown(text: bytes) -> str:
     """Quote the beginning of ``text``, with escapes for invisible characters."""
     return f"'{visible(text, _LONGEST_SHOWN)}'"
-
-
-class Rows(NamedTuple):
-    """Arrays that receive the n-grams of one block.
-
-    Attributes:
-        words: Word ids, shape (rows, order).
-        log10: log10 probabilities, shape (rows,).
-        backoff: log10 back-off weights, shape (rows,); 0 for an n-gram without one.
-    """
-
-    words: NDArray[np.int32]
-    log10: NDArray[np.float32]
-    backoff: NDArray[np.float32]
 
 
 @compiled
@@ -120,16 +104,15 @@ def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
 
 @compiled
 def parse_ngrams(
-    block: Bytes, at: int, words: WordArrays, rows: Rows, longest: bool
+    block: Bytes, words: WordArrays, ngrams: NGrams, longest: bool
 ) -> tuple[int, int, int]:
     """Read n-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
     Args:
         block: Whole lines, each with its line feed.
-        at: The start of the first line.
         words: The vocabulary, which receives the words of 1-grams; id 0 must be ``<unk>``
             (``<UNK>`` is treated as ``<unk>``).
-        rows: Receives the n-grams; the shape of ``words`` determines their order.
+        ngrams: Receives the n-grams; the shape of its ``words`` determines their order.
         longest: Whether this is the highest order of a model with several orders. Its back-off
             weights must be 0.
 
@@ -137,15 +120,15 @@ def parse_ngrams(
         The start of the first unread line; the number of lines read; and the number of the bad row,
         or -1. The line of a bad row is the first unread line.
     """
-    block, words, rows = borrowed((block, words, rows))
-    row = 0
-    order = rows.words.shape[1]
+    block, words, ngrams = borrowed((block, words, ngrams))
+    at = row = 0
+    order = ngrams.words.shape[1]
     while at < block.size:
         end = find_byte(block, at, block.size, LINE_FEED)
         stop = trimmed_end(block, at, end, BLANKS)
         if stop == at or block[at] == _BACKSLASH:
             break
-        rows.log10[row], after, has_log10 = _log10(block, at, stop)
+        ngrams.log10[row], after, has_log10 = _log10(block, at, stop)
         start = after
         for position in range(order):
             start, after = _field(block, after, stop)
@@ -158,12 +141,12 @@ def parse_ngrams(
             is_in_place = word <= 0 if order == 1 else word >= 0
             if not is_in_place:
                 return at, row, row
-            rows.words[row, position] = word
-        rows.backoff[row], has_end = _backoff(block, after, stop)
-        if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
+            ngrams.words[row, position] = word
+        ngrams.backoff[row], has_end = _backoff(block, after, stop)
+        if not (has_log10 and has_end) or (longest and ngrams.backoff[row] != 0.0):
             return at, row, row
-        if rows.words[row, 0] < 0:  # add the word last, so that a bad line adds no word
-            rows.words[row, 0] = intern_word(words, block, start, after)
+        if ngrams.words[row, 0] < 0:  # add the word last, so that a bad line adds no word
+            ngrams.words[row, 0] = intern_word(words, block, start, after)
         row += 1
         at = end + 1
     return at, row, -1
@@ -260,20 +243,19 @@ class ArpaFile:
             block = self._lines.block()
             # a line has at least a number, a blank before each word, and a line feed
             room = block.size // (2 * order + 2) + 1
-            words = np.zeros((room, order), np.int32)
-            rows = Rows(words, np.zeros(room, np.float32), np.zeros(room, np.float32))
+            weights = np.zeros((2, room), np.float32)
+            rows = NGrams(np.zeros((room, order), np.int32), weights[0], weights[1])
             if order == 1:
                 self.words.reserve(room, block.size)
             longest = 1 < order == len(self.counts)
-            at, used, bad = parse_ngrams(block, 0, self.words.arrays, rows, longest)
+            at, used, bad = parse_ngrams(block, self.words.arrays, rows, longest)
             self._lines.skip(at, used)
             if bad >= 0:
                 raise self._bad_line(order)
             # an empty line, the next header, or the end of the file
             ended = not self._lines.at_border or not used
-            ngrams = NGrams(
-                order, rows.words[:used], rows.log10[:used], rows.backoff[:used], first_line
-            )
+            words, log10, backoff, _ = rows
+            ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)
             if order == 1:
                 self._look_for_unknown(ngrams)
             yield ngrams
@@ -301,21 +283,6 @@ class ArpaFile:
             f"expected a log10 probability (0 at most), {words} and {ends}, found {shown(line)}",
             "make the file again with the tool that wrote it",
         )
-
-
-@contextlib.contextmanager
-def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
-    """Open a plain or gzip ARPA file; errors inside the ``with`` block name the file.
-
-    Raises:
-        LanguageModelError: The file is no ARPA file, or is damaged.
-        InputError: The file cannot be read.
-    """
-    try:
-        with open_input(path, is_text=False) as stream:  # ArpaFile diagnoses zero bytes
-            yield ArpaFile(stream)
-    except LanguageModelError as error:
-        raise error.at(path) from None
 
 
 class _Lines:

@@ -16,7 +16,6 @@ with its back-off probability, as in KenLM; this changes no score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -108,28 +107,30 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     return log10 + unigram.log10, np.int64(unigram.next)
 
 
-@dataclass(frozen=True)
-class NGrams:
+class NGrams(NamedTuple):
     """N-grams of one order, in file order.
 
     Attributes:
-        order: The number of words of each n-gram.
         words: Word ids, shape (rows, order).
         log10: log10 probabilities, shape (rows,).
         backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
-        first_line: The 1-based line of row 0; rows follow without a gap. ``None`` if the file has
-            no lines.
+        first_line: The 1-based line of row 0; rows follow without a gap. 0 if the file has no
+            lines.
     """
 
-    order: int
     words: NDArray[np.int32]
     log10: NDArray[np.float32]
     backoff: NDArray[np.float32]
-    first_line: int | None
+    first_line: int = 0
+
+    @property
+    def order(self) -> int:
+        """The number of words of each n-gram."""
+        return self.words.shape[1]
 
     def line_of(self, row: int) -> int | None:
         """Return the 1-based line of a row, if the file has lines."""
-        return None if self.first_line is None else self.first_line + row
+        return self.first_line + row if self.first_line else None
 
 
 class AutomatonBuilder:
@@ -173,14 +174,13 @@ class AutomatonBuilder:
         Raises:
             LanguageModelError: An n-gram occurs twice, or its context is not in the model.
         """
-        words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
-        rows, order = words.shape
+        rows, order = ngrams.words.shape
         self._reserve(rows=rows, nodes=0 if longest else rows)
         contexts = np.empty(_AHEAD + 1, np.int64)
         row = 0
         while True:
             row, status = _insert_rows(
-                self._slots, self._nodes, self._used, words, log10, backoff, row, longest, contexts
+                self._slots, self._nodes, self._used, ngrams, row, longest, contexts
             )
             if status == _DONE:
                 return
@@ -242,9 +242,7 @@ def _insert_rows(
     slots: Records,
     nodes: Records,
     used: Records,
-    words: NDArray[np.int32],
-    log10: NDArray[np.float32],
-    backoff: NDArray[np.float32],
+    ngrams: NGrams,
     row: int,
     longest: bool,
     contexts: NDArray[np.int64],
@@ -255,16 +253,13 @@ def _insert_rows(
         slots: The table of entries.
         nodes: The nodes.
         used: One record: the number of nodes and the number of slots in use.
-        words: The n-grams.
-        log10: The log10 probability of each n-gram.
-        backoff: The log10 back-off weight of each n-gram.
+        ngrams: The n-grams.
         row: The first row to insert.
         longest: Whether this is the highest order.
         contexts: Scratch memory, one entry more than the rows to look up together.
     """
-    slots, nodes, used, words, log10, backoff, contexts = borrowed(
-        (slots, nodes, used, words, log10, backoff, contexts)
-    )
+    slots, nodes, used, ngrams, contexts = borrowed((slots, nodes, used, ngrams, contexts))
+    words, log10 = ngrams.words, ngrams.log10
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
@@ -289,7 +284,7 @@ def _insert_rows(
         nodes[context].extends = True
         target = suffix
         if not longest:
-            target = _new_node(nodes, used, log10[row], backoff[row], suffix)
+            target = _new_node(nodes, used, log10[row], ngrams.backoff[row], suffix)
         _set_entry(slots, used, pair_key(context, word), log10[row], target)
         row += 1
     return row, _DONE

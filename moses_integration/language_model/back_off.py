@@ -12,14 +12,13 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa import KENLM_BINARY_MAGIC, ArpaFile, open_arpa
+from moses_integration.language_model.arpa import KENLM_BINARY_MAGIC, ArpaFile
 from moses_integration.language_model.automaton import (
     LARGEST_LOG10,
     UNKNOWN_WORD,
@@ -85,8 +84,8 @@ class KenlmBinary:
     """
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
-        header = read_header(data)
-        sections = Sections(data, header.size)
+        sections = Sections(data)
+        header = read_header(sections)
         self.counts = header.counts
         self._model: ProbingModel | TrieModel
         if header.kind == PROBING:
@@ -111,11 +110,9 @@ class KenlmBinary:
         unigrams = self._model.unigrams
         yield _checked(
             NGrams(
-                1,
                 np.arange(unigrams.size, dtype=np.int32)[:, None],
                 -np.abs(unigrams["log10"]),
                 unigrams["backoff"].copy(),
-                None,
             )
         )
         yield from map(_checked, self._model.longer())
@@ -137,29 +134,27 @@ def is_kenlm_binary(path: str | Path) -> bool:
 
 
 @contextlib.contextmanager
-def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
-    """Open a KenLM binary; errors inside the ``with`` block name the file.
+def open_ngrams(path: str | Path) -> Iterator[ArpaFile | KenlmBinary]:
+    """Open an ARPA file, plain or gzip, or a KenLM binary.
 
-    Raises:
-        LanguageModelError: The file is damaged, or of an unsupported type.
-    """
-    try:
-        data = np.asarray(np.memmap(path, np.uint8, "r"))
-        if data[:2].tobytes() == GZIP_MAGIC:
-            raise LanguageModelError("a KenLM binary in gzip form", remedy="unpack it with gunzip")
-        yield KenlmBinary(data)
-    except LanguageModelError as error:
-        raise error.at(path) from None
-
-
-def open_ngrams(path: str | Path) -> AbstractContextManager[ArpaFile | KenlmBinary]:
-    """Open an ARPA file, plain or gzip, or a KenLM binary; errors name the file.
+    Errors inside the ``with`` block name the file.
 
     Raises:
         LanguageModelError: The file has neither format, or is damaged.
         InputError: The file cannot be read.
     """
-    return open_kenlm_binary(path) if is_kenlm_binary(path) else open_arpa(path)
+    try:
+        if is_kenlm_binary(path):
+            data = np.asarray(np.memmap(path, np.uint8, "r"))
+            if data[:2].tobytes() == GZIP_MAGIC:
+                problem = "a KenLM binary in gzip form"
+                raise LanguageModelError(problem, remedy="unpack it with gunzip")
+            yield KenlmBinary(data)
+        else:
+            with open_input(path, is_text=False) as stream:  # ArpaFile diagnoses zero bytes
+                yield ArpaFile(stream)
+    except LanguageModelError as error:
+        raise error.at(path) from None
 
 
 def read_language_model(path: str | Path) -> ArrayLanguageModel:

@@ -50,7 +50,6 @@ HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
 _SEPARATORS = BLANKS | 1  # blanks and zero bytes
-_TO_SPACES = bytes.maketrans(b"\0\t\r", b"   ")
 _BLOCK = 1 << 20
 _MAX_POSITIONS = (1 << 31) - 1
 
@@ -73,27 +72,24 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     """Read a plain or gzip corpus, one sentence per line, for n-grams up to ``order`` words.
 
     As in lmplz, blanks, tabs, NUL and carriage returns separate words, and an empty line is an
-    empty sentence.
+    empty sentence. The corpus must not contain special words; `build` prepares its text so.
 
     Raises:
-        CorpusError: The corpus contains no word, contains a special word, or is too long.
+        CorpusError: The corpus contains no word, or is too long.
     """
     table = WordTable(SPECIAL_WORDS)
     padding = max(order - 1, 1)
     marks = np.array([BEGIN] * padding + [END], np.int32)
     parts = [np.array([UNKNOWN], np.int32)]
-    sentences = running = 0
+    running = 0
     with open_input(path, is_text=False) as stream:
         for data in line_blocks(stream, _BLOCK):
-            _refuse_special_words(data, path, sentences)
             whole = data if data.endswith(b"\n") else data + b"\n"
             ids, offsets = table.encode_lines(whole, grow=True, separators=_SEPARATORS)
             # the positions of each sentence's begin marks, and of its end
             places = np.repeat(offsets[:-1, None], padding + 1, axis=1)
             places[:, -1] = offsets[1:]
-            lines = len(places)
-            parts.append(np.insert(ids, places.ravel(), np.tile(marks, lines)))
-            sentences += lines
+            parts.append(np.insert(ids, places.ravel(), np.tile(marks, len(places))))
             running += len(ids)
     together = np.concatenate(parts)
     if not running:
@@ -105,22 +101,6 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             remedy="take fewer sentences, or estimate the model with KenLM's lmplz",
         )
     return Corpus(table.words(), together)
-
-
-def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
-    """Refuse a block with a special word; ``before`` is the number of lines before the block."""
-    if not any(word in data for word in SPECIAL_WORDS):
-        return
-    for number, line in enumerate(data.split(b"\n"), before + 1):
-        for word in line.translate(_TO_SPACES).split(b" "):
-            if word in SPECIAL_WORDS:
-                raise CorpusError(
-                    f"the text contains the special word {word.decode()}, which is reserved for "
-                    "the model",
-                    path=path,
-                    line=number,
-                    remedy="remove it from the corpus, or escape its angle brackets",
-                )
 
 
 class SortedPositions(NamedTuple):
@@ -225,7 +205,7 @@ def write_arpa(
         For each order, beginning with 1: the number of n-grams in the model, and the discounts.
 
     Raises:
-        CorpusError: The corpus contains no word, or a special word.
+        CorpusError: The corpus contains no word, or is too long.
     """
     corpus = read_corpus(corpus_path, order)
     by_words = sort_positions(corpus, order)

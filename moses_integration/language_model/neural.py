@@ -197,8 +197,7 @@ class InputNetwork:
         normalised: bool,
     ) -> None:
         settings, weights = stored.settings, stored.weights
-        if not isinstance(settings, FeedForwardLmSettings):
-            raise TypeError(f"expected a feed-forward language model, got {settings.kind}")
+        assert isinstance(settings, FeedForwardLmSettings)  # `read_feed_forward_lm` checks it
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised

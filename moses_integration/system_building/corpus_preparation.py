@@ -41,7 +41,7 @@ _OTHER_SPACES = re.compile(
 )
 _SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
 # text that Moses or a language model would misread
-_HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n]|$)", re.MULTILINE)
+_HARMFUL = re.compile(rb"[|\[\]\0]|(?<!\S)(?:<s>|</s>|<unk>)(?!\S)")
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = (

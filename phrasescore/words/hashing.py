@@ -4,6 +4,9 @@ A table is an array of records whose field ``key`` holds a pair; the caller defi
 fields. If a slot is occupied, the next slot is tried (open addressing), so there must always be a
 free slot.
 
+A table of rows finds equal rows of an array, such as bit sets, in the same way: a slot holds the
+number of a row, or -1 if it is free.
+
 Repeated phrases are found with a hash table of 128-bit digests, in any order of the phrases. Two
 different phrases have equal digests with probability 2^-128, so a wrong match among 10^8 phrases
 has a probability of about 10^-23.
@@ -22,7 +25,7 @@ from phrasescore.compiled import Records, borrowed, compiled
 HASH_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_SHIFT_32, _SHIFT_33 = np.uint64(32), np.uint64(33)
+_SHIFT_29, _SHIFT_32, _SHIFT_33 = np.uint64(29), np.uint64(32), np.uint64(33)
 # 2^64 divided by the golden ratio: products of successive numbers are far apart
 PAIR_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _FREE = np.uint64(0)
@@ -82,6 +85,33 @@ def move_pairs(old: Records, new: Records) -> None:
     for slot in range(old.size):
         if old[slot].key != _FREE:
             new[find_pair(new, old[slot].key)] = old[slot]
+
+
+@compiled
+def find_row(slots: NDArray[np.int32], rows: NDArray[Any], row: NDArray[Any]) -> int:
+    """Return the slot of the member of ``rows`` that equals ``row``, or the free slot for it."""
+    slots, rows, row = borrowed((slots, rows, row))
+    digest = np.uint64(row.size)
+    for value in row:
+        digest = (digest ^ np.uint64(value)) * PAIR_FACTOR
+        digest ^= digest >> _SHIFT_29
+    slot = np.int64(((digest >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
+    while slots[slot] >= 0:
+        same = True
+        for at in range(row.size):
+            same &= rows[slots[slot], at] == row[at]
+        if same:
+            break
+        slot = slot + 1 if slot + 1 < slots.size else 0
+    return slot
+
+
+@compiled
+def fill_row_slots(slots: NDArray[np.int32], rows: NDArray[Any], count: int) -> None:
+    """Fill ``slots`` with the first ``count`` rows, which are all different."""
+    slots[:] = -1
+    for number in range(count):
+        slots[find_row(slots, rows, rows[number])] = number
 
 
 @compiled

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moses_integration.language_model.arpa import open_arpa
 from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD
-from moses_integration.language_model.back_off import UNKNOWN_LOG10
+from moses_integration.language_model.back_off import UNKNOWN_LOG10, open_ngrams
 
 NGram = tuple[int, ...]
 
@@ -25,7 +24,7 @@ class PlainLanguageModel:
     def __init__(self, path: str | Path) -> None:
         self._log10: dict[NGram, float] = {(UNKNOWN_WORD,): UNKNOWN_LOG10}
         self._backoff: dict[NGram, float] = {}
-        with open_arpa(path) as arpa:
+        with open_ngrams(path) as arpa:
             for ngrams in arpa.blocks():
                 rows = list(map(tuple, ngrams.words.tolist()))
                 self._log10.update(zip(rows, ngrams.log10.tolist(), strict=True))

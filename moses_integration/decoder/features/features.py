@@ -14,7 +14,7 @@ from typing import TypeVar
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import neural_options
-from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import section_problems
 from phrasescore.errors import IniError, counted, did_you_mean
@@ -28,7 +28,6 @@ _MAX_ENTRIES = 10**9
 _SHOWN = 30
 # classes with one component; a PhrasePenalty may instead have one component for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
-_TRUE = ("1", "true", "yes", "y")
 # options of all feature functions of Moses; the last three have no effect in this decoder
 _COMMON_OPTIONS = frozenset(
     [
@@ -262,7 +261,7 @@ def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
 
 
 def _is_per_table(line: FeatureLine) -> bool:
-    return line.options.get("per-phrase-table", "0").lower() in _TRUE
+    return boolean_option("per-phrase-table", line.options.get("per-phrase-table", "0"))
 
 
 def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:

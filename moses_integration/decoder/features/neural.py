@@ -30,14 +30,13 @@ from moses_integration.decoder.features.features import NeuralModelFeature
 from moses_integration.language_model.neural import InputNetwork
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 from phrasescore.model.folder import LoadedModel
-from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
+from phrasescore.words.hashing import fill_row_slots, find_pair, find_row, move_pairs, pair_key
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
 _NONE = -1
 _FIRST_EDGES = 1 << 14
 _FIRST_KEPT = 1 << 12  # histories
 _KEPT_BYTES = 64 << 20  # the maximum bytes of hidden layers to keep, for each model
-_SHIFT_29, _SHIFT_32 = np.uint64(29), np.uint64(32)
 
 EDGE = np.dtype(
     [
@@ -154,7 +153,7 @@ class Histories(NamedTuple):
 
     Attributes:
         contexts: The words of each node, the oldest first, shape (nodes, C).
-        node_slots: Hash table of nodes, half full at most.
+        node_slots: Hash table of nodes (`hashing.find_row`), half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
         used: One record, the numbers of nodes and edges in use.
@@ -190,14 +189,10 @@ class Histories(NamedTuple):
         edges = with_room(self.edges, int(self.used[0]["edges"]) + words)
         edge_slots = np.zeros(2 * len(edges), _EDGE_SLOT)
         move_pairs(self.edge_slots, edge_slots)
-        larger = self._replace(
-            contexts=with_room(self.contexts, len(edges) + 1),
-            node_slots=np.empty(2 * (len(edges) + 1), np.int32),
-            edges=edges,
-            edge_slots=edge_slots,
-        )
-        _fill_node_slots(larger)
-        return larger
+        contexts = with_room(self.contexts, len(edges) + 1)
+        node_slots = np.empty(2 * len(contexts), np.int32)
+        fill_row_slots(node_slots, contexts, self.used[0]["nodes"])
+        return Histories(contexts, node_slots, edges, edge_slots, self.used)
 
 
 @compiled
@@ -211,45 +206,15 @@ def clear_histories(histories: Histories, boundary: int) -> None:
     used = histories.used[0]
     used.nodes, used.edges, used.scored = 1, 0, 0
     histories.contexts[0] = boundary
-    _fill_node_slots(histories)
+    fill_row_slots(histories.node_slots, histories.contexts, 1)
     for slot in range(histories.edge_slots.size):
         histories.edge_slots[slot].key = np.uint64(0)
-
-
-@compiled
-def _fill_node_slots(histories: Histories) -> None:
-    histories.node_slots[:] = _NONE
-    for node in range(histories.used[0].nodes):
-        slot = _node_slot(histories, histories.contexts[node])
-        histories.node_slots[slot] = node
 
 
 @inlined
 def has_room(histories: Histories, words: int) -> bool:
     """Return whether there is room to walk along ``words`` new edges."""
     return histories.used[0].edges + words <= histories.edges.size
-
-
-@compiled
-def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
-    """Return the slot of the node with these words, or the free slot for it."""
-    histories, words = borrowed((histories, words))
-    slots = histories.node_slots
-    key = np.uint64(words.size)
-    for word in words:
-        key = (key ^ np.uint64(word)) * PAIR_FACTOR
-        key ^= key >> _SHIFT_29
-    # the slot is the upper half of the key, scaled to the number of slots
-    slot = np.int64(((key >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
-    while slots[slot] != _NONE:
-        there = histories.contexts[slots[slot]]
-        same = True
-        for at in range(words.size):
-            same &= there[at] == words[at]
-        if same:
-            break
-        slot = slot + 1 if slot + 1 < slots.size else 0
-    return slot
 
 
 @compiled
@@ -261,7 +226,7 @@ def _node_after(histories: Histories, node: int, word: int) -> int:
     for at in range(words.size - 1):
         words[at] = histories.contexts[node, at + 1]
     words[words.size - 1] = word
-    slot = _node_slot(histories, words)
+    slot = find_row(histories.node_slots, histories.contexts, words)
     if histories.node_slots[slot] == _NONE:
         histories.node_slots[slot] = used.nodes
         used.nodes += 1
@@ -292,43 +257,6 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         edge.next = 0 if word == boundary else _node_after(histories, node, word)
         used.edges += 1
     return np.int64(slot.edge)
-
-
-@compiled
-def _find_rows(
-    edges: Records,
-    contexts: NDArray[np.int32],
-    row_of: NDArray[np.int32],
-    used: int,
-    rows: NDArray[np.int32],
-    words: NDArray[np.int32],
-    new: NDArray[np.int32],
-) -> int:
-    """Find the rows of the histories of edges; assign the next rows to new histories.
-
-    Args:
-        edges: The edges, shape (M,).
-        contexts: The words of each node, shape (nodes, C).
-        row_of: The row of each node, -1 for none; new nodes receive a row.
-        used: The number of rows in use.
-        rows: Filled, shape (M,).
-        words: Filled with the words of the edges, shape (M,).
-        new: Filled with the words of the new histories, shape (M, C).
-
-    Returns:
-        The number of new histories.
-    """
-    count = 0
-    for at in range(edges.size):
-        node = edges[at].node
-        words[at] = edges[at].word
-        if row_of[node] == _NONE:
-            row_of[node] = used + count
-            for place in range(contexts.shape[1]):
-                new[count, place] = contexts[node, place]
-            count += 1
-        rows[at] = row_of[node]
-    return count
 
 
 class HistoryScores:
@@ -372,18 +300,20 @@ class HistoryScores:
         first, last = int(used["scored"][0]), int(used["edges"][0])
         if first == last:
             return
-        edges, contexts = self.histories.edges[first:last], self.histories.contexts
+        edges = self.histories.edges[first:last]
         self._make_room(len(edges))
-        rows, words = np.empty((2, len(edges)), np.int32)
-        new = np.empty((len(edges), contexts.shape[1]), np.int32)
-        count = _find_rows(edges, contexts, self._row_of, self._rows, rows, words, new)
-        part = slice(self._rows, self._rows + count)
+        nodes, words = edges["node"], edges["word"].copy()
+        unread = nodes[self._row_of[nodes] == _NONE]
+        new = unread[np.sort(np.unique(unread, return_index=True)[1])]  # as first requested
+        part = slice(self._rows, self._rows + len(new))
+        self._row_of[new] = np.arange(part.start, part.stop)
+        histories, rows = self.histories.contexts[new], self._row_of[nodes]
         for network, vectors, normalisers, values in zip(
             self._models.networks, self._vectors, self._normalisers, self._values, strict=True
         ):
-            network.read(new[:count], vectors[part], normalisers[part])
+            network.read(histories, vectors[part], normalisers[part])
             network.score(vectors, normalisers, rows, words, values[first:last])
-        self._rows += count
+        self._rows = part.stop
         weighted = weights @ self._values[:, first:last].astype(np.float64)
         self.histories.edges["score"][first:last] = weighted
         used["scored"] = last

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.compiled import Records, borrowed, compiled
 from phrasescore.errors import InputError
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
@@ -67,12 +67,8 @@ def read_sentences(path: str | Path, *, longest: int = LONGEST_SENTENCE) -> list
         InputError: The file cannot be read, or a line has a bar, a token in brackets, markup, a
             lattice or too many words; the error names the line.
     """
-    with open_input(path) as stream:
-        lines = stream.read().split(b"\n")
-    if not lines[-1]:
-        lines.pop()
     sentences = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         try:
             sentences.append(parse_sentence(line, longest=longest))
         except InputError as error:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Record, Records, borrowed, compiled
+from phrasescore.words.hashing import fill_row_slots, find_row
 
 _NONE = -1
-_BUCKETS = 1 << 12
 _FIRST_COVERAGES = 512
 
 COVERAGE = np.dtype(
@@ -26,7 +26,6 @@ COVERAGE = np.dtype(
         ("estimate", np.float64),
         ("covered", np.int32),  # number of covered words
         ("first_gap", np.int32),
-        ("chain", np.int32),  # next coverage of the same bucket
         ("first_step", np.int32),  # the range of its steps, once `find_steps` has found them
         ("last_step", np.int32),
         ("options", np.int32),  # number of options of all steps
@@ -78,7 +77,7 @@ class Coverages(NamedTuple):
     Attributes:
         records: One per coverage.
         bits: One bit per source word, shape (capacity, words / 64).
-        heads: The first coverage of each bucket.
+        slots: Hash table of coverages by their bits (`hashing.find_row`), half full at most.
         steps: The steps from all coverages for which `find_steps` was called.
         scratch: The bits of the coverage to look up, shape (words / 64,).
         used: One record, the numbers of coverages and steps in use.
@@ -86,7 +85,7 @@ class Coverages(NamedTuple):
 
     records: Records
     bits: NDArray[np.uint64]
-    heads: NDArray[np.int32]
+    slots: NDArray[np.int32]
     steps: Records
     scratch: NDArray[np.uint64]
     used: Records
@@ -98,7 +97,7 @@ class Coverages(NamedTuple):
         return cls(
             records=np.empty(_FIRST_COVERAGES, COVERAGE),
             bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
-            heads=np.empty(_BUCKETS, np.int32),
+            slots=np.empty(2 * _FIRST_COVERAGES, np.int32),
             steps=np.empty(4 * _FIRST_COVERAGES, STEP),
             scratch=np.zeros(words, np.uint64),
             used=np.zeros(1, COVERAGES_USED),
@@ -107,9 +106,14 @@ class Coverages(NamedTuple):
     def with_room(self, extra: int) -> Coverages:
         """Return the table with room for ``extra`` more coverages and steps."""
         coverages, steps = self.used[0].tolist()
+        bits, slots = with_room(self.bits, coverages + extra), self.slots
+        if len(bits) > len(self.bits):
+            slots = np.empty(2 * len(bits), np.int32)
+            fill_row_slots(slots, bits, coverages)
         return self._replace(
             records=with_room(self.records, coverages + extra),
-            bits=with_room(self.bits, coverages + extra),
+            bits=bits,
+            slots=slots,
             steps=with_room(self.steps, steps + extra),
         )
 
@@ -137,7 +141,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 @compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Remove all coverages except the empty one."""
-    table.heads[:] = _NONE
+    table.slots[:] = _NONE
     used = table.used[0]
     used.coverages = used.steps = 0
     table.scratch[:] = 0
@@ -178,31 +182,19 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     """Return the number of the coverage in ``scratch``; add the coverage if it is new."""
     table, sentence = borrowed((table, sentence))
-    bits = table.scratch
-    key = np.uint64(0)
-    for word in range(bits.size):
-        key = (key ^ bits[word]) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(32)
-    bucket = np.int64(key & np.uint64(_BUCKETS - 1))
-    number = np.int64(table.heads[bucket])
-    while number != _NONE:
-        same = True
-        for word in range(bits.size):
-            same = same and table.bits[number, word] == bits[word]
-        if same:
-            return number
-        number = np.int64(table.records[number].chain)
+    slot = find_row(table.slots, table.bits, table.scratch)
+    if table.slots[slot] != _NONE:
+        return np.int64(table.slots[slot])
     used = table.used[0]
     number = used.coverages
     used.coverages = number + 1
+    table.slots[slot] = number
     record = table.records[number]
-    record.chain = table.heads[bucket]
-    table.heads[bucket] = number
     record.first_step = _NONE
     record.entries = 0
-    _describe(record, bits, sentence.estimates)
-    for word in range(bits.size):
-        table.bits[number, word] = bits[word]
+    _describe(record, table.scratch, sentence.estimates)
+    for word in range(table.scratch.size):
+        table.bits[number, word] = table.scratch[word]
     return number
 
 

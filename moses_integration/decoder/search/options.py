@@ -29,8 +29,6 @@ class Options(NamedTuple):
         score: The contribution of an option to the model score, for each orientation of the phrase,
             shape (orientations, options). It includes neither distortion nor the language model
             scores of words whose history begins before the phrase.
-        reach: The highest ``score`` among an option and the later options of the same phrase, with
-            the shape of ``score``.
         forward: The forward reordering score of an option, which is added with the next phrase, for
             each orientation of the next phrase, shape (orientations, options).
         forward_class: A class number, the same for options with equal forward reordering scores,
@@ -41,7 +39,6 @@ class Options(NamedTuple):
     entry: NDArray[np.int32]
     future: NDArray[np.float32]
     score: NDArray[np.float32]
-    reach: NDArray[np.float32]
     forward: NDArray[np.float32]
     forward_class: NDArray[np.int32]
 
@@ -147,22 +144,6 @@ def choose_entries(
         chosen, phrases = chosen[kept], phrases[kept]
         first = np.searchsorted(phrases, np.arange(entries.first.size))
     return first.astype(np.int32), chosen.astype(np.int32)
-
-
-@compiled
-def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the highest score among each option and the later options of its phrase.
-
-    Args:
-        scores: The scores of the options, shape (orientations, options).
-        first: The first option of each source phrase, shape (phrases + 1,).
-    """
-    highest = scores.copy()
-    for turn in range(scores.shape[0]):
-        for phrase in range(first.size - 1):
-            for option in range(first[phrase + 1] - 2, first[phrase] - 1, -1):
-                highest[turn, option] = max(highest[turn, option], highest[turn, option + 1])
-    return highest
 
 
 @compiled

@@ -305,12 +305,9 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
     for option in range(step.begin, step.stop):
         worst = stacks.worst[covered]
         # language models can only lower the score, so most options are rejected here without being
-        # scored; `reach` also bounds all later options of the span
-        if model.lowers:
-            if base + options.reach[turn, option] + step.estimate < worst:
-                break
-            if base + options.score[turn, option] + step.estimate < worst:
-                continue
+        # scored
+        if model.lowers and base + options.score[turn, option] + step.estimate < worst:
+            continue
         score, state = score_option(search, record, option, base, turn, last)
         if waiting is not None:
             defer(search, waiting, step, (number, option, score, state), False)

@@ -49,13 +49,11 @@ class KenlmHeader:
         kind: The type of the model, such as ``PROBING``.
         multiplier: The number of slots per entry of the probing tables.
         counts: n-gram counts, order 1 first, at least two.
-        size: The length of the header in bytes.
     """
 
     kind: int
     multiplier: float
     counts: tuple[int, ...]
-    size: int
 
 
 class Sections:
@@ -63,12 +61,14 @@ class Sections:
 
     Args:
         data: The file, shape (bytes,).
-        at: The start of the first array.
+
+    Attributes:
+        at: The start of the next array.
     """
 
-    def __init__(self, data: NDArray[np.uint8], at: int) -> None:
+    def __init__(self, data: NDArray[np.uint8]) -> None:
         self._data = data
-        self.at = at
+        self.at = 0
 
     def take(self, kind: npt.DTypeLike, count: int, what: str) -> NDArray[Any]:
         """Return a view of the next ``count`` values; ``what`` names them in errors.
@@ -92,15 +92,19 @@ class Sections:
         return self._data[self.at :]
 
 
-def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
-    """Parse the header of a KenLM binary.
+def read_header(sections: Sections) -> KenlmHeader:
+    """Parse the header of a KenLM binary, with which ``sections`` begins.
 
     Raises:
         LanguageModelError: The file is no binary of format version 5, or its words cannot be read.
     """
-    sections = Sections(data, 0)
-    _check_magic(data[: len(_SANITY)].tobytes())
-    sections.take(np.uint8, len(_SANITY), "its header")
+    if sections.rest()[: len(_SANITY)].tobytes() != _SANITY:
+        raise LanguageModelError(
+            "a KenLM binary that is unfinished, cut off or damaged, not of format version "
+            f"{VERSION}, or made on another kind of machine",
+            remedy=BUILD_AGAIN,
+        )
+    sections.at = len(_SANITY)
     parameters = sections.take(np.uint8, _PARAMETERS.size, "its header").tobytes()
     order, multiplier, kind, has_words, search_version = _PARAMETERS.unpack(parameters)
     if _SEARCH_VERSIONS.get(kind) != search_version:
@@ -113,18 +117,8 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
     counts = sections.take("<u8", order, "its header")
     if not 2 <= order <= HIGHEST_ORDER or not 1.0 <= multiplier < _MAX_MULTIPLIER:
         raise damaged(f"its header says order {order}, multiplier {multiplier:g}")
-    return KenlmHeader(
-        kind, multiplier, tuple(int(count) for count in counts), (sections.at + 7) // 8 * 8
-    )
-
-
-def _check_magic(start: bytes) -> None:
-    if start != _SANITY:
-        raise LanguageModelError(
-            "a KenLM binary that is unfinished, cut off or damaged, not of format version "
-            f"{VERSION}, or made on another kind of machine",
-            remedy=BUILD_AGAIN,
-        )
+    sections.at = (sections.at + 7) // 8 * 8
+    return KenlmHeader(kind, multiplier, tuple(map(int, counts)))
 
 
 def damaged(problem: str) -> LanguageModelError:

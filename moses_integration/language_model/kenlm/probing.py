@@ -253,7 +253,7 @@ class ProbingModel:
             entries = entries[rows]
             longest = "backoff" not in (entries.dtype.names or ())
             backoff = np.zeros(rows.size, np.float32) if longest else entries["backoff"].copy()
-            yield NGrams(order, words, -np.abs(entries["log10"]), backoff, None)
+            yield NGrams(words, -np.abs(entries["log10"]), backoff)
             if not longest:
                 known = _Known(words, entries["key"].copy(), *_flags(entries))
 

@@ -11,7 +11,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,18 +39,6 @@ _MAX_BITS = 57  # a field of this many bits always lies within eight bytes
 _BYTE = np.uint64(8)
 
 
-class Quantisation(NamedTuple):
-    """The tables of weights of a quantised model, whose nodes store positions in these tables.
-
-    Attributes:
-        log10: A table of log10 probabilities for each order from 2 on; empty if not quantised.
-        backoff: A table of back-off weights for each order from 2 to the highest but one.
-    """
-
-    log10: tuple[NDArray[np.float32], ...] = ()
-    backoff: tuple[NDArray[np.float32], ...] = ()
-
-
 class Level(NamedTuple):
     """The n-grams of one order, still packed.
 
@@ -60,6 +48,8 @@ class Level(NamedTuple):
         word_bits: The number of bits of a word.
         weight_bits: The number of bits of a probability, and of a back-off weight (0 in the highest
             order).
+        weights: The tables of probabilities and of back-off weights in a quantised model, whose
+            nodes have positions in these tables; otherwise empty.
         child_bits: The number of bits of a child position; 0 in the highest order, or if all bits
             were moved to ``grows_at``.
         grows_at: The nodes at which the high bits of child positions increase by one.
@@ -69,6 +59,7 @@ class Level(NamedTuple):
     size: int
     word_bits: int
     weight_bits: tuple[int, int]
+    weights: Sequence[NDArray[np.float32]]
     child_bits: int
     grows_at: NDArray[np.uint64]
 
@@ -104,14 +95,14 @@ class TrieModel:
             raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
         # the file has the number of words where the hash of <unk> would be
         self.hashes = hashes[:types]
-        self._quantisation = Quantisation()
+        tables: list[Sequence[NDArray[np.float32]]] = [()] * len(header.counts)
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
-            self._quantisation = _take_quantisation(sections, len(header.counts))
+            tables = _take_quantisation(sections, len(header.counts))
         unigrams = sections.take(_UNIGRAM, types + 2, "its 1-grams")
         self.unigrams = unigrams[:types]
         self._children = unigrams["children"][: types + 1].astype(np.int64)
         self._levels = [
-            _take_level(sections, header, order, self._quantisation)
+            _take_level(sections, header, order, tables[order - 2])
             for order in range(2, len(header.counts) + 1)
         ]
 
@@ -133,37 +124,30 @@ class TrieModel:
             words = np.concatenate(
                 [first[:, None], np.repeat(words, np.diff(children), axis=0)], axis=1
             )
-            log10, backoff = _weights(level, order, self._quantisation)
-            yield NGrams(order, words, log10, backoff, None)
+            log10, backoff = _weights(level)
+            yield NGrams(words, log10, backoff)
             if level is not self._levels[-1]:
                 children = _children(level)
 
 
-def _take_quantisation(sections: Sections, order: int) -> Quantisation:
+def _take_quantisation(sections: Sections, order: int) -> list[Sequence[NDArray[np.float32]]]:
+    """Cut out the tables of weights of each order from 2 on, the highest without back-off."""
     what = "its tables of weights"
-    version, log10_bits, backoff_bits = sections.take(np.uint8, 8, what)[:3].tolist()
-    widths = range(1, _MAX_BITS_OF_A_TABLE + 1)
-    if version != _QUANTISATION_VERSION or not {log10_bits, backoff_bits} <= set(widths):
+    version, *bits = sections.take(np.uint8, 8, what)[:3].tolist()
+    if version != _QUANTISATION_VERSION or not 1 <= min(bits) <= max(bits) <= _MAX_BITS_OF_A_TABLE:
         raise _unknown_version("quantisation", version)
-    log10, backoff = [], []
-    for _ in range(2, order):
-        log10.append(sections.take("<f4", 1 << log10_bits, what))
-        backoff.append(sections.take("<f4", 1 << backoff_bits, what))
-    log10.append(sections.take("<f4", 1 << log10_bits, what))
-    return Quantisation(tuple(log10), tuple(backoff))
+    kinds = [bits] * (order - 2) + [bits[:1]]
+    return [[sections.take("<f4", 1 << width, what) for width in widths] for widths in kinds]
 
 
 def _take_level(
-    sections: Sections, header: KenlmHeader, order: int, quantisation: Quantisation
+    sections: Sections, header: KenlmHeader, order: int, tables: Sequence[NDArray[np.float32]]
 ) -> Level:
     """Cut out the n-grams of one order, and the list of high bits that may precede them."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
-    weight_bits = (_LOG10_BITS, 0 if longest else _BACKOFF_BITS)
-    if quantisation.log10:
-        tables = (quantisation.log10[order - 2], *quantisation.backoff[order - 2 : order - 1])
-        backoff_bits = 0 if longest else (tables[1].size - 1).bit_length()
-        weight_bits = ((tables[0].size - 1).bit_length(), backoff_bits)
+    bits = [(table.size - 1).bit_length() for table in tables] or [_LOG10_BITS, _BACKOFF_BITS]
+    weight_bits = (bits[0], 0 if longest else bits[1])
     child_bits, grows_at = 0, np.zeros(1, np.uint64)
     if not longest:
         child_bits = header.counts[order].bit_length()
@@ -176,7 +160,7 @@ def _take_level(
         raise damaged(f"its header states {size:,} {order}-grams")
     # an extra record contains the end of the last node's children; eight bytes of padding follow
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
-    return Level(row, size, word_bits, weight_bits, child_bits, grows_at)
+    return Level(row, size, word_bits, weight_bits, tables, child_bits, grows_at)
 
 
 def _take_high_bits(
@@ -205,21 +189,18 @@ def _take_high_bits(
     return moved, grows_at
 
 
-def _weights(
-    level: Level, order: int, quantisation: Quantisation
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _weights(level: Level) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Unpack probabilities and back-off weights, both shape (rows,)."""
     at = level.word_bits
     log10_bits, backoff_bits = level.weight_bits
-    if not quantisation.log10:
+    if not level.weights:
         log10 = as_floats(level.unpack(at, log10_bits) | _SIGN)
-        backoff = as_floats(level.unpack(at + log10_bits, backoff_bits))
-        return log10, backoff
+        return log10, as_floats(level.unpack(at + log10_bits, backoff_bits))
     # in a quantised model, the back-off weight precedes the probability
-    log10 = quantisation.log10[order - 2][level.unpack(at + backoff_bits, log10_bits)]
+    log10 = level.weights[0][level.unpack(at + backoff_bits, log10_bits)]
     if not backoff_bits:
         return log10, np.zeros(level.size, np.float32)
-    return log10, quantisation.backoff[order - 2][level.unpack(at, backoff_bits)]
+    return log10, level.weights[1][level.unpack(at, backoff_bits)]
 
 
 def _children(level: Level) -> NDArray[np.int64]:
@@ -238,19 +219,6 @@ def _unknown_version(what: str, version: int) -> LanguageModelError:
 
 
 @compiled
-def _unpack(
-    row: NDArray[np.uint8], offset: int, step: int, width: int, values: NDArray[np.uint64]
-) -> None:
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    for at in range(values.size):
-        bit = offset + at * step
-        first = bit >> 3
-        value = np.uint64(0)
-        for byte in range(first + 7, first - 1, -1):
-            value = (value << _BYTE) | np.uint64(row[byte])
-        values[at] = (value >> np.uint64(bit & 7)) & mask
-
-
 def unpack(
     row: NDArray[np.uint8], offset: int, step: int, width: int, count: int
 ) -> NDArray[np.uint64]:
@@ -265,8 +233,15 @@ def unpack(
     """
     assert 0 <= width <= _MAX_BITS
     assert count == 0 or (offset + (count - 1) * step) // 8 + 8 <= row.size
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     values = np.zeros(count, np.uint64)
-    _unpack(row, offset, step, width, values)
+    for at in range(count):
+        bit = offset + at * step
+        first = bit >> 3
+        value = np.uint64(0)
+        for byte in range(first + 7, first - 1, -1):
+            value = (value << _BYTE) | np.uint64(row[byte])
+        values[at] = (value >> np.uint64(bit & 7)) & mask
     return values
 
 

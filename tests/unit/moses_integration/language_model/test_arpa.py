@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model import arpa
-from moses_integration.language_model.arpa import open_arpa, parse_number
+from moses_integration.language_model.arpa import parse_number
 from moses_integration.language_model.automaton import NGrams
+from moses_integration.language_model.back_off import open_ngrams
 from phrasescore.errors import InputError, LanguageModelError
 from phrasescore.words.word_table import as_array
 
@@ -38,7 +39,7 @@ ngram 2=3
 
 
 def read(path: Path) -> tuple[list[NGrams], list[bytes], bool]:
-    with open_arpa(path) as model:
+    with open_ngrams(path) as model:
         sections = [
             joined(list(blocks))
             for _, blocks in itertools.groupby(model.blocks(), key=lambda block: block.order)
@@ -49,7 +50,6 @@ def read(path: Path) -> tuple[list[NGrams], list[bytes], bool]:
 
 def joined(blocks: list[NGrams]) -> NGrams:
     return NGrams(
-        blocks[0].order,
         np.concatenate([block.words for block in blocks]),
         np.concatenate([block.log10 for block in blocks]),
         np.concatenate([block.backoff for block in blocks]),
@@ -78,7 +78,7 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
 
 def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
     """The vocabulary is sized by the words in a block, not by its capacity."""
-    with open_arpa(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
+    with open_ngrams(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
         list(model.blocks())
         assert sum(array.size for array in model.words.arrays) < 50
 
@@ -147,7 +147,10 @@ def test_what_is_no_number_is_refused(text: str) -> None:
 
 DAMAGED = [
     (b"", "model.arpa: the file is empty, where an ARPA model was expected."),
-    (b"mmap lm http://kheafield.com/code format version 5\n\0", "found 'mmap lm http://"),
+    (
+        b"mmap lm http://kheafield.com/code format version 5\n\0",
+        "a KenLM binary that is not finished",
+    ),
     (gzip.compress(gzip.compress(BIGRAMS)), "found '\\x1f\\x8b"),
     (
         b"le chat dort\n",

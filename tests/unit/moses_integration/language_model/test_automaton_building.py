@@ -62,7 +62,7 @@ def test_empty_lines_take_no_memory(tmp_path: Path) -> None:
 def test_long_ngrams_find_room(order: int) -> None:
     """All suffixes of a long n-gram get memory, or the n-gram is refused."""
     builder = AutomatonBuilder(zeros(3), zeros(3), 1, WordTable([b"<unk>", b"a", b"b"]))
-    ngrams = NGrams(order, np.ones((1, order), np.int32), zeros(1), zeros(1), None)
+    ngrams = NGrams(np.ones((1, order), np.int32), zeros(1), zeros(1))
     if order == 2:
         builder.add(ngrams, longest=True)
     else:

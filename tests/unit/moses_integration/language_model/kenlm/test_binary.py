@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import (
     is_kenlm_binary,
-    open_kenlm_binary,
+    open_ngrams,
     read_language_model,
 )
 from moses_integration.language_model.kenlm import probing as kenlm_probing
@@ -215,7 +215,7 @@ def test_packed_binary(tmp_path: Path) -> None:
 
 def test_blocks_have_no_lines(tmp_path: Path) -> None:
     """Blocks of n-grams from a binary have no line numbers."""
-    with open_kenlm_binary(written(tmp_path, "probing")) as model:
+    with open_ngrams(written(tmp_path, "probing")) as model:
         blocks = list(model.blocks())
     assert [block.order for block in blocks] == [1, 2, 3]
     assert {block.line_of(0) for block in blocks} == {None}

@@ -71,6 +71,7 @@ def test_unequal_lines(tmp_path: Path, source: bytes, target: bytes, place: str)
         (b"a </s>", "the word </s>"),
         (b"a\t<unk> b", "the word <unk>"),
         (b"<s>", "the word <s>"),
+        (b"a\r<s>\x0bb", "the word <s>"),
     ],
 )
 def test_harmful_text(line: bytes, problem: str) -> None:
