@@ -96,8 +96,7 @@ class SoftAlignments:
         (read, read_lengths), (written, written_lengths) = (
             map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
         )
-        words = int(written_lengths.sum()) + len(written)
-        batch = Batch(read, written, (read_lengths, written_lengths), words).to(self._device)
+        batch = Batch(read, written, (read_lengths, written_lengths)).to(self._device)
         with torch.inference_mode():
             total = self._models[0].alignments(batch)
             for model in self._models[1:]:

@@ -282,7 +282,7 @@ class RecordedGradients:
         return self._loss, self._gradients
 
     def _record(self, batch: Batch) -> _Recording:
-        kept = Batch(batch.source.clone(), batch.target.clone(), None, batch.words)
+        kept = Batch(batch.source.clone(), batch.target.clone(), None)
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._loss.device),
