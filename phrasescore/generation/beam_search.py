@@ -50,7 +50,7 @@ class BeamSearch(Prefixes):
         rows, K = len(self._owners), self._settings.size
         self._wanted = self._room[self._owners]
         self._words = np.empty((rows, K), np.int64)
-        self._gains = np.empty((rows, K), np.float32)
+        self._gains = np.full((rows, K), -np.inf, np.float32)
 
     def choose(self, a: int, b: int, ln_p: Tensor) -> None:
         """Find the best words of rows ``a`` to ``b``."""
@@ -83,7 +83,8 @@ class BeamSearch(Prefixes):
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Return row, word and ln p of the best continuations, in the order of the sources."""
         K = self._words.shape[1]
-        sums = np.where(self._words >= 0, self._totals[:, None] + self._gains, -np.inf).ravel()
+        # fmax: a sum that is not a number is never chosen
+        sums = np.fmax(self._totals[:, None] + self._gains, -np.inf).ravel()
         alive, begins = np.unique(self._owners, return_index=True)
         ends = np.append(begins[1:], len(self._owners))
         best = np.concatenate(
@@ -141,7 +142,7 @@ def best_words(
         counts: ``(rows,)`` the number of words to find.
         ending: ``(rows,)`` bool, true where only </s> is allowed.
         words: ``(rows, K)`` on return the ids, best first; -1 if there are fewer.
-        gains: ``(rows, K)`` float32, on return their ln p.
+        gains: ``(rows, K)`` float32, -inf on entry; on return their ln p.
     """
     rows, V = ln_p.shape
     for b in range(rows):
