@@ -145,7 +145,7 @@ class Updates:
 
         def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
             bound_gradient(values, gradient, norm, scale)
-            self._recipe.optimizer.step(values, gradient, moments, rate, update)
+            self._recipe.optimizer(values, gradient, moments, rate, update)
 
         self._weights.change(self._weights.part(member, self._members), change)
 
