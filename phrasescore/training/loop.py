@@ -17,7 +17,7 @@ from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
-from phrasescore.training.evaluation import Curves, HeldOutFigure, described
+from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
@@ -108,16 +108,15 @@ class Trainer:
         Raises:
             KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
-        curves = None
         if self._processes.leads:
-            curves = Curves(self._folder / CURVES, self.state.updates)
+            begin_curve(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
         self._compiled = compiling_seconds()
         self._evaluation_began = self._evaluation_ended = self._seconds()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
-                self._epoch(progress, curves)
+                self._epoch(progress)
         if self._processes.leads and (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
@@ -134,11 +133,11 @@ class Trainer:
         """End the other processes; the trainer cannot be used after this."""
         self._updates.close()
 
-    def _epoch(self, progress: Progress, curves: Curves | None) -> None:
+    def _epoch(self, progress: Progress) -> None:
         for batch in self._passes.batches(self.state.epoch, self.state.position):
             self._update(batch, progress)
             if self._evaluation_due(batch.is_last):
-                self._evaluate(curves)
+                self._evaluate()
                 if self._finished():
                     return
             self._save_if_due()
@@ -222,7 +221,7 @@ class Trainer:
             due = bool(self._processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
         return last or due
 
-    def _evaluate(self, curves: Curves | None) -> None:
+    def _evaluate(self) -> None:
         state, split = self.state, self.split
         self._evaluation_began = self._seconds()
         sources = self._updates.evaluate(split.held_out_sources)
@@ -238,10 +237,10 @@ class Trainer:
         state.loss, state.loss_words = 0.0, 0
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
-        if curves is not None:
+        if self._processes.leads:
             if state.since_best == 0 and self.recipe.keeps_best:
                 save_checkpoint(self._folder / BEST, state, self.model.state_dict())
-            curves.add(point)
+            add_point(self._folder / CURVES, point)
             self._say(described(point, self.settings.learns_from == "text"))
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, share, with_unknown
-from phrasescore.training.evaluation import HeldOutFigure, score_share
+from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Crew, Processes, can_fork
 from phrasescore.training.pairs import EncodedPairs
@@ -151,8 +151,14 @@ class Updates:
 
     def _score(self, member: int, rows: Indices, exact: bool) -> tuple[float, int]:
         """Score a share of held-out pairs; return their negative ln p and number of words."""
-        plan, dtype = self._recipe.plan_held_out, None if exact else self._dtype
-        return score_share(self._model, self._pairs, rows, plan, dtype, member, self._members)
+        total, words, dtype = 0.0, 0, None if exact else self._dtype
+        batches = fixed_batches(self._pairs, rows, self._recipe.plan_held_out)
+        with torch.no_grad():
+            for part in batches[member :: self._members]:
+                batch = make_batch(self._pairs, part).to(self._model.device)
+                total -= float(self._model.score(batch, dtype).sum(dtype=torch.float64))
+                words += self._pairs.target.words(part) + len(part)
+        return total, words
 
 
 class ShareGradient:
