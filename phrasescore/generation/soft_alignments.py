@@ -232,7 +232,7 @@ def draw_alignments(
             f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
         ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
-        source_words, target_words = map(_shown, pair)
+        source_words, target_words = map(shown, pair)
         draw_alignment(paths[number], source_words, target_words, alignment)
     return list(paths.values())
 
@@ -267,5 +267,6 @@ def _read(
     return found
 
 
-def _shown(words: list[bytes]) -> list[str]:
+def shown(words: Sequence[bytes]) -> list[str]:
+    """Return the words of a sentence and </s> as texts."""
     return [word.decode("utf-8", "backslashreplace") for word in [*words, EOS]]
