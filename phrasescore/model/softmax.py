@@ -44,7 +44,7 @@ def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: 
     step = _rows(words, features)
     parts = [
         torch.nn.functional.cross_entropy(part @ weight + bias, asked, reduction="none")
-        for part, asked in zip(flat.split(step), ids.split(step), strict=True)
+        for part, asked in zip(torch.split(flat, step), torch.split(ids, step), strict=True)
     ]
     return -torch.cat(parts).view(wanted.shape)
 
