@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from benchmarks.shared_work import Steps
-from phrasescore.model import kernels
 from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.scoring.gated.step_kernels import add_panel
 
 _M, _K, _N = 4096, 1000, 3000
 _LOGITS_AT_ONCE = 128  # rows; 5.7 MB at 11,207 words, so they fit in the cache
@@ -71,12 +71,11 @@ def product_rate(kind: torch.dtype) -> float:
 def row_seconds(words: int) -> float:
     """Return the seconds of one core for a log-sum-exp over ``words``: torch's or our kernel's."""
     logits = torch.randn(_LOGITS_AT_ONCE, words)
-    arrays = (logits.numpy(), np.zeros(words, np.float32))
-    wanted, out = np.zeros(len(logits), np.int64), np.empty(len(logits), np.float32)
-    scratch = np.empty(words, np.float32)
+    shift, total = np.empty((2, len(logits)), np.float32)
+    panel = logits.numpy(), np.zeros(words, np.float32), 0, shift, total
     seconds = min(
         least_seconds(lambda: torch.logsumexp(logits, 1), 1.0),
-        least_seconds(lambda: kernels.log_softmax_at(*arrays, wanted, out, scratch), 1.0),
+        least_seconds(lambda: add_panel(*panel), 1.0),
     )
     return seconds / len(logits)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
+from phrasescore.generation.phrase_output import have_unknown
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.sequence_model import END
@@ -23,7 +24,6 @@ from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
-from phrasescore.words.vocabulary import UNK_ID
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # phrases
 _LONG = 64  # a padded batch has at most this many words per phrase of a full batch
@@ -63,9 +63,9 @@ def sample_phrases(
             spans = block.token_spans(side, loaded.model.settings.factor)
             ids = _distinct(loaded.source_vocabulary.encode_spans(spans))
             ids = ids.select(np.flatnonzero(ids.lengths >= min_words))
-            known = _known(ids)
-            unknown += len(ids) - len(known)
-            ids = ids.select(known)
+            strange = have_unknown(ids)
+            unknown += int(strange.sum())
+            ids = ids.select(np.flatnonzero(~strange))
             digests = phrase_digests(ids.tokens, ids.offsets)[:, 0]
             seen = np.union1d(seen, digests)
             keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
@@ -160,9 +160,3 @@ def _distinct(phrases: TokenSequences) -> TokenSequences:
     """Return the distinct phrases in the order of their first occurrence."""
     digests = phrase_digests(phrases.tokens, phrases.offsets)
     return phrases.select(np.flatnonzero(is_first(first_rows(digests))))
-
-
-def _known(phrases: TokenSequences) -> NDArray[np.int64]:
-    """Return the rows of the phrases without unknown words."""
-    unknown_before = np.concatenate([[0], np.cumsum(phrases.tokens == UNK_ID)])
-    return np.flatnonzero(np.diff(unknown_before[phrases.offsets]) == 0)

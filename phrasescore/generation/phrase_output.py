@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.generation.targets import TargetGenerator
@@ -105,6 +106,12 @@ class PhraseWriter:
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
     """Return the text of each phrase of ids: its words, separated by spaces."""
     return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
+
+
+def have_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
+    """Return ``(N,)`` bool: true if a phrase has a word that the model does not know."""
+    before = np.concatenate([[0], np.cumsum(phrases.tokens == UNK_ID)])
+    return np.diff(before[phrases.offsets]) > 0
 
 
 def generate_for_phrases(

@@ -96,8 +96,7 @@ class SoftAlignments:
         (read, read_lengths), (written, written_lengths) = (
             map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
         )
-        words = int(written_lengths.sum()) + len(written)
-        batch = Batch(read, written, (read_lengths, written_lengths), words).to(self._device)
+        batch = Batch(read, written, (read_lengths, written_lengths)).to(self._device)
         with torch.inference_mode():
             total = self._models[0].alignments(batch)
             for model in self._models[1:]:
@@ -235,7 +234,7 @@ def draw_alignments(
             remedy="name another output",
         ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
-        source_words, target_words = map(_shown, pair)
+        source_words, target_words = map(shown, pair)
         draw_alignment(paths[number], source_words, target_words, alignment)
     return list(paths.values())
 
@@ -270,5 +269,6 @@ def _read(
     return found
 
 
-def _shown(words: list[bytes]) -> list[str]:
+def shown(words: Sequence[bytes]) -> list[str]:
+    """Return the words of a sentence and </s> as texts."""
     return [word.decode("utf-8", "backslashreplace") for word in [*words, EOS]]

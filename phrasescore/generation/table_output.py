@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, visible
-from phrasescore.generation.phrase_output import phrase_texts
+from phrasescore.generation.phrase_output import have_unknown, phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
@@ -32,8 +32,6 @@ from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR, TableFormat
-from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
@@ -110,7 +108,7 @@ class TableWriter:
         target_ids = self.loaded.target_vocabulary.encode_spans(target_spans)
         firsts = block.run_offsets[:-1]
         sources = source_ids.select(firsts)
-        unknown = _has_unknown(sources)
+        unknown = have_unknown(sources)
         asked = np.flatnonzero(~unknown)
         generated = [dict[bytes, bytes]() for _ in firsts]
         if len(asked):
@@ -175,11 +173,6 @@ def _estimates(block: TableBlock) -> list[bytes]:
     texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
     width = block.format.scores
     return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
-
-
-def _has_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return ``(N,)`` bool: true if a phrase has an unknown word; phrases are not empty."""
-    return np.logical_or.reduceat(phrases.tokens == UNK_ID, phrases.offsets[:-1])
 
 
 def _refuse_bars(phrases: list[bytes]) -> None:

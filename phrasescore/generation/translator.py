@@ -24,7 +24,7 @@ import numpy as np
 from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels
-from phrasescore.generation.soft_alignments import Alignment, SoftAlignments, between_words
+from phrasescore.generation.soft_alignments import Alignment, SoftAlignments, between_words, shown
 from phrasescore.generation.targets import (
     BeamSettings,
     TargetGenerator,
@@ -40,7 +40,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import EOS, UNK, UNK_ID
+from phrasescore.words.vocabulary import UNK, UNK_ID
 
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
@@ -350,15 +350,11 @@ def alignment_line(line: Translated) -> bytes:
     rows = np.round(line.alignment.astype(np.float64), _DECIMALS).tolist()
     made = {
         "sentence": line.number,
-        "source": _as_texts([*line.source, EOS]),
-        "target": _as_texts([*line.translations[0].words, EOS]),
+        "source": shown(line.source),
+        "target": shown(line.translations[0].words),
         "alignment": rows,
     }
     return json.dumps(made, ensure_ascii=False).encode() + b"\n"
-
-
-def _as_texts(words: Sequence[bytes]) -> list[str]:
-    return [word.decode("utf-8", "backslashreplace") for word in words]
 
 
 def translate_text(

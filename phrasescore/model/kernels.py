@@ -219,27 +219,6 @@ def softmax_gradient(
 
 
 @_compiled
-def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratch: Array) -> None:
-    """Compute ln softmax of logits plus bias at one word of each row.
-
-    Args:
-        logits: ``(N, V)`` without the bias.
-        bias: ``(V,)`` float32.
-        wanted: ``(N,)`` word ids.
-        out: ``(N,)``, filled with ln p of the wanted words.
-        scratch: ``(V,)`` float32, overwritten.
-    """
-    N, V = logits.shape
-    for n in range(N):
-        row = logits[n]
-        top = _add_bias(row, bias, scratch)
-        total = np.float32(0.0)
-        for v in range(V):
-            total += exp(scratch[v] - top)
-        out[n] = scratch[wanted[n]] - top - np.log(total)
-
-
-@_compiled
 def log_softmax(logits: Array, bias: Array) -> None:
     """Replace logits by ln softmax of logits plus bias, both float32.
 

@@ -67,13 +67,11 @@ class Batch:
         source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
         target: ``(B, T)`` word ids without </s>. Shorter sources and targets are padded with </s>.
         lengths: ``(B,)`` source lengths and target lengths; ``None`` if all are S and T.
-        words: Number of target words and final </s>; the loss is summed over these.
     """
 
     source: Tensor
     target: Tensor
     lengths: tuple[Tensor, Tensor] | None
-    words: int
 
     @property
     def ended(self) -> Tensor:
@@ -91,7 +89,7 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """Return the batch on another device."""
         lengths = self.lengths and (self.lengths[0].to(device), self.lengths[1].to(device))
-        return Batch(self.source.to(device), self.target.to(device), lengths, self.words)
+        return Batch(self.source.to(device), self.target.to(device), lengths)
 
 
 @dataclass(frozen=True)

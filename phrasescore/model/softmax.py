@@ -39,23 +39,14 @@ def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: 
     Returns:
         ``(...)`` natural logarithms, in the type of ``bias``.
     """
-    flat, ids = features.flatten(0, -2), wanted.flatten()
     weight = words.to(features.dtype).t()
-    out = torch.empty(len(ids), dtype=bias.dtype, device=bias.device)
+    flat, ids = features.flatten(0, -2), wanted.flatten()
     step = _rows(words, features)
-    for first in range(0, len(ids), step):
-        rows = slice(first, first + step)
-        _log_softmax_at(flat[rows] @ weight, bias, ids[rows], out[rows])
-    return out.view(wanted.shape)
-
-
-def _log_softmax_at(logits: Tensor, bias: Tensor, wanted: Tensor, out: Tensor) -> None:
-    if kernels.can_compile(logits) and bias.dtype == torch.float32:
-        scratch = torch.empty(logits.shape[1])
-        kernels.log_softmax_at(*map(kernels.array_of, (logits, bias, wanted, out, scratch)))
-        return
-    logits = logits + bias
-    out.copy_(logits.gather(1, wanted[:, None]).squeeze(1) - logits.logsumexp(1))
+    parts = [
+        torch.nn.functional.cross_entropy(part @ weight + bias, asked, reduction="none")
+        for part, asked in zip(torch.split(flat, step), torch.split(ids, step), strict=True)
+    ]
+    return -torch.cat(parts).view(wanted.shape)
 
 
 def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:

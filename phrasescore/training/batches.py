@@ -143,12 +143,7 @@ def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
     lengths = None
     if _differ(source_lengths) or _differ(target_lengths):
         lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
-    return Batch(
-        torch.from_numpy(source_ids),
-        torch.from_numpy(target_ids),
-        lengths,
-        words=int(target_lengths.sum()) + len(rows),
-    )
+    return Batch(torch.from_numpy(source_ids), torch.from_numpy(target_ids), lengths)
 
 
 def _differ(lengths: Indices) -> bool:

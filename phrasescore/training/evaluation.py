@@ -74,35 +74,6 @@ def refuse_divergence(
         )
 
 
-def score_share(
-    model: SequenceModel,
-    pairs: EncodedPairs,
-    rows: Indices,
-    plan: Plan,
-    dtype: torch.dtype | None,
-    at: int,
-    count: int,
-) -> tuple[float, int]:
-    """Score a share of the held-out pairs; return the sum of -ln p and the number of words.
-
-    Args:
-        model: A model on any device.
-        pairs: All pairs.
-        rows: ``(N,)`` rows of the held-out pairs.
-        plan: Cuts the rows into batches.
-        dtype: Type of the recurrent products; the output layer uses the type of the parameters.
-        at: Number of the share, from 0.
-        count: Number of shares.
-    """
-    total, words = 0.0, 0
-    with torch.no_grad():
-        for part in _parts(pairs, rows, plan)[at::count]:
-            batch = make_batch(pairs, part).to(model.device)
-            total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
-            words += pairs.target.words(part) + len(part)
-    return total, words
-
-
 def normalisers(
     model: SequenceModel, pairs: EncodedPairs, rows: Indices, plan: Plan
 ) -> tuple[float, float]:
@@ -117,39 +88,37 @@ def normalisers(
     with torch.no_grad():
         found = [
             model.log_normalisers(make_batch(pairs, part).to(model.device))
-            for part in _parts(pairs, rows, plan)
+            for part in fixed_batches(pairs, rows, plan)
         ]
     every = torch.cat(found).double()
     return float(every.mean()), float(every.std(correction=0))
 
 
-def _parts(pairs: EncodedPairs, rows: Indices, plan: Plan) -> list[Indices]:
+def fixed_batches(pairs: EncodedPairs, rows: Indices, plan: Plan) -> list[Indices]:
     """Cut rows into batches, always in the same way."""
     return [rows[part] for part in plan(*pairs.lengths(rows), _BATCH, np.random.default_rng(0))]
 
 
-class Curves:
-    """The learning curve, ``curves.jsonl``; a resumed run drops points after its checkpoint.
+def begin_curve(path: Path, updates: int) -> None:
+    """Begin or continue the learning curve of a run.
 
     Args:
         path: The file.
         updates: Number of updates of the run so far; later points are dropped.
     """
+    kept = [point for point in _points(path) if point["updates"] <= updates]
+    text = "".join(json.dumps(point) + "\n" for point in kept)
+    write_atomically(path, text.encode())
 
-    def __init__(self, path: Path, updates: int) -> None:
-        self._path = path
-        kept = [point for point in _points(path) if point["updates"] <= updates]
-        text = "".join(json.dumps(point) + "\n" for point in kept)
-        write_atomically(path, text.encode())
 
-    def add(self, point: CurvePoint) -> None:
-        """Append a point; values that are not finite become ``None``."""
-        values = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in dataclasses.asdict(point).items()
-        }
-        with own_file(self._path, os.O_APPEND) as stream:
-            stream.write(json.dumps(values).encode() + b"\n")
+def add_point(path: Path, point: CurvePoint) -> None:
+    """Append a point to the curve; values that are not finite become ``None``."""
+    values = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in dataclasses.asdict(point).items()
+    }
+    with own_file(path, os.O_APPEND) as stream:
+        stream.write(json.dumps(values).encode() + b"\n")
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
@@ -171,7 +140,7 @@ def described(point: CurvePoint, of_text: bool) -> str:
     """Format a point of the curve as a line for the user.
 
     Args:
-        point: A point as in :meth:`Curves.add`.
+        point: A point as in :func:`add_point`.
         of_text: Whether the model learns from a single text.
     """
     text = f"epoch {point.epoch:.2f}, {point.seconds:,.0f} s: nll {point.training_nll:.3f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -17,7 +16,7 @@ from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
-from phrasescore.training.evaluation import Curves, HeldOutFigure, described
+from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
@@ -47,7 +46,6 @@ class Trainer:
         split: The training pairs and the held-out pairs.
         settings: Settings with all defaults filled in.
         processes: The processes that share the work.
-        say: Prints a line for the user.
     """
 
     def __init__(
@@ -57,10 +55,9 @@ class Trainer:
         split: Split,
         settings: TrainingSettings,
         processes: Processes,
-        say: Callable[[str], None],
     ) -> None:
         self.model, self.pairs, self.split, self.settings = model, pairs, split, settings
-        self._processes, self._say = processes, say
+        self.processes = processes
         self._folder = settings.work_folder
         rows = split.training
         self.recipe, size, self._highest_rate = recipe_of(settings, len(rows), model.settings)
@@ -96,7 +93,7 @@ class Trainer:
         """
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
         self.state = state
-        if self._processes.leads:
+        if self.processes.leads:
             if self.recipe.keeps_best:
                 save_checkpoint(self._folder / BEST, state, weights)
             if curves.exists():
@@ -108,17 +105,16 @@ class Trainer:
         Raises:
             KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
-        curves = None
-        if self._processes.leads:
-            curves = Curves(self._folder / CURVES, self.state.updates)
+        if self.processes.leads:
+            begin_curve(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
         self._compiled = compiling_seconds()
         self._evaluation_began = self._evaluation_ended = self._seconds()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
-                self._epoch(progress, curves)
-        if self._processes.leads and (self._folder / BEST).exists():
+                self._epoch(progress)
+        if self.processes.leads and (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
                 self.model.load_state_dict(best)
@@ -134,11 +130,11 @@ class Trainer:
         """End the other processes; the trainer cannot be used after this."""
         self._updates.close()
 
-    def _epoch(self, progress: Progress, curves: Curves | None) -> None:
+    def _epoch(self, progress: Progress) -> None:
         for batch in self._passes.batches(self.state.epoch, self.state.position):
             self._update(batch, progress)
             if self._evaluation_due(batch.is_last):
-                self._evaluate(curves)
+                self._evaluate()
                 if self._finished():
                     return
             self._save_if_due()
@@ -148,7 +144,7 @@ class Trainer:
         self.state.position = 0
 
     def _update(self, batch: PlannedBatch, progress: Progress) -> None:
-        state, processes = self.state, self._processes
+        state, processes = self.state, self.processes
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
@@ -191,7 +187,7 @@ class Trainer:
         if self.settings.max_epochs:
             by_epochs = self.passes / self.settings.max_epochs
         if self.settings.max_time:
-            by_time = self._processes.agree(self._seconds()) / self.settings.max_time
+            by_time = self.processes.agree(self._seconds()) / self.settings.max_time
         return min(1.0, max(by_epochs, by_time))
 
     def _finished(self) -> bool:
@@ -219,10 +215,10 @@ class Trainer:
         if due and self.settings.max_time is not None and fraction < 1.0:
             took = self._evaluation_ended - self._evaluation_began
             trained = self._seconds() - self._evaluation_ended
-            due = bool(self._processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
+            due = bool(self.processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
         return last or due
 
-    def _evaluate(self, curves: Curves | None) -> None:
+    def _evaluate(self) -> None:
         state, split = self.state, self.split
         self._evaluation_began = self._seconds()
         sources = self._updates.evaluate(split.held_out_sources)
@@ -233,16 +229,16 @@ class Trainer:
         # pairs of unseen sources measure generalisation; if there are none, watch the random pairs
         watched = sources or pairs
         # without held-out pairs, a falling dummy loss makes the last weights count as the best
-        nll = self._processes.agree(watched.nll if watched else -float(state.evaluations))
+        nll = self.processes.agree(watched.nll if watched else -float(state.evaluations))
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
-        if curves is not None:
+        if self.processes.leads:
             if state.since_best == 0 and self.recipe.keeps_best:
                 save_checkpoint(self._folder / BEST, state, self.model.state_dict())
-            curves.add(point)
-            self._say(described(point, self.settings.learns_from == "text"))
+            add_point(self._folder / CURVES, point)
+            self.processes.say(described(point, self.settings.learns_from == "text"))
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state
@@ -262,9 +258,9 @@ class Trainer:
 
     def _save_if_due(self) -> None:
         # only a signal to the leading process counts, so that all processes stop together
-        stop = bool(self._processes.agree(float(self._stop.made)))
+        stop = bool(self.processes.agree(float(self._stop.made)))
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
-        if (due or stop) and self._processes.leads:
+        if (due or stop) and self.processes.leads:
             save_checkpoint(
                 self._folder / LATEST,
                 self.state,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -22,7 +23,7 @@ from phrasescore.training.batches import (
     paper_sentence_plan,
     uniform_plan,
 )
-from phrasescore.training.optimization.optimizers import Adadelta, Adam
+from phrasescore.training.optimization.optimizers import adadelta, adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, in both recipes; the authors' programs call it cutoff
@@ -46,7 +47,7 @@ class Recipe:
         learning_rate: Default of the highest learning rate.
         mean_loss: Whether the loss of an update is the mean over words; otherwise it is the sum.
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
-        optimizer: The optimiser.
+        optimizer: Changes weights, as :func:`adam` does.
         initialisation: How the initial weights are drawn.
         keeps_best: Whether the run writes the best model that it evaluated; otherwise the last.
         plan_held_out: Cuts the held-out pairs into batches.
@@ -58,7 +59,7 @@ class Recipe:
     learning_rate: float
     mean_loss: bool
     decays: bool
-    optimizer: Adam | Adadelta
+    optimizer: Callable[[Tensor, Tensor, Tensor, float, int], None]
     initialisation: Initialisation
     keeps_best: bool
     plan_held_out: Plan = uniform_plan
@@ -84,7 +85,7 @@ RECIPES = {
         learning_rate=_RATE_OF_WIDTH,
         mean_loss=True,
         decays=True,
-        optimizer=Adam(),
+        optimizer=adam,
         initialisation="scaled",
         keeps_best=True,
     ),
@@ -94,7 +95,7 @@ RECIPES = {
         learning_rate=1.0,
         mean_loss=False,
         decays=False,
-        optimizer=Adadelta(),
+        optimizer=adadelta,
         initialisation="paper",
         keeps_best=False,
     ),

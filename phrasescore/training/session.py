@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
-import click
 import torch
 
 from phrasescore.errors import InputError, ResumeError, SettingsError
@@ -111,8 +110,7 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
 
 
 def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
-    say: Callable[[str], None] = _say if processes.leads else lambda text: None
-    work = settings.work_folder
+    work, say = settings.work_folder, processes.say
     precision = _precision(settings, device)
     asked: dict[str, Any] = {}
     earlier = _Earlier.NOTHING
@@ -143,7 +141,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     )
     parts = split(pairs, sources, others, settings.seed)
     model = _new_model(settings, pairs, parts).to(device)
-    trainer = Trainer(model, pairs, parts, settings, processes, say)
+    trainer = Trainer(model, pairs, parts, settings, processes)
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
@@ -165,11 +163,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     with contextlib.closing(trainer):
         trainer.train()
         if processes.leads:
-            _finish(trainer, asked, say)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
+            _finish(trainer, asked)
 
 
 def _unit(settings: TrainingSettings) -> str:
@@ -244,9 +238,10 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
     return model
 
 
-def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], None]) -> None:
+def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
     """Report how well the model predicts held-out pairs, and write its folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
+    say = trainer.processes.say
     pairs, plan = trainer.pairs, trainer.recipe.plan_held_out
     rows = trainer.split.training
     if model.settings.is_self_normalised:
@@ -273,7 +268,7 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
         f"the {_unit(settings)}"
     )
     if settings.max_epochs != 0:
-        _warn(trainer, held_out, say)
+        _warn(trainer, held_out)
     record = provenance(settings=asked)
     record["inputs"] = dict(zip(map(str, settings.files), pairs.digests, strict=True))
     record["held_out"] = figures
@@ -294,9 +289,7 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
     say(f"wrote {settings.model}/")
 
 
-def _warn(
-    trainer: Trainer, held_out: Sequence[HeldOutFigure | None], say: Callable[[str], None]
-) -> None:
+def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
     """Print a warning if the model predicts hardly better than the frequencies of words."""
     parts = trainer.split
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
@@ -305,7 +298,7 @@ def _warn(
         known = frequency_nll(trainer.pairs.target, parts.training, rows)
         if figure.nll > _LEARNT * known:
             more = "--max-epochs" if trainer.settings.max_time is None else "--max-time"
-            say(
+            trainer.processes.say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
                 f"where word frequencies alone give {known:.3f}; the same command with a larger "
                 f"{more} trains it further"

@@ -88,7 +88,7 @@ def exact_ln_p(folder: Path, entry: Entry) -> float:
     source = torch.tensor([loaded.source_vocabulary.encode(sides[0])], dtype=torch.int64)
     target = torch.tensor([loaded.target_vocabulary.encode(sides[1])], dtype=torch.int64)
     with torch.no_grad():
-        return float(model.score(Batch(source, target, None, target.numel() + 1)).sum())
+        return float(model.score(Batch(source, target, None)).sum())
 
 
 def unknown_words(folder: Path, entry: Entry) -> int:

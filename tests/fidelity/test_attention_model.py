@@ -77,7 +77,7 @@ def one_pair(pair: dict[str, Any]) -> Batch:
     source, target = (
         torch.tensor([pair[side]], dtype=torch.int64) for side in ("source", "target")
     )
-    return Batch(source, target, None, len(pair["target"]) + 1)
+    return Batch(source, target, None)
 
 
 def all_pairs(pairs: list[dict[str, Any]]) -> Batch:
@@ -89,8 +89,7 @@ def all_pairs(pairs: list[dict[str, Any]]) -> Batch:
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True), lengths
 
     source, target = padded("source"), padded("target")
-    words = int(target[1].sum()) + len(pairs)
-    return Batch(source[0], target[0], (source[1], target[1]), words)
+    return Batch(source[0], target[0], (source[1], target[1]))
 
 
 @pytest.mark.parametrize("name", ["search", "encdec"])

@@ -32,7 +32,7 @@ class UnsharedScorer:
                 predicted, _ = as_matrix(targets.select(rows), END)
                 sides = torch.from_numpy(read), torch.from_numpy(predicted)
                 with torch.inference_mode():
-                    batch = Batch(*sides, None, predicted.size).to(self.device)
+                    batch = Batch(*sides, None).to(self.device)
                     found = self._model.score(batch)
                 ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
         return ln_p

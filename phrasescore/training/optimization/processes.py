@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+import click
 import torch
 import torch.distributed
 from torch import Tensor
@@ -54,6 +55,11 @@ class Processes:
     def leads(self) -> bool:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
+
+    def say(self, text: str) -> None:
+        """Print a line for the user, once for all processes."""
+        if self.leads:
+            click.echo(text, err=True)
 
     def add_up(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes."""

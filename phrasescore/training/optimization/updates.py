@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, share, with_unknown
-from phrasescore.training.evaluation import HeldOutFigure, score_share
+from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Crew, Processes, can_fork
 from phrasescore.training.pairs import EncodedPairs
@@ -145,14 +145,20 @@ class Updates:
 
         def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
             bound_gradient(values, gradient, norm, scale)
-            self._recipe.optimizer.step(values, gradient, moments, rate, update)
+            self._recipe.optimizer(values, gradient, moments, rate, update)
 
         self._weights.change(self._weights.part(member, self._members), change)
 
     def _score(self, member: int, rows: Indices, exact: bool) -> tuple[float, int]:
         """Score a share of held-out pairs; return their negative ln p and number of words."""
-        plan, dtype = self._recipe.plan_held_out, None if exact else self._dtype
-        return score_share(self._model, self._pairs, rows, plan, dtype, member, self._members)
+        total, words, dtype = 0.0, 0, None if exact else self._dtype
+        batches = fixed_batches(self._pairs, rows, self._recipe.plan_held_out)
+        with torch.no_grad():
+            for part in batches[member :: self._members]:
+                batch = make_batch(self._pairs, part).to(self._model.device)
+                total -= float(self._model.score(batch, dtype).sum(dtype=torch.float64))
+                words += self._pairs.target.words(part) + len(part)
+        return total, words
 
 
 class ShareGradient:
@@ -282,7 +288,7 @@ class RecordedGradients:
         return self._loss, self._gradients
 
     def _record(self, batch: Batch) -> _Recording:
-        kept = Batch(batch.source.clone(), batch.target.clone(), None, batch.words)
+        kept = Batch(batch.source.clone(), batch.target.clone(), None)
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._loss.device),

@@ -29,8 +29,7 @@ def batch_of(*sentences: list[int]) -> Batch:
     longest = int(lengths.max())
     target = torch.tensor([each + [0] * (longest - len(each)) for each in sentences])
     nothing = torch.empty(len(sentences), 0, dtype=torch.int64)
-    words = int(lengths.sum()) + len(sentences)
-    return Batch(nothing, target, (torch.zeros_like(lengths), lengths), words)
+    return Batch(nothing, target, (torch.zeros_like(lengths), lengths))
 
 
 SENTENCES = batch_of([2, 3, 4, 5], [1], [8, 7, 2])

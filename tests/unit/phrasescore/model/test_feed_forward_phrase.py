@@ -52,7 +52,7 @@ def test_scores_are_those_of_the_formula(
     model: FeedForwardPhrase, source: list[int], target: list[int]
 ) -> None:
     """Scores follow the formula at every length; after the last place only </s> is possible."""
-    batch = Batch(torch.tensor([source]), torch.tensor([target]).long(), None, len(target) + 1)
+    batch = Batch(torch.tensor([source]), torch.tensor([target]).long(), None)
     expected = by_formula(model, source, target)
     np.testing.assert_allclose(model.score(batch)[0].detach(), expected, rtol=0, atol=1e-12)
     assert model.loss(batch).item() == pytest.approx(-sum(expected), abs=1e-12)
@@ -80,7 +80,7 @@ def test_the_gradient_is_that_of_differences(model: FeedForwardPhrase) -> None:
     """Gradients equal finite differences for pairs of all lengths, one of them too long."""
     source = torch.tensor([[2, 3, 4], [5, 0, 0], [8, 7, 0]])
     target = torch.tensor([[2, 3, 4, 5], [1, 0, 0, 0], [0, 0, 0, 0]])
-    batch = Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([4, 1, 0])), 8)
+    batch = Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([4, 1, 0])))
     model.loss(batch).backward()
     for name, parameter in model.named_parameters():
         at = tuple(0 if name != "source_embedding" else 3 for _ in parameter.shape)

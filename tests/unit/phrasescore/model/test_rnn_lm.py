@@ -24,7 +24,7 @@ def padded() -> Batch:
     target = torch.tensor([[2, 3, 4, 5], [1, 0, 0, 0], [8, 7, 2, 0]])
     lengths = torch.tensor([4, 1, 3])
     nothing = torch.empty(3, 0, dtype=torch.int64)
-    return Batch(nothing, target, (torch.zeros_like(lengths), lengths), 11)
+    return Batch(nothing, target, (torch.zeros_like(lengths), lengths))
 
 
 @pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])

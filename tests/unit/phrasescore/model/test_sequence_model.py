@@ -81,7 +81,7 @@ def batch() -> Batch:
     """Return three pairs of different lengths, with one empty target."""
     source = torch.tensor([[2, 3, 4], [5, 0, 0], [6, 7, 0]])
     target = torch.tensor([[2, 3], [0, 0], [4, 0]])
-    return Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([2, 0, 1])), 6)
+    return Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([2, 0, 1])))
 
 
 def test_the_loss_is_minus_the_sum_of_the_scores(model: SequenceModel, batch: Batch) -> None:
@@ -98,7 +98,7 @@ def test_padding_changes_no_score(model: SequenceModel, batch: Batch) -> None:
     assert batch.lengths is not None
     for row, (S, T) in enumerate(zip(*(x.tolist() for x in batch.lengths), strict=True)):
         one = slice(row, row + 1)
-        alone = model.score(Batch(batch.source[one, :S], batch.target[one, :T], None, T + 1))
+        alone = model.score(Batch(batch.source[one, :S], batch.target[one, :T], None))
         torch.testing.assert_close(alone[0], together[row, : T + 1], rtol=0, atol=1e-12)
 
 

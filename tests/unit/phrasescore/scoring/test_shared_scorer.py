@@ -79,7 +79,7 @@ def one_by_one(
 
     with torch.no_grad():
         return [
-            exact.score(Batch(ids([source]), ids([target]), None, len(target) + 1)).sum().item()
+            exact.score(Batch(ids([source]), ids([target]), None)).sum().item()
             for source, target in zip(sources, targets, strict=True)
         ]
 
@@ -158,7 +158,7 @@ def test_words_of_long_and_short_pairs(
     for source, target in zip(sources, targets, strict=True):
         ids = [torch.tensor([side], dtype=torch.long) for side in (source, target)]
         with torch.no_grad():
-            expected += model.score(Batch(ids[0], ids[1], None, len(target) + 1))[0].tolist()
+            expected += model.score(Batch(ids[0], ids[1], None))[0].tolist()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
     offsets = np.cumsum([0, *(len(target) + 1 for target in targets[:-1])])
     totals = scorer.score(from_lists(sources), from_lists(targets))
@@ -268,7 +268,7 @@ def test_a_distribution_over_phrases_sums_to_one() -> None:
     source: TokenSequences = from_lists([[2, 3]] * len(targets))
     ended = np.exp(SharedScorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
     with torch.no_grad():
-        batch = Batch(torch.tensor([[2, 3]] * 9), torch.tensor(targets[4:]), None, 27)
+        batch = Batch(torch.tensor([[2, 3]] * 9), torch.tensor(targets[4:]), None)
         going_on = model.double().score(batch)
         # p(a, b, another word) = p(a) p(b | a) (1 - p(end | a, b))
         rest = (going_on[:, :2].sum(1).exp() * (1 - going_on[:, 2].exp())).sum().item()

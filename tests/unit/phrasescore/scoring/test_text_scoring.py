@@ -109,7 +109,7 @@ def one_alone(loaded: LoadedModel, read: bytes, predicted: bytes) -> list[float]
     source = torch.tensor([loaded.source_vocabulary.encode(read.split())], dtype=torch.long)
     target = torch.tensor([loaded.target_vocabulary.encode(predicted.split())], dtype=torch.long)
     with torch.no_grad():
-        found = loaded.model.score(Batch(source, target, None, target.numel() + 1))
+        found = loaded.model.score(Batch(source, target, None))
     return [float(value) for value in found[0]]
 
 

@@ -30,7 +30,7 @@ def test_which_words_stand_once(tmp_path: Path) -> None:
 def test_half_of_the_pairs_have_unknown_words() -> None:
     """Unknown words are on both sides or neither; equal draws give equal batches."""
     source, target = torch.tensor([[3, 2]] * 1000), torch.tensor([[2, 3, 3]] * 1000)
-    batch = Batch(source, target, None, 4000)
+    batch = Batch(source, target, None)
     rare = torch.tensor([False, False, False, True])
     first, second = (
         with_unknown(batch, (rare, rare), torch.Generator().manual_seed(1)) for _ in "ab"

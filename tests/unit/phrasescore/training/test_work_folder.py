@@ -11,7 +11,7 @@ import torch
 
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.runs.results import CurvePoint
-from phrasescore.training.evaluation import Curves
+from phrasescore.training.evaluation import add_point, begin_curve
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import INPUT, TrainingSettings
 from phrasescore.training.work_folder import (
@@ -198,9 +198,10 @@ def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
 def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
     """A truncated curve is read up to the cut; numbers that are not finite become null."""
     path = tmp_path / "curves.jsonl"
-    curves = Curves(path, 0)
+    begin_curve(path, 0)
     for updates in (1, 2, 3):
-        curves.add(CurvePoint(updates, 0.5, 3.0, training_nll=float("inf"), learning_rate=0.5))
+        point_at = CurvePoint(updates, 0.5, 3.0, training_nll=float("inf"), learning_rate=0.5)
+        add_point(path, point_at)
     point = (
         b'{"updates": 1, "epoch": 0.5, "seconds": 3.0, "words_per_second": null, "learning_rate": '
         b'0.5, "training_nll": null, "held_out_sources_nll": null, "held_out_pairs_nll": null}\n'
@@ -208,5 +209,5 @@ def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(point)
     for end in (b'{"upda', b"[]\n", b"NaN\n", b"[" * 200_000 + b"\n", b'{"updates": "1"}\n'):
         path.write_bytes(point + end + point)
-        Curves(path, 5)
+        begin_curve(path, 5)
         assert path.read_bytes() == point
