@@ -38,7 +38,7 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         yield "error", error
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
-        remedy = f"take {line.name} out with phrasescore ini remove-feature"
+        remedy = f"remove {line.name} with phrasescore ini remove-feature"
         yield "note", ini.error(problem, line=line.line, remedy=remedy)
     for line in ini.features:
         if not TUNABLE_NAME.fullmatch(line.name):

@@ -120,7 +120,7 @@ def test_what_does_not_go_together_is_refused(data: Path, tmp_path: Path) -> Non
     with pytest.raises(SettingsError, match="--byte-pairs is not an option of --kind rnn-lm"):
         run("train", data / "source", tmp_path / "model", "--kind", "rnn-lm", "--byte-pairs", "5")
     models = "--model", data / "model", "--model", data / "words"
-    with pytest.raises(ModelError, match="another source vocabulary"):
+    with pytest.raises(ModelError, match="the source vocabulary is not that of"):
         run("translate", *models, "-i", data / "source", "-o", tmp_path / "out")
     (data / "model" / "byte-pairs.txt").write_text("#version: 0.2\n")
     with pytest.raises(ModelError, match=r"damaged: byte-pairs\.txt"):

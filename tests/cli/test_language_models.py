@@ -186,7 +186,7 @@ def test_lists_need_no_source(phrasescore: Phrasescore, tmp_path: Path) -> None:
         np.testing.assert_allclose(values, expected, rtol=2e-5)
     without = phrasescore("nbest", *models, "--model", "search", "list", "-o", "more")
     assert without.returncode == 2
-    assert b"the model search reads a source, and none is given" in without.stderr
+    assert b"the model search reads a source, but none is given" in without.stderr
     (tmp_path / "source").write_bytes(b"w1 w2\n" * 40)
     given = phrasescore(
         "nbest", *models, "--model", "search", "list", "--source", "source", "-o", "more"

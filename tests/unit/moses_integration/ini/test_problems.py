@@ -30,7 +30,7 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
     assert found(data) == [
         "x.ini:2: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
         "Write path=lm.arpa.gz, or unzip it.",
-        "x.ini:3: pt: no such file, nor with .gz behind its name. Relative paths resolve against "
+        "x.ini:3: pt: no such file, with or without .gz. Relative paths resolve against "
         f"the current directory, which is {folder}.",
     ]
 
@@ -49,7 +49,7 @@ def test_a_sound_ini_has_no_problems() -> None:
          "Write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
-        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
+        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),
         (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
         (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
         (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "
