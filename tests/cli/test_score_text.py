@@ -151,7 +151,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert b"the lines would replace what" in done.stderr
+    assert b"the lines would replace an input" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
 
 
