@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.pictures.figure_files import (
-    COLOURS,
-    cut_label,
-    plain_label,
-    svg_image,
-)
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
 from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
 from tuning.metrics.score_tables import shown_p
 from tuning.report.scores import ScoreSet

@@ -20,12 +20,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import (
-    KeptText,
-    SystemRun,
-    TextStatistics,
-    experiment_record,
-)
+from tuning.experiment.results import KeptText, SystemRun, TextStatistics, experiment_record
 from tuning.experiment.table import markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
