@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+from tests.conftest import Phrasescore
 
 INI = b"""\
 [feature]
@@ -32,7 +30,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder: Path) -> None:
+def test_add_column_writes_the_ini_and_says_what_it_did(
+    phrasescore: Phrasescore, folder: Path
+) -> None:
     """Floored scores are a warning; the old ini stays."""
     done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
@@ -48,7 +48,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder
     assert (folder / "moses.ini").read_bytes() == INI
 
 
-def test_add_column_options(phrasescore: Run, folder: Path) -> None:
+def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
     """The start weight, absolute paths, and standard output; also onto the ini itself."""
     arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")
     done = phrasescore(*arguments, "--absolute-paths", "-o", "-")
@@ -77,7 +77,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
     ],
 )
 def test_add_column_failures(
-    phrasescore: Run, folder: Path, arguments: list[str], code: int, problem: str
+    phrasescore: Phrasescore, folder: Path, arguments: list[str], code: int, problem: str
 ) -> None:
     """One sentence, a status, no traceback, and no output file."""
     (folder / "bad").write_bytes(b"la ||| the ||| 0.5 1\nles ||| the ||| 0.5 -2.5\n")
@@ -90,7 +90,7 @@ def test_add_column_failures(
 
 
 def test_the_golden_ini_gains_its_fifth_score(
-    phrasescore: Run, tmp_path: Path, bundled_golden: Path
+    phrasescore: Phrasescore, tmp_path: Path, bundled_golden: Path
 ) -> None:
     """The result is the ini that was made by hand for the same table."""
     shutil.copytree(bundled_golden / "system", tmp_path / "system")
@@ -104,7 +104,7 @@ def test_the_golden_ini_gains_its_fifth_score(
     ).read_bytes()
 
 
-def test_show_lists_an_ini(phrasescore: Run, bundled_golden: Path) -> None:
+def test_show_lists_an_ini(phrasescore: Phrasescore, bundled_golden: Path) -> None:
     """On standard output; what is wrong is listed, not raised."""
     done = phrasescore("ini", "show", bundled_golden / "system" / "moses.ini")
     assert done.returncode == 0
@@ -117,7 +117,7 @@ def test_show_lists_an_ini(phrasescore: Run, bundled_golden: Path) -> None:
     assert "resolve against the current directory" in text
 
 
-def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
+def test_show_prints_json(phrasescore: Phrasescore, folder: Path) -> None:
     """The same as the text says, and in a file if wanted."""
     done = phrasescore("ini", "show", "moses.ini", "--json", "--json-file", "found.json")
     assert done.returncode == 0, done.stderr
@@ -150,25 +150,8 @@ def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
     assert json.loads((folder / "found.json").read_bytes()) == shown
 
 
-@pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-language-model")])
-def test_help_loads_nothing_heavy(
-    phrasescore: Run, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    """--help imports neither numpy nor torch nor numba, so that it is quick."""
-    import sys
-
-    code = (
-        "import sys; from phrasescore.cli import cli\n"
-        f"try: cli.main({[*arguments, '--help']!r})\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'torch', 'numpy', 'numba', 'sacremoses'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.decode().splitlines()[-1] == "[]"
-
-
 def test_a_column_beside_tuned_weights_changes_no_translation(
-    phrasescore: Run, folder: Path
+    phrasescore: Phrasescore, folder: Path
 ) -> None:
     """Its weight is 0; this command and the doctor say that all weights want tuning."""
     (folder / "old").write_bytes(b"la ||| the ||| 0.5 0.25\n")
@@ -187,7 +170,7 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
         assert f"the last weight of TranslationModel0 is {weight}, a start weight, while" in found
 
 
-def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
+def test_paths_alone_are_made_absolute(phrasescore: Phrasescore, folder: Path) -> None:
     """Nothing else changes; a path that leads nowhere is refused."""
     done = phrasescore("ini", "absolute-paths", "moses.ini", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
@@ -208,7 +191,7 @@ def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
 
 
 def test_the_reordering_table_is_replaced_with_the_phrase_table(
-    phrasescore: Run, folder: Path
+    phrasescore: Phrasescore, folder: Path
 ) -> None:
     """One command for both files of `generate --extend`; without such a feature it is refused."""
     both = ("ini", "add-column", "moses.ini", "--table", "new", "--reordering", "more", "-o", "out")
