@@ -11,7 +11,7 @@ import click
 import pytest
 
 from phrasescore.cli import cli
-from phrasescore.errors import ModelError, PhrasescoreError
+from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 
@@ -182,15 +182,6 @@ def test_words_with_bars_enter_no_table(tmp_path: Path, monkeypatch: pytest.Monk
         arguments = ["generate", "--model", "model", "--table", "table", "-o", "out"]
         cli.main(arguments, standalone_mode=False)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_language_model_cannot_generate(tmp_path: Path) -> None:
-    """It is told where its model belongs."""
-    (tmp_path / "phrases").write_bytes(PHRASES)
-    model = save_random_model(tmp_path / "lm", [], WORDS, kind="rnn-lm")
-    arguments = ["generate", "--model", model, "-i", tmp_path / "phrases"]
-    with pytest.raises(ModelError, match=r"kind rnn-lm is a language model.*score-text or nbest"):
-        cli.main(list(map(str, arguments)), standalone_mode=False)
 
 
 def test_a_model_that_writes_sources(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:

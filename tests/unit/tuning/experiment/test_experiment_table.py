@@ -113,12 +113,6 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemR
     assert found.texts == record.texts and found.systems == record.systems
 
 
-def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """The same translations: no gain, p = 1."""
-    same = scores(collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]}))["RNN_1 & more"]
-    assert (same.gain, same.p_randomization) == (0, 1)
-
-
 def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The table says how many seeds there are; a single one has no deviation."""
     short = {text: rows for text, rows in run(1, 5).texts.items() if text != "new"}
