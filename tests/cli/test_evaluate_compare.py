@@ -230,35 +230,31 @@ def test_the_unit_of_segment_scores_changes_no_p_value(
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--segment-scores", "--system", "short"], 3, "short: 1 score, where base has 10"),
-        (["--segment-scores", "--system", "words"], 3, "words:1: 'a b' is not a number"),
+        ("--segment-scores --system short", 3, "short: 1 score, where base has 10"),
+        ("--segment-scores --system words", 3, "words:1: 'a b' is not a number"),
+        ("--segment-scores --system base --baseline empty", 3, "empty: 0 scores, where"),
         (
-            ["--segment-scores", "--system", "base", "--baseline", "empty"],
-            3,
-            "empty: 0 scores, where",
-        ),
-        (
-            ["--segment-scores", "--system", "same", "--metric", "bleu"],
+            "--segment-scores --system same --metric bleu",
             2,
             "--segment-scores and --metric exclude each other",
         ),
         (
-            ["--segment-scores", "--system", "same", "--reference", "base"],
+            "--segment-scores --system same --reference base",
             2,
             "--segment-scores and --reference exclude each other",
         ),
-        (["--system", "same"], 2, "compared with a reference, and none is given"),
+        ("--system same", 2, "compared with a reference, and none is given"),
     ],
 )
 def test_segment_scores_refused(
     phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path,
-    options: list[str], status: int, message: str,
+    options: str, status: int, message: str,
 ) -> None:  # fmt: skip
     """Files that are no scores, and options of translations, are one sentence."""
     (tmp_path / "short").write_text("1\n")
     (tmp_path / "words").write_text("a b\n")
     (tmp_path / "empty").write_bytes(b"")
     baseline = [] if "--baseline" in options else ["--baseline", "base"]
-    done = phrasescore("compare", *baseline, *options)
+    done = phrasescore("compare", *baseline, *options.split())
     assert (done.returncode, done.stderr.count(b"\n")) == (status, 1)
     assert message in done.stderr.decode()

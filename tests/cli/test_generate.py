@@ -120,56 +120,36 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-i", "phrases", "--beam", "0"], "0 is not in the range 1<=x<=1000"),
-        (["-i", "phrases", "--table", "t"], "--input and --table: exactly one of them"),
-        (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
-        (["-i", "phrases", "--extend"], "--extend goes with --table"),
-        (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
-        (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
+        ("-i phrases --beam 0", "0 is not in the range 1<=x<=1000"),
+        ("-i phrases --table t", "--input and --table: exactly one of them"),
+        ("-i phrases --beam 3 --nbest-size 4", "a beam of 3 cannot give"),
+        ("-i phrases --extend", "--extend goes with --table"),
+        ("--table t --reordering r", "--reordering and --reordering-output go"),
+        ("--table t --reordering r --reordering-output s", "must be a file then"),
+        ("--table t --reordering r --reordering-output s -o /dev/null", "must be a file then"),
+        ("--table t --reordering r --reordering-output o -o ./o", "would write the same file"),
         (
-            ["--table", "t", "--reordering", "r", "--reordering-output", "s", "-o", "/dev/null"],
-            "must be a file then",
-        ),
-        (
-            ["--table", "t", "--reordering", "r", "--reordering-output", "o", "-o", "./o"],
-            "would write the same file",
-        ),
-        (
-            [
-                "--table",
-                "t",
-                "--reordering",
-                "phrases",
-                "--reordering-output",
-                "x",
-                "-o",
-                "phrases",
-            ],
+            "--table t --reordering phrases --reordering-output x -o phrases",
             "--output would replace what --reordering reads",
         ),
-        (
-            ["-i", "phrases", "--samples", "2", "--beam", "2"],
-            "--samples and --beam exclude each other",
-        ),
-        (["-i", "phrases", "--json"], "both go to standard output"),
-        (["-i", "phrases", "-o", "phrases"], "--output would replace what --input reads"),
-        (["-i", "empty"], "the source phrase is empty"),
-        (["-i", "missing"], "no such file"),
+        ("-i phrases --samples 2 --beam 2", "--samples and --beam exclude each other"),
+        ("-i phrases --json", "both go to standard output"),
+        ("-i phrases -o phrases", "--output would replace what --input reads"),
+        ("-i empty", "the source phrase is empty"),
+        ("-i missing", "no such file"),
     ],
 )
 def test_wrong_calls(
-    arguments: list[str],
-    message: str,
-    data: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: str, message: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each gets a sentence, and the input stays."""
     (tmp_path / "phrases").write_bytes(PHRASES)
     (tmp_path / "empty").write_bytes(b"a\n \nb\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises((PhrasescoreError, click.UsageError), match=re.escape(message)):
-        cli.main(["generate", "--model", str(data / "model"), *arguments], standalone_mode=False)
+        cli.main(
+            ["generate", "--model", str(data / "model"), *arguments.split()], standalone_mode=False
+        )
     assert (tmp_path / "phrases").read_bytes() == PHRASES
 
 

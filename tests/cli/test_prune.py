@@ -105,48 +105,40 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        ([], 2, "no condition was given"),
-        (["--top", "1"], 2, "no condition was given"),
-        (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
-        (["--column", "1"], 2, "no condition was given"),
-        (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "exclude each other"),
-        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature goes with --weights"),
-        (["--significance", "a+e"], 2, "--significance goes with --sentences"),
-        (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
-        (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
-        (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),
+        ("", 2, "no condition was given"),
+        ("--top 1", 2, "no condition was given"),
+        ("--top 1 --column 3", 2, "there is no score 3 to compare"),
+        ("--column 1", 2, "no condition was given"),
+        ("--top 1 --column 1 --weights moses.ini", 2, "exclude each other"),
+        ("--top 1 --column 1 --feature T", 2, "--feature goes with --weights"),
+        ("--significance a+e", 2, "--significance goes with --sentences"),
+        ("--drop drop.tsv --reordering reordering", 2, "go together"),
+        ("--drop drop.tsv -o table", 2, "would replace what TABLE reads"),
+        ("--drop drop.tsv -o same-table", 2, "would replace what TABLE reads"),
         (
-            ["--drop", "drop.tsv", "--reordering", "drop.tsv", "--reordering-output", "./small"],
+            "--drop drop.tsv --reordering drop.tsv --reordering-output ./small",
             2,
             "would write the same file",
         ),
-        (["--drop", "drop.tsv", "-o", "-", "--json"], 2, "would both go to standard output"),
+        ("--drop drop.tsv -o - --json", 2, "would both go to standard output"),
+        ("--drop drop.tsv -o - --reordering x --reordering-output y", 2, "must be a file then"),
         (
-            ["--drop", "drop.tsv", "-o", "-", "--reordering", "x", "--reordering-output", "y"],
-            2,
-            "which must be a file then",
-        ),
-        (
-            ["--drop", "drop.tsv", "--reordering", "table", "--reordering-output", "y"],
+            "--drop drop.tsv --reordering table --reordering-output y",
             3,
             "table:1: 7 columns, expected 3 in a reordering table",
         ),
-        (["--threshold", "2", "--column", "1"], 3, "no pair meets the conditions"),
-        (["--drop", "table"], 3, "table:1: no phrase pair"),
+        ("--threshold 2 --column 1", 3, "no pair meets the conditions"),
+        ("--drop table", 3, "table:1: no phrase pair"),
     ],
 )
 def test_wrong_calls(
-    arguments: list[str],
-    status: int,
-    sentence: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: str, status: int, sentence: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each gets one sentence, and leaves nothing."""
     monkeypatch.chdir(folder)
     (folder / "same-table").hardlink_to(folder / "table")
     before = {path.name for path in folder.iterdir()}
-    error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments]).exception
+    error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments.split()]).exception
     assert isinstance(error, PhrasescoreError)
     assert error.exit_code == status
     assert sentence in str(error)
