@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from moses_integration.commands.prune import prune
 from phrasescore.errors import PhrasescoreError
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import kill_when, kill_when_blocks_are_done
+from tests.conftest import Phrasescore
 from tests.support.plain_pruning import (
     minus_ln_p,
     plain_pruning,
@@ -158,34 +157,3 @@ def test_a_reordering_table_of_another_system_leaves_nothing(
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert sorted(folder.iterdir()) == before
-
-
-@pytest.mark.slow
-def test_killed_in_either_table(
-    phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
-    """After kill -9 the same command ends with the bytes of a whole run."""
-    pairs = [b"w%06d ||| v%d ||| " % (i, j) for i in range(40_000) for j in range(5)]
-    with gzip.open(tmp_path / "table.gz", "wb", compresslevel=1) as stream:
-        stream.writelines(b"%b0.%d ||| 0-0 ||| 1 1 1\n" % (p, i % 7) for i, p in enumerate(pairs))
-    with gzip.open(tmp_path / "reordering.gz", "wb", compresslevel=1) as stream:
-        stream.writelines(pair + b"0.5 0.25 0.25\n" for pair in pairs)
-    arguments = ["prune", "table.gz", "--top", "2", "--column", "1", "--reordering"]
-    arguments += ["reordering.gz", "-o"]
-    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
-    kill_when_blocks_are_done(process, tmp_path, "out.gz")
-    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
-    part = tmp_path / ".r.gz.part"
-    said = kill_when(lambda: part.exists() and part.stat().st_size > 0, process).errors
-    assert b"out.gz: going on after line " in said
-    # the two get their names together
-    assert not (tmp_path / "out.gz").exists()
-    assert not (tmp_path / "r.gz").exists()
-    for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:
-        done = phrasescore(*arguments, output, "--reordering-output", reordering)
-        assert done.returncode == 0, done.stderr
-        assert (b"out.gz: going on after line" in done.stderr) == (output == "out.gz")
-    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
-    assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
-    assert not list(tmp_path.glob(".*"))
