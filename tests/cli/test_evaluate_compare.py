@@ -35,6 +35,7 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     said = done.stdout.decode()
     metric = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none")
     theirs = metric.corpus_score(texts["rnn.s1"], [texts["ref.fr"]])
+    assert said.split()[:3] == ["BLEU", "chrF2", "TER"]
     assert f"{theirs.score:.2f}" in said
     assert str(metric.get_signature()) in said
     done = phrasescore("evaluate", *names, "--reference", "ref.fr", "--json")
