@@ -1,8 +1,9 @@
-"""``make bench``: every benchmark on the real system that PHRASESCORE_SHARED holds, one by one.
+"""``make bench``: runs every benchmark, one by one, on the real system in PHRASESCORE_SHARED.
 
-Where MOSES_BIN names the folder of Moses's binaries, Moses is measured in turn; where JOEYNMT names
-a Python that can import joeynmt, JoeyNMT is. PHRASESCORE_MODEL names the model to score with; else
-one of the paper's size is made untrained, which is as fast.
+If MOSES_BIN names the folder of Moses's binaries, the benchmarks also measure Moses. If JOEYNMT
+names a Python that can import joeynmt, they also measure JoeyNMT. PHRASESCORE_MODEL names the model
+to score with; the default is an untrained model of the paper's size, which is as fast as a trained
+one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _model(table: Path, scratch: Path) -> Path:
 
 
 def _language_model(text: Path, scratch: Path) -> Path:
-    """Return the folder of a small language model after one pass."""
+    """Train a small language model for one epoch; return its folder."""
     model = scratch / "language-model"
     options = ("--kind", "feed-forward-lm", "--self-normalise", "--max-epochs", "1")
     if _run("phrasescore", "train", text, model, *options):

@@ -1,8 +1,9 @@
-"""Seconds and memory of building a system from aligned text: ours, and Moses's own in turn.
+"""Measures the seconds and memory of building a system from aligned text, by us and by Moses.
 
-Ours is the whole command `phrasescore build`, reading and cleaning included; Moses's is
-train-model.perl, steps 4 to 9, and then lmplz. Fresh processes, in turn, medians; ours with a warm
-compile cache, and once more with an empty one. The result is JSON on standard output.
+"Ours" is the whole command `phrasescore build`, including reading and cleaning. "Moses" is
+train-model.perl, steps 4 to 9, and then lmplz. Both run alternately in fresh processes; the figures
+are medians. Ours runs with a warm compile cache, and once with an empty cache. The result is JSON
+on standard output.
 
     python -m benchmarks.bench_build SOURCE TARGET ALIGNMENT --moses-bin FOLDER
 """
@@ -86,7 +87,7 @@ def main() -> None:
             (folder / name).write_bytes(text * options.repeat)
         bench = Bench(folder, options.threads, options.order)
         cold = median([bench.ours(folder / "cache")])
-        bench.ours()  # so that the compile cache of the installation is warm, too
+        bench.ours()  # warms the compile cache of the installation
         result: dict[str, object] = {"ours with an empty compile cache": cold}
         if options.moses_bin is None:
             result["ours"] = in_turn(options.runs, bench.ours)[0]

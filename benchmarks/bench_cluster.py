@@ -1,14 +1,15 @@
-"""What scoring over a cluster costs, and how many workers one coordinator can feed.
+"""Measures the cost of scoring over a cluster, and the number of workers per coordinator.
 
-First, CPU seconds of the whole command `phrasescore score`: two workers of this machine with a
-thread each, scheduler and coordinator counted, against two threads of one process, in turn. Two
-processes have two copies of the model in their caches, so a third way is two commands beside each
-other that score a half of the table each with one thread. Taken off is what the first lines of the
-table take in the same way, with workers that have loaded the model.
+The first part measures CPU seconds of the whole command `phrasescore score` in three ways: two
+workers on this machine with one thread each (including scheduler and coordinator); two threads of
+one process; and two simultaneous commands with one thread each that score half of the table,
+because two processes keep two copies of the model in their caches. Start-up, measured in the same
+way on the first lines of the table with workers that have loaded the model, is subtracted.
 
-Then, how fast blocks pass through the scheduler and the coordinator when workers do nothing and
-give back as much as they got. Divided by what one core scores in a second, that is the number of
-cores one coordinator can feed. The result is JSON on standard output.
+The second part measures how fast blocks pass through the scheduler and the coordinator if workers
+do nothing and return as many bytes as they receive. This rate divided by the scoring rate of one
+core is the number of cores that one coordinator can keep busy. The result is JSON on standard
+output.
 
     python -m benchmarks.bench_cluster MODEL TABLE [--runs N] [--idle-workers N] [--blocks N]
 """
@@ -45,7 +46,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """Run a scheduler and workers with a thread each; yields the file and the processes."""
+    """Run a scheduler and workers with one thread each; yield the scheduler file and processes."""
     file = folder / "scheduler.json"
     file.unlink(missing_ok=True)
     common = ["--no-dashboard", "--scheduler-file", str(file), "--host", "127.0.0.1"]
@@ -85,7 +86,7 @@ class Bench:
 
     def _command(self, table: Path, *more: str) -> list[str]:
         for leftover in self.folder.glob("*scored.gz*"):
-            leftover.unlink()  # else the command would continue the last run
+            leftover.unlink()  # otherwise the command would continue the last run
         words = [sys.executable, "-m", "phrasescore", "score", str(table), "-o", "scored.gz"]
         return [*words, "--model", str(self.model), *more]
 
@@ -94,7 +95,7 @@ class Bench:
         return run(self._command(table, "--threads", "2"), folder=self.folder)
 
     def beside(self, table: Path) -> Cost:
-        """Score both halves of a table at once, by two commands with a thread each."""
+        """Score both halves of a table at once, with two commands of one thread each."""
         lines = read_lines(table)
         halves = lines[: len(lines) // 2], lines[len(lines) // 2 :]
         folders = [self.folder / name for name in ("first", "second")]
@@ -111,9 +112,9 @@ class Bench:
         return run(self._command(Path("half.gz"), "--threads", "1"), folder=self.folder)
 
     def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:
-        """Score with two workers; return the cost of all, and CPU seconds by process.
+        """Score with two workers; return the total cost, and CPU seconds by process.
 
-        It is done three times with the same workers: first so that both have loaded the model.
+        The same workers score three times; the first time, for loading the model, is left out.
         """
         costs = []
         with cluster(self.folder, 2) as (file, processes):
@@ -130,7 +131,7 @@ class Bench:
 
 
 def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
-    """Compare both ways on a table; what its first lines take is start-up, and taken off."""
+    """Compare the three ways on a table; subtract start-up, the cost of the table's first lines."""
     short = bench.folder / "short.gz"
     write_lines(short, read_lines(table)[:_SHORT])
     rows: list[dict[str, Any]] = []
@@ -163,7 +164,7 @@ def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
 
 
 def idle_work(block: PackedBlock) -> tuple[bytes, str]:
-    """Do nothing with a block; what comes back is as large as what was sent."""
+    """Return the text of a block: no work, but a reply as large as the request."""
     return block[0], block[3]
 
 
@@ -195,13 +196,13 @@ def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, A
 
 
 def main() -> None:
-    """Print the figures."""
+    """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("table", type=Path)
-    parser.add_argument("--runs", type=int, default=3, help="of each; 0 leaves the overhead out")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each way; 0: no first part")
     parser.add_argument("--idle-workers", type=int, default=2)
-    parser.add_argument("--blocks", type=int, default=200, help="through workers that do nothing")
+    parser.add_argument("--blocks", type=int, default=200, help="blocks of the second part")
     given = parser.parse_args()
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:

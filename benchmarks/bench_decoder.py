@@ -1,19 +1,18 @@
-"""Seconds and memory of decoding: ours, Moses's and moses2's in turn, one thread.
+"""Measures the seconds and memory of decoding with one thread, by us, Moses and moses2 alternately.
 
-Stack decoding and cube pruning with the limits of the ini, except the pop limit, an option here.
-Ours starts without stored tables, with them, and once with an empty compile cache; moses2 has its
-own inputs (`moses2_inputs`), made beforehand, and the texts that the others read. What the search
-takes alone is the whole run less a run of the first sentence. Mean model scores say whether all
-searched equally well. Of the text ``--lines`` sentences are taken, evenly spread. With
-``--side-by-side`` the rate of one process with two threads is compared with that of two processes
-with one thread each, instead. The result is JSON on standard output.
+The searches are stack decoding and cube pruning with the limits of the ini, except the pop limit,
+which is an option here. Ours runs without stored tables, with stored tables, and once with an empty
+compile cache. moses2 reads the same text but its own tables (`moses2_inputs`), made beforehand. The
+time of the search alone is the whole run minus a run on the first sentence. Mean model scores show
+whether all decoders search equally well. The text is ``--lines`` sentences, evenly spread. With
+``--side-by-side`` the benchmark instead compares the rate of one process with two threads with the
+rate of two processes with one thread each. The result is JSON on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
     python -m benchmarks.bench_decoder FOLDER --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"
     python -m benchmarks.bench_decoder FOLDER --side-by-side
 
-FOLDER holds the system; paths in the ini are relative to it. An ARPA file that exists as .gz only is
-unpacked.
+FOLDER has the system; paths in the ini are relative to FOLDER. ARPA files in gzip form are unpacked.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from benchmarks.moses2_inputs import prepare
 
 _SEARCHES = {"stack decoding": (), "cube pruning": ("-search-algorithm", "1")}
 _STORED = ("--cache-folder", "tables")
-_PEERS = ("moses2", "moses", "moses2-text")  # the last one reads the tables that the others read
+_PEERS = ("moses2", "moses", "moses2-text")  # moses2-text is moses2 with Moses's text tables
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,12 @@ class Bench:
     pop_limit: int
 
     def options(self, search: str) -> list[str]:
-        """Return the options of a search as Moses spells them."""
+        """Return the options of a search in Moses's spelling."""
         chosen = list(_SEARCHES[search])
         return [*chosen, "-cube-pruning-pop-limit", str(self.pop_limit)] if chosen else []
 
     def our_command(self, search: str, *more: str, text: str = "text") -> list[str]:
-        """Return our command; translations go to ``ours.`` and the name of the text."""
+        """Return our command, which writes the translations of TEXT to ``ours.TEXT``."""
         return [
             *(sys.executable, "-m", "phrasescore", "decode", self.ini, "-i", text),
             *("-o", f"ours.{text}", "--output-hypo-score", *more),
@@ -100,8 +99,8 @@ def unpack_system(system: Path, text: Path, folder: Path, lines: int = 0) -> Non
     Args:
         system: The folder of the system.
         text: The text.
-        folder: Where it all goes.
-        lines: How many of its lines, evenly spread; 0 for all.
+        folder: The folder for all files.
+        lines: The number of lines of the text, evenly spread; 0 for all.
     """
     for path in system.resolve().iterdir():
         (folder / path.name).symlink_to(path)
@@ -126,9 +125,9 @@ def measure(
 
     Args:
         bench: The system.
-        search: Its name.
-        runs: How often everything runs.
-        peers: The program and the ini of each peer by name.
+        search: The name of the search.
+        runs: The number of runs of each command.
+        peers: The program and the ini of each peer, by name.
     """
     bench.ours(search, *_STORED)  # stores the tables of the text
     bench.ours(search, *_STORED, text="one")
@@ -157,7 +156,7 @@ def measure(
 
 
 def side_by_side(bench: Bench, search: str, runs: int) -> dict[str, object]:
-    """Compare the rate of two threads with that of two processes, loading not counted."""
+    """Compare the rates of two threads and of two processes, without loading."""
 
     def threads(text: str) -> float:
         return bench.together([bench.our_command(search, *_STORED, "--threads", "2", text=text)])
@@ -222,7 +221,7 @@ def main() -> None:
             }
         cold = bench.ours("stack decoding", "--no-cache", cache=folder / "compiled")
         result: dict[str, object] = {"ours with an empty compile cache": median([cold])}
-        bench.ours("stack decoding", "--no-cache")  # the cache of the installation is warm, too
+        bench.ours("stack decoding", "--no-cache")  # warms the compile cache of the installation
         for search in options.searches:
             result[search] = measure(bench, search, options.runs, peers)
         print(json.dumps(result, indent=2))

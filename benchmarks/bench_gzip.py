@@ -1,10 +1,11 @@
-"""Packers of gzip output: speed, size, and whether equal text gives equal bytes (decision 14).
+"""Compares gzip libraries: speed, size, and whether equal text gives equal bytes (decision 14).
 
-Each packer packs a table in pieces of 4 MiB, in turn with the others, and many short pieces of it
-in several processes, whose memory lies at different addresses. The digest of the table's beginning
-can be compared between processors: run `--digests` under `qemu-x86_64 -cpu Haswell python ...`.
+Each library packs a table in pieces of 4 MiB, alternating with the others, and then many short
+pieces of the table in several processes, whose memory has different addresses. To compare
+processors, run `--digests` also under `qemu-x86_64 -cpu Haswell python ...`: it prints the digest
+of the packed beginning of the table. Libraries that are not installed are skipped.
 
-    python -m benchmarks.bench_gzip TABLE [--digests]          # isal is tried where it is installed
+    python -m benchmarks.bench_gzip TABLE [--digests]
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _digests(name: str, text: bytes) -> list[bytes]:
 
 
 def main() -> None:
-    """Print a line for each packer."""
+    """Print a line for each library and level."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table")
     parser.add_argument("--digests", action="store_true")

@@ -1,12 +1,12 @@
-"""Seconds and memory of estimating an n-gram model: ours, and KenLM's lmplz in turn.
+"""Measures the seconds and memory of estimating an n-gram model, by us and by KenLM's lmplz.
 
-Fresh processes, in turn, start-up included, medians; ours with a warm compile cache, and once with
-an empty one. Text and model are plain files, so that no gzip is measured. The result is JSON on
-standard output.
+Both run alternately in fresh processes; the figures are medians and include start-up. Ours runs
+with a warm compile cache, and once with an empty cache. Text and model are plain files, so that
+gzip is not measured. The result is JSON on standard output.
 
     python -m benchmarks.bench_language_model CORPUS --moses-bin FOLDER
 
-With ``--sentences N``, the text is N new sentences, each made of the pieces of three others.
+With ``--sentences N``, the text is N new sentences, each joined from parts of three sentences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ESTIMATE = (
 
 
 def spliced(text: bytes, sentences: int) -> bytes:
-    """Make new sentences: the beginning of one, the middle of another, the end of a third."""
+    """Make new sentences: the beginning of one sentence, part of a second, the end of a third."""
     lines = [line.split() for line in text.splitlines()]
     chance = random.Random(1)
     new = []
@@ -48,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("corpus", type=Path, help="one sentence per line, plain or gzip")
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--sentences", type=int, help="new sentences, made of the corpus's")
+    parser.add_argument("--sentences", type=int, help="new sentences, made from the corpus")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     options = parser.parse_args()
@@ -61,7 +61,7 @@ def main() -> None:
         order = str(options.order)
         ours = partial(run, [sys.executable, "-c", _ESTIMATE, order], folder=folder)
         cold = median([ours(cache=folder / "cache")])
-        ours()  # so that the compile cache of the installation is warm, too
+        ours()  # warms the compile cache of the installation
         result: dict[str, object] = {"ours with an empty compile cache": cold}
         if options.moses_bin is None:
             result["ours"] = in_turn(options.runs, ours)[0]

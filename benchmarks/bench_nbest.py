@@ -1,12 +1,12 @@
-"""Candidates per second of `phrasescore nbest` with RNNsearch, a plain scorer in turn, the floor.
+"""Measures candidates per second of `phrasescore nbest` with RNNsearch, and of a plain scorer.
 
-Ours scores the first candidates of a real n-best list: each distinct prefix of a sentence's
-candidates once. A model trained with --direction target-source reads the candidates instead: the
-distinct beginnings and ends of candidates are read once, and no prefixes are shared. The peer
-(plain_attention.py) scores the same pairs one by one in batches of 64. Both run as commands of
-their own, in turn; their scores are compared. The floor is what the products of the distinct
-beginnings, ends and prefixes take at this machine's best rate of a matrix product, and a
-log-sum-exp for each prefix (floor.py).
+Ours scores the first candidates of a real n-best list, and computes each distinct prefix of a
+sentence's candidates once. A model trained with --direction target-source reads the candidates
+instead: it encodes each distinct beginning and end of candidates once, and shares no prefixes. The
+peer (plain_attention.py) scores every pair separately, in batches of 64. Both run alternately as
+commands, and their scores are compared. The floor is the time of the matrix products for the
+distinct beginnings, ends and prefixes at this machine's best rate, plus a log-sum-exp for each
+prefix (floor.py).
 
     python -m benchmarks.bench_nbest MODEL LIST SOURCE [--lines N] [--runs N] [--threads N]
 """
@@ -30,7 +30,7 @@ from phrasescore.table.input_files import read_lines
 
 
 def cut(nbest: Path, source: Path, lines: int, folder: Path, direction: str) -> int:
-    """Write the first lines of a list and the pairs to score; return the number of sentences."""
+    """Write the first lines of a list and their pairs to score; return the number of sentences."""
     sentences, last = list(read_lines(source)), 0
     with (folder / "list").open("wb") as kept, (folder / "pairs").open("wb") as pairs:
         for line in itertools.islice(read_lines(nbest), lines):
@@ -44,9 +44,9 @@ def cut(nbest: Path, source: Path, lines: int, folder: Path, direction: str) -> 
 
 
 def multiply_adds(folder: Path, config: dict[str, int]) -> tuple[float, int, int]:
-    """Return the multiply-adds of the shared work, the distinct prefixes, and all words asked.
+    """Return the multiply-adds of the shared work, and the numbers of distinct and all prefixes.
 
-    Products of word vectors do not count: they depend on the word alone.
+    Products of word vectors are not counted, because they can be computed once per word.
     """
     H, A, M, R = (config[n] for n in ("hidden", "alignment", "maxout", "rank"))
     V = config["target_vocabulary"]
@@ -100,7 +100,7 @@ def main() -> None:
         sentences = cut(options.list, source, options.lines, folder, config["direction"])
         lines = (folder / "list").read_bytes().count(b"\n")
         work, prefixes, asked = multiply_adds(folder, config)
-        ours(model, source, folder, options.threads)  # compiles, on a fresh machine
+        ours(model, source, folder, options.threads)  # warms the compile cache
         V = config["target_vocabulary"]
         floors = [measure_floors(V)["fp32"]]
         costs = in_turn(

@@ -1,14 +1,15 @@
-"""What a neural language model inside the search costs, beside the same decode without it.
+"""Measures the cost of a neural language model in the search, compared with decoding without it.
 
-Both run in turn, loading and the start of the process included, one thread, for stack decoding and
-cube pruning. The floor is that of the network's products: distinct histories times their
-operations, over the best rate of numpy's products on this core, measured in the run. The seconds
-inside the network are measured in this process, in one more decode. JSON on standard output.
+Both commands run alternately with one thread, for stack decoding and cube pruning; the figures
+include start-up and loading. The floor is the time of the network's matrix products: the operations
+of all distinct histories divided by numpy's best rate on this core, measured in the same run. The
+seconds in the network are measured in one more decode, in this process. The result is JSON on
+standard output.
 
     python -m benchmarks.bench_neural_decoding FOLDER --model lm7/ --lines 200
 
-FOLDER holds the system, as for `bench_decoder`. The model's weight is a third of that of the first
-n-gram model, which loses as much.
+FOLDER has the system, as for `bench_decoder`. The model gets a third of the weight of the first
+n-gram model, which keeps two thirds.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TRIES = 10
 
 @dataclass(frozen=True)
 class Bench:
-    """Two inis, without the model and with it, and the text, in a scratch folder."""
+    """A scratch folder with the text and two inis, one without the model and one with it."""
 
     folder: Path
     settings: FeedForwardLmSettings
@@ -74,7 +75,7 @@ class Bench:
         }
 
     def operations(self, histories: int) -> float:
-        """Return the operations of the products of so many histories."""
+        """Return the floating-point operations of the products for this number of histories."""
         sizes = self.settings
         each = 2 * sizes.hidden * sizes.second_hidden
         if self.normalised:
@@ -84,7 +85,7 @@ class Bench:
 
 @contextmanager
 def _timed_network() -> Iterator[list[tuple[int, float]]]:
-    """Collect the number of histories and the CPU seconds of every call that reads some."""
+    """Collect the number of histories and the CPU seconds of every call of the network."""
     spent: list[tuple[int, float]] = []
     read = InputNetwork.read
 
@@ -101,7 +102,7 @@ def _timed_network() -> Iterator[list[tuple[int, float]]]:
 
 
 def product_rate() -> float:
-    """Return the best operations per second of one core in a product of numpy's."""
+    """Return the best operations per second of one core in numpy's matrix product."""
     left, right = np.ones((2048, 1024), np.float32), np.ones((1024, 1024), np.float32)
     out = np.empty((2048, 1024), np.float32)
     best = float("inf")
@@ -129,7 +130,7 @@ def prepare(options: argparse.Namespace, folder: Path) -> Bench:
     (folder / "with.ini").write_bytes(after.to_bytes())
     settings = load_weights(options.model).settings
     if not isinstance(settings, FeedForwardLmSettings):
-        raise SystemExit(f"{options.model} is no feed-forward language model")
+        raise SystemExit(f"{options.model} is not a feed-forward language model")
     return Bench(folder, settings, not options.unnormalised)
 
 

@@ -1,15 +1,15 @@
-"""Pairs per second of scoring a phrase table, ours and peers in turn, and the share of the floor.
+"""Measures pairs per second of scoring a phrase table, by us and by peers, and compares to a floor.
 
-Ours is the whole command `phrasescore score`, from .gz to .gz, in float32 and bfloat16, on a part
-of the table (or all of it: --lines 0), on the same part with its sources shuffled, and on a table
-with 20 targets for each source. The peers are a plain PyTorch scorer (plain_scorer.py) and, where
---joeynmt names a Python that has it, JoeyNMT (joeynmt_scorer.py); they score a smaller part. Each
-peer's figures leave out its start-up, ours leave out the seconds of a table of a single line, which
-is given as well. CPU seconds count all cores; on a busy machine they change less than wall-clock,
-but they change: report figures of a quiet one.
+"Ours" is the whole command `phrasescore score`, from .gz to .gz, in float32 and bfloat16. It scores
+part of the table (with --lines 0 the whole table), the same part with its sources shuffled, and a
+table with 20 targets for each source. The peers are a plain PyTorch scorer (plain_scorer.py) and,
+if --joeynmt names a Python that has it, JoeyNMT (joeynmt_scorer.py); they score a smaller part. All
+run alternately. The figures exclude start-up: peers do not count it, and ours subtract the time of
+a table with one line, which is reported too. CPU seconds are summed over all cores. On a busy
+machine they change less than wall-clock time, but they do change, so use a quiet machine.
 
-The floor (floor.py) is measured before and after; the better of the two counts. The result is JSON
-on standard output.
+The floor (floor.py) is measured before and after, and the better result is used. The result is
+JSON on standard output.
 
     python -m benchmarks.bench_scoring MODEL TABLE [--joeynmt PYTHON] [--lines N] [--runs N]
 """
@@ -56,7 +56,7 @@ class Bench:
 
     def ours(self, table: Path, precision: str) -> Cost:
         for leftover in self.folder.glob("*scored.gz*"):
-            leftover.unlink()  # else the command would continue the last run
+            leftover.unlink()  # otherwise the command would continue the last run
         command = [
             *(sys.executable, "-m", "phrasescore", "score", str(table), "-o", "scored.gz"),
             *("--model", str(self.model.path), "--precision", precision),
@@ -83,7 +83,7 @@ class Bench:
 
 def has_joeynmt(python: str | None) -> bool:
     if python is None:
-        print("no peer JoeyNMT: --joeynmt names no Python that has it", file=sys.stderr)
+        print("no peer JoeyNMT, because --joeynmt is not given", file=sys.stderr)
         return False
     check = [python, "-c", "import joeynmt.prediction"]
     if subprocess.run(check, capture_output=True, check=False).returncode:
@@ -93,7 +93,7 @@ def has_joeynmt(python: str | None) -> bool:
 
 
 def figures(pairs: int, costs: list[Cost], start: Cost | None = None) -> dict[str, float]:
-    """Return medians; ``start``, the cost of a table of one line, is left out of the CPU rate."""
+    """Return medians; the CPU rate excludes ``start``, the cost of a table with one line."""
     wall, cpu = (statistics.median(getattr(c, name) for c in costs) for name in ("wall", "cpu"))
     scoring = max(cpu - start.cpu, 0.01) if start else cpu
     result = {
@@ -108,7 +108,7 @@ def figures(pairs: int, costs: list[Cost], start: Cost | None = None) -> dict[st
 
 
 def shares(work: Work, measured: dict[str, float], floor: Floor, bench: Bench) -> dict[str, float]:
-    """Return how much of a run's cost is the floor: of CPU seconds, and of all its wall-clock."""
+    """Return the floor in seconds, and its shares in the CPU seconds and wall-clock of a run."""
     least = floor.core_seconds(work.shared, bench.model.model.settings)
     return {
         "floor, CPU seconds": round(least, 2),
@@ -127,7 +127,7 @@ def in_turn(runs: int, commands: dict[str, Callable[[], Cost]]) -> dict[str, lis
 
 def measure(bench: Bench, tables: dict[str, Path], peers: dict[str, Callable[[], Cost]]) -> Any:
     first = bench.folder / "one-line.gz"
-    bench.ours(first, bench.precisions[0])  # fills the compile cache
+    bench.ours(first, bench.precisions[0])  # warms the compile cache
     commands: dict[str, Callable[[], Cost]] = {
         f"{table} {precision}": partial(bench.ours, path, precision)
         for table, path in {"one line": first, **tables}.items()
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("table", type=Path)
     parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that can import joeynmt")
-    parser.add_argument("--lines", type=int, default=40_000, help="to score; 0: the whole table")
+    parser.add_argument("--lines", type=int, default=40_000, help="for ours; 0: the whole table")
     parser.add_argument("--peer-lines", type=int, default=4_000, help="for the peers")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())

@@ -1,9 +1,9 @@
-"""Whether a pair costs the same in a table of ten million as in one of a hundred thousand.
+"""Measures whether the cost per pair is equal for tables from a hundred thousand to ten million.
 
-Generated tables (``generated_tables``) go through every step that reads a whole table: encode,
-train (for some seconds), score, add the column, filter, prune, doctor. Seconds are CPU seconds
-less those of a table of one group, so what starting takes does not count. Memory is the peak of the
-largest process; disk is what the step leaves behind. The result is JSON.
+Generated tables (``generated_tables``) are processed by every step that reads a whole table:
+encode, train (for some seconds), score, add the column, filter, prune, doctor. Seconds are CPU
+seconds minus those for a table of one group, which removes start-up. Memory is the peak of the
+largest process; disk is the size of the step's output. The result is JSON.
 
     python -m benchmarks.bench_size [--sizes 100000 1000000 10000000] [--folder FOLDER]
 """
@@ -30,7 +30,7 @@ _SMALL = ("--hidden", "64", "--embedding", "32", "--rank", "32", "--target-words
 
 @dataclass(frozen=True)
 class Step:
-    """A command over a whole table, and what it writes."""
+    """A command over a whole table, and the name of its output."""
 
     name: str
     arguments: tuple[str, ...]
@@ -38,7 +38,7 @@ class Step:
 
 
 def steps(seconds: int) -> list[Step]:
-    """Return the steps in order; each may use what those before it wrote."""
+    """Return the steps in order; each may read the outputs of earlier steps."""
     ini = ("moses.ini", "-o", "moses.rnn.ini")
     return [
         Step("train", ("train", "table.gz", "model", *_SMALL, "--max-time", f"{seconds}s",
@@ -56,14 +56,14 @@ def steps(seconds: int) -> list[Step]:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files of a folder."""
+    """Return the number of bytes of a file, or of all files in a folder."""
     if path.is_dir():
         return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return path.stat().st_size
 
 
 def pass_through(folder: Path, pairs: int, seconds: int) -> dict[str, tuple[Cost, int]]:
-    """Make a table, take it through every step; return what each cost and left on disk."""
+    """Make a table and run every step; return the cost and the output size of each step."""
     folder.mkdir()
     write_table(folder / "table.gz", pairs)
     write_ini(folder / "moses.ini", Path("table.gz"))
@@ -88,7 +88,7 @@ def compared(sizes: list[int], folder: Path, seconds: int) -> dict[str, Any]:
     for name, (least, _) in start.items():
         rows[name] = {f"{size:,} pairs": _figures(*found[size][name], size) for size in sizes}
         costs = [(found[size][name][0].cpu - least.cpu) / size for size in sizes]
-        if name == "train":  # for as long as it was told to
+        if name == "train":  # training time is fixed, so report the rate instead
             for size in sizes:
                 learned = _read(folder / str(size) / "model" / "provenance.json")["training"]
                 rate = round(learned["words"] / learned["seconds"])
@@ -115,8 +115,8 @@ def _read(path: Path) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**5, 10**6, 10**7])
-    parser.add_argument("--folder", type=Path, help="where there is room: 4 GB for 10^7 pairs")
-    parser.add_argument("--seconds", type=int, default=30, help="of training, at each size")
+    parser.add_argument("--folder", type=Path, help="for scratch files: 4 GB for 10^7 pairs")
+    parser.add_argument("--seconds", type=int, default=30, help="of training for each size")
     parser.add_argument("--encode", type=Path, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.encode:

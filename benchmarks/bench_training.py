@@ -1,14 +1,14 @@
-"""Words per second of training, ours and peers in turn, on the batches of real data.
+"""Measures words per second of training on batches of real data, by us and by peers.
 
-Ours is an update of `phrasescore train`, recipe fast: the batch made, loss and gradient, clipping,
-Adam; for sentences (--kind search, RNNsearch) with dropout and label smoothing, too. The peers do
-the same on random batches of as many pairs, padded to the longest: (a) a plain PyTorch loop of the
-same network (the forward pass of plain_scorer.py or plain_attention.py under autograd, a Python
-loop of steps, all logits at once, Adam, no dropout); (b) for phrases, the same loop with
-torch.nn.GRU of the same size, which is another cell (it resets after the product) and the fastest
-recurrence that torch itself has; (c) for sentences, with --joeynmt, JoeyNMT's updates on the same
-texts (joeynmt_trainer.py). Words are target words and </s>. The rate is by CPU seconds of all
-cores; wall-clock is given, too, and is what counts on a GPU.
+"Ours" is an update of `phrasescore train` with the recipe fast: making the batch, loss and
+gradient, clipping, Adam; for sentences (--kind search, RNNsearch) also dropout and label smoothing.
+The peers make the same updates on random batches of as many pairs, padded to the longest: (a) a
+plain PyTorch loop of the same network (the forward pass of plain_scorer.py or plain_attention.py
+under autograd, a Python loop over time steps, all logits at once, Adam, no dropout); (b) for
+phrases, the same loop with torch.nn.GRU of the same size, the fastest recurrence in torch, whose
+cell differs (it resets after the product); (c) for sentences, with --joeynmt, JoeyNMT's updates on
+the same texts (joeynmt_trainer.py). All run alternately. Words are target words and </s>. The rates
+are per CPU second of all cores, and per second of wall-clock time, which matters on a GPU.
 
 With --agreement, ours and the plain loop train from the same weights on the same batches instead,
 without dropout, and their losses are compared. The result is JSON on standard output.
@@ -62,7 +62,7 @@ def fast_updates(
     dtype: torch.dtype | None,
     threads: int,
 ) -> Updates:
-    """Return what recipe fast does with batches, by so many cores."""
+    """Return the updates of the recipe fast with this number of threads."""
     settings = dataclasses.replace(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
@@ -71,7 +71,7 @@ def fast_updates(
 
 
 def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Update:
-    """Return what changes the weights by a batch and gives its loss in nats per word."""
+    """Return a function that updates the weights with a batch and returns nats per word."""
     done = 0
 
     def update(rows: Indices) -> float:
@@ -86,16 +86,16 @@ def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Update:
 
 @dataclass(frozen=True)
 class Task:
-    """What all train on.
+    """The data and settings that all contenders share.
 
     Attributes:
         pairs: The table or the texts.
-        sizes: Of the network.
-        training: How ours trains.
+        sizes: The sizes of the network.
+        training: The training settings of ours.
         rate: The learning rate.
-        size: Pairs in a batch (of average length, in ours).
-        threads: Cores to use.
-        device: Where to train.
+        size: The number of pairs in a batch; in ours, of pairs of average length.
+        threads: The number of threads.
+        device: The device to train on.
     """
 
     pairs: EncodedPairs
@@ -116,7 +116,7 @@ class Task:
         return model.to(self.device)
 
     def padded(self, rows: Indices) -> Sides:
-        """Return both sides as ids ``(L, B)`` and what of them counts."""
+        """Return the ids of both sides, ``(L, B)``, each with a mask that excludes padding."""
         chosen = [side.select(rows) for side in (self.pairs.source, self.pairs.target)]
         lists = [[phrases[i].tolist() for i in range(len(rows))] for phrases in chosen]
         source, target = (
@@ -212,7 +212,7 @@ def standard_update(task: Task) -> Update:
 def joeynmt_rate(
     python: Path, task: Task, texts: list[Path], updates: int, scratch: Path
 ) -> tuple[float, float]:
-    """Train for some updates in JoeyNMT's environment; return its words a second, CPU and wall."""
+    """Train for some updates with JoeyNMT; return words per CPU second and per second."""
     vocabularies = task.pairs.source.vocabulary, task.pairs.target.vocabulary
     save_model(scratch / "sizes", task.model(), vocabularies, {})
     command = [python, PROJECT / "benchmarks" / "joeynmt_trainer.py", scratch / "sizes", *texts]
@@ -227,7 +227,7 @@ def joeynmt_rate(
 def rates(
     task: Task, updates: int, runs: int, joeynmt: Callable[[], tuple[float, float]] | None
 ) -> dict[str, Any]:
-    """Measure each in turn, ``updates`` at a time; return medians over the runs."""
+    """Measure the contenders alternately, ``updates`` at a time; return medians over the runs."""
     auto = torch.bfloat16 if has_fast_bf16(task.device) else None
     own, random = task.own_batches(updates), task.random_batches(updates)
     contenders: dict[str, tuple[Update, list[Indices]]] = {
@@ -238,7 +238,7 @@ def rates(
     if not task.of_sentences:
         contenders["torch.nn.GRU"] = standard_update(task), random
     per_second: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    # on a GPU the work for a shape is recorded when it comes again
+    # warm up; on a GPU every batch runs twice, because a shape is recorded at its second occurrence
     first = slice(None, 1) if task.device.type == "cpu" else slice(None)
     for update, batches in contenders.values():
         for rows in 2 * batches[first]:
@@ -265,7 +265,7 @@ def rates(
 
 
 def agreement(task: Task, updates: int) -> dict[str, Any]:
-    """Train from the same weights on the same random batches; compare the last losses."""
+    """Train from equal weights on equal random batches; compare the mean of the last losses."""
     last = max(1, updates // 10)
     task = dataclasses.replace(task, training=_training(task.training.kind, regularised=False))
     contenders = {
@@ -326,9 +326,9 @@ def main() -> None:
     parser.add_argument("--kind", choices=["phrase", "search"], default="phrase")
     parser.add_argument("--agreement", action="store_true", help="compare losses, not speed")
     parser.add_argument("--joeynmt", type=Path, help="a Python that can import joeynmt")
-    parser.add_argument("--hidden", type=int, default=1000, help="of --kind phrase")
-    parser.add_argument("--batch-size", type=int, help="pairs  [default: train's for these pairs]")
-    parser.add_argument("--updates", type=int, help="[default: 8 a turn; 200 with --agreement]")
+    parser.add_argument("--hidden", type=int, default=1000, help="units of --kind phrase")
+    parser.add_argument("--batch-size", type=int, help="pairs  [default: as in phrasescore train]")
+    parser.add_argument("--updates", type=int, help="[default: 8 per run; 200 with --agreement]")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu", help="cpu or cuda  [default: cpu]")

@@ -1,11 +1,10 @@
-"""What further cores bring to training: one core, several, and as many runs side by side.
+"""Measures training on one core, on several cores, and as several simultaneous runs of one core.
 
-Runs of one core beside each other share memory and clock but nothing else, so together they do what
-the machine can. Each run is a process of its own that repeats the same updates of recipe fast for
-some seconds; words are target words and </s>. All take turns, and medians are printed as JSON, with
-the share of the floor: the products of the forward pass three times over (a gradient has two
-products for each of them) at the best rate of a large product on one core, measured in the same
-run.
+Simultaneous runs of one core share only memory and clock rate, so their sum shows the capacity of
+the machine. Each run is a process that repeats the same updates of the recipe fast for some
+seconds; words are target words and </s>. The three ways alternate. The result is JSON with medians
+and the share of the floor: three times the products of the forward pass (the gradient has two
+products for each of them), at one core's best rate of a large product, measured in the same run.
 
     python -m benchmarks.bench_training_cores TABLE [--hidden 200 500 1000] [--threads N]
 """
@@ -39,17 +38,17 @@ from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.recipes import batch_size_for
 from phrasescore.training.settings import TrainingSettings
 
-# batches that are repeated; each goes by once before the clock starts, because torch's library of
-# products compiles code for each shape that it meets in bfloat16, for 10 ms and more
+# the number of batches to repeat; each runs once before the clock starts, because torch's matrix
+# library compiles code for each new shape in bfloat16, which takes 10 ms or more
 _BATCHES = 24
 _RATE = 1e-3
 _KINDS = {"fp32": None, "bf16": torch.bfloat16}
-_PASSES = 3  # a product forward, two back
+_PASSES = 3  # one product in the forward pass, two in the backward pass
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What one run did: words, their multiply-adds, and the time of all its cores."""
+    """The words of one run, their multiply-adds, wall-clock seconds, CPU seconds of all cores."""
 
     words: int
     multiply_adds: int
@@ -67,9 +66,9 @@ def sizes_of(pairs: EncodedPairs, hidden: int) -> EncoderDecoderSettings:
 
 
 def cpu_seconds() -> float:
-    """Return those of this process and of the processes that it has started."""
+    """Return the CPU seconds of this process and of the processes that it has started."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
-    # the clock of a process, as clock_getcpuclockid(3) makes it
+    # the ids of the processes' CPU clocks, computed like clock_getcpuclockid(3)
     clocks = [(~int(process) << 3) | 2 for process in children]
     return time.process_time() + sum(map(time.clock_gettime, clocks))
 
@@ -108,7 +107,7 @@ def _steps(lengths: tuple[Indices, Indices], rows: Indices) -> Steps:
 
 
 def side_by_side(arguments: list[str], count: int) -> list[Rate]:
-    """Start as many processes at once and return what each did."""
+    """Run ``count`` processes at the same time, and return the rate of each."""
     command = [sys.executable, "-m", "benchmarks.bench_training_cores", *arguments]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
     outputs = [process.communicate()[0] for process in started]
@@ -151,7 +150,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=15.0, help="of each run")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--precision", choices=[*_KINDS, "auto"], default="auto")
-    parser.add_argument("--run", action="store_true", help="one run alone, in this process")
+    parser.add_argument("--run", action="store_true", help="do one run in this process")
     options = parser.parse_args()
     if options.run:
         given = options.hidden[0], options.threads, options.precision, options.seconds

@@ -1,17 +1,18 @@
-"""Score and seconds of optimising weights over given lists: ours, and Moses's own tools in turn.
+"""Measures BLEU and seconds of optimising weights over given lists, by us and by Moses's tools.
 
-Ours is the whole command `phrasescore optimize`, reading the lists and counting matches included;
-Moses's is `mert` or `kbmira` alone, whose statistics `extractor` has counted before (its time is
-given beside). One thread each, fresh processes, seed by seed in turn. BLEU is recomputed by
-sacrebleu from what the weights choose. The result is JSON on standard output.
+"Ours" is the whole command `phrasescore optimize`, including reading lists and counting matches.
+"Moses" is `mert` or `kbmira` alone; `extractor` has counted their statistics before, and its time
+is reported separately. Both run with one thread in fresh processes, alternately for each seed.
+sacrebleu recomputes BLEU from the translations that the weights choose. The result is JSON on
+standard output.
 
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part mira --copies 10
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part loop --loop INI DEV.EN
         DEV.FR --scripts mosesdecoder/scripts
 
-GOLDEN holds `tuning/` (run1.best100.gz to run3.best100.gz, refs.fr, init.opt) and
-`system/moses.ini`. With `--copies` the sentences of the lists are there so many times.
+GOLDEN has `tuning/` (run1.best100.gz to run3.best100.gz, refs.fr, init.opt) and
+`system/moses.ini`. `--copies` repeats the sentences of the lists.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ ROUNDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Result:
-    """What weights reach, and what finding them took: the command, and our optimiser alone."""
+    """The BLEU of weights, the cost of the command, and the seconds of our optimiser alone."""
 
     bleu: float
     cost: Cost
@@ -47,7 +48,7 @@ class Result:
 
 
 def copied(golden: Path, copies: int, scratch: Path) -> Path:
-    """Return a folder like GOLDEN with so many copies of its sentences."""
+    """Return a folder like GOLDEN whose lists have this number of copies of each sentence."""
     if copies == 1:
         return golden
     folder = scratch / "copied"
@@ -71,7 +72,7 @@ def copied(golden: Path, copies: int, scratch: Path) -> Path:
 
 
 class Lists:
-    """All candidates of all rounds: an independent reader and chooser."""
+    """All candidates of all rounds, read and chosen independently of the project's code."""
 
     def __init__(self, folder: Path) -> None:
         self.words: list[list[str]] = []
@@ -92,7 +93,7 @@ class Lists:
         self.references = references.removesuffix("\n").split("\n")
 
     def bleu(self, weights: list[float]) -> float:
-        """Recompute BLEU, 0 to 1, of what weights choose; the first of equals counts."""
+        """Recompute BLEU, 0 to 1, of the best candidates under weights (the first, if equal)."""
         best = [
             words[int(np.argmax(rows @ np.array(weights)))]
             for words, rows in zip(self.words, self.features, strict=True)
@@ -168,7 +169,7 @@ class Bench:
 
 
 def summary(results: list[Result]) -> dict[str, object]:
-    """Return the scores of all seeds and the median of what they took."""
+    """Return the scores of all seeds and their median costs."""
     bleu = [round(result.bleu, 6) for result in results]
     alone = [result.optimizer for result in results if result.optimizer is not None]
     return {
@@ -192,7 +193,7 @@ def in_turn(seeds: int, *commands: Callable[[int], Result]) -> list[list[Result]
 
 
 def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Result]) -> object:
-    """Measure one of ours and its counterpart of Moses in turn."""
+    """Measure one of our optimisers and its counterpart in Moses alternately."""
     ours, theirs = in_turn(seeds, partial(bench.ours, optimizer), moses)
     ratios = {
         what: round(
@@ -208,10 +209,10 @@ def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Re
 
 
 def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
-    """Measure each optimiser, and its counterpart of Moses."""
+    """Measure each of our optimisers, and its counterpart in Moses."""
     cold = bench.ours("mert", 1, bench.scratch / "cache")
     for optimizer in ("mert", "mira", "pro"):
-        bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
+        bench.ours(optimizer, 1)  # warms the compile cache of the installation
     result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
     if with_moses:
         result["moses extractor"] = extracted(bench)
@@ -227,13 +228,13 @@ def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
 
 
 def extracted(bench: Bench) -> dict[str, float]:
-    """Count matches with Moses's extractor; return what it took."""
+    """Count matches with Moses's extractor; return the seconds it took."""
     cost = bench.extract()
     return {"wall": round(cost.wall, 2), "cpu": round(cost.cpu, 2)}
 
 
 def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
-    """Measure what was asked for."""
+    """Measure the part that the options select."""
     golden = options.golden.resolve()
     moses = options.moses_bin.resolve() if options.moses_bin else Path()
     if options.part == "loop":
@@ -257,11 +258,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("golden", type=Path)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
-    parser.add_argument("--seeds", type=int, default=5, help="or runs, of the other parts")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds; runs in --part loop")
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--part", choices=["optimizers", "mira", "loop"], default="optimizers")
     parser.add_argument("--loop", type=Path, nargs=3, metavar=("INI", "SOURCE", "REFERENCE"))
-    parser.add_argument("--scripts", type=Path, help="of Moses: the folder of training/")
+    parser.add_argument("--scripts", type=Path, help="Moses's scripts: the folder of training/")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()

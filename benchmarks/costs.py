@@ -1,4 +1,4 @@
-"""What a command costs: fresh processes, one after the other, and medians."""
+"""Measures the cost of commands, run one after the other in fresh processes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command took: wall-clock and CPU seconds, and the peak memory in MiB.
+    """The cost of a command: wall-clock and CPU seconds, and the peak memory in MiB.
 
-    The memory is that of the largest process of the command, 14 MiB at least.
+    The memory is that of the command's largest process, or of the small Python process that starts
+    the command (14 MiB) if that is larger.
     """
 
     wall: float
@@ -32,8 +33,8 @@ def run(command: list[str], *, folder: Path, cache: Path | None = None) -> Cost:
 
     Args:
         command: The program and its arguments.
-        folder: Where it runs.
-        cache: Where numba keeps compiled code, if not in its usual place.
+        folder: The current directory of the command.
+        cache: The folder of numba's compile cache; ``None`` for the usual folder.
     """
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     if cache is not None:
@@ -49,10 +50,10 @@ def run(command: list[str], *, folder: Path, cache: Path | None = None) -> Cost:
 
 
 def main() -> int:
-    """Run the command that the arguments are, and print its cost as JSON; return its status.
+    """Run the command in the arguments, and print its cost as JSON; return 1 if it failed.
 
-    A process of its own starts it, which is small: the system counts the memory of who starts a
-    command as the command's.
+    A small separate process starts the command, because the operating system counts the memory of
+    the starting process as the command's.
     """
     start = time.perf_counter()
     with Path("log").open("wb") as output:
@@ -71,7 +72,7 @@ def median(costs: list[Cost]) -> dict[str, float]:
 
 
 def in_turn(runs: int, *commands: Callable[[], Cost]) -> list[dict[str, float]]:
-    """Run each command, then each again, ``runs`` times; return the medians of each."""
+    """Run all commands in order, ``runs`` times; return the median costs of each."""
     costs: list[list[Cost]] = [[] for _ in commands]
     for _ in range(runs):
         for place, command in zip(costs, commands, strict=True):

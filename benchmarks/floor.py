@@ -1,10 +1,10 @@
-"""How fast this machine multiplies matrices and sums exponentials: the floor under any scorer.
+"""Estimates the minimum time of scoring from this machine's rates of products and exponentials.
 
-The floor of a run is its shared multiply-adds, times two, over the best rate of a matrix product of
-4096 x 1000 x 3000 measured in the run, and its rows of the output layer times the best time of a
-log-sum-exp. Both are measured on one core in CPU seconds, the least of many tries, so that other
-work on the machine changes the floor little; ``cores`` of them do ``cores`` times as much. It is an
-estimate: compare a run only with rates measured in the same run.
+This floor is twice the number of shared multiply-adds, divided by the best rate of a matrix product
+of 4096 x 1000 x 3000, plus the number of rows of the output layer times the best time of a
+log-sum-exp. Both rates are measured on one core in CPU seconds, as the best of many tries, so that
+other work on the machine changes the floor little; N cores are assumed to be N times as fast.
+Compare a run only with rates that were measured in the same run.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from phrasescore.model import kernels
 from phrasescore.model.model_settings import EncoderDecoderSettings
 
 _M, _K, _N = 4096, 1000, 3000
-_LOGITS_AT_ONCE = 128  # rows; 5.7 MB at 11,207 words: they stay in the cache
+_LOGITS_AT_ONCE = 128  # rows; 5.7 MB at 11,207 words, so they fit in the cache
 
 
 @dataclass(frozen=True)
 class Floor:
-    """What one core can do at best.
+    """The best rates of one core.
 
     Attributes:
-        flops: Floating-point operations per second in matrix products, two a multiply-add.
+        flops: Floating-point operations per second in matrix products, two per multiply-add.
         row_seconds: Seconds for the log-sum-exp of a row of the output layer.
     """
 
@@ -46,7 +46,7 @@ class Floor:
 
 
 def least_seconds(work: Callable[[], object], budget: float = 2.0) -> float:
-    """Return the least CPU time of a call, tried for ``budget`` seconds and five times at least."""
+    """Return the minimum CPU time of a call, over ``budget`` seconds and at least five calls."""
     work()
     end = time.process_time() + budget
     times: list[float] = []
@@ -61,7 +61,7 @@ def product_rate(kind: torch.dtype) -> float:
     """Return the floating-point operations per second of one core in a large product."""
     left, right = torch.randn(_M, _K).to(kind), torch.randn(_K, _N).to(kind)
     out = torch.empty(_M, _N, dtype=kind)
-    flipped = right.t().contiguous().t()  # some libraries like the weights the other way round
+    flipped = right.t().contiguous().t()  # some libraries are faster with transposed weights
     seconds = min(
         least_seconds(partial(torch.mm, left, weight, out=out)) for weight in (right, flipped)
     )
@@ -69,7 +69,7 @@ def product_rate(kind: torch.dtype) -> float:
 
 
 def row_seconds(words: int) -> float:
-    """Return the seconds of one core for a log-sum-exp over ``words``: torch's or the kernel's."""
+    """Return the seconds of one core for a log-sum-exp over ``words``: torch's or our kernel's."""
     logits = torch.randn(_LOGITS_AT_ONCE, words)
     arrays = (logits.numpy(), np.zeros(words, np.float32))
     wanted, out = np.zeros(len(logits), np.int64), np.empty(len(logits), np.float32)
@@ -82,7 +82,7 @@ def row_seconds(words: int) -> float:
 
 
 def measure_floors(words: int) -> dict[str, Floor]:
-    """Measure one core in float32 and in bfloat16, for ``words`` in the output layer."""
+    """Measure one core in float32 and bfloat16, with ``words`` words in the output layer."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

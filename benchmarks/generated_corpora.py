@@ -1,8 +1,8 @@
-"""Parallel text of any size with its word alignment, made up, to build systems from.
+"""Generates parallel text of any size with its word alignment, to build systems from.
 
-Words are drawn by Zipf's law, half of them from the few that follow the word before, so phrases
-come back as in real text. A target sentence is the source word by word, with neighbours swapped,
-words left out, and words of two tokens, here and there.
+Words are drawn by Zipf's law; half of them come from the few possible followers of the previous
+word, so phrases recur as in real text. A target sentence translates the source word by word, with
+some neighbours swapped, some words left out, and some words translated as two tokens.
 
     python -m benchmarks.generated_corpora FOLDER --sentences 1000000
 
@@ -22,7 +22,7 @@ _FOLLOWS, _SWAPPED, _LEFT_OUT, _DOUBLED = 0.5, 0.12, 0.05, 0.08
 
 
 def write_corpus(folder: Path, sentences: int, seed: int = 1) -> None:
-    """Write the text and its alignment, one sentence after the other."""
+    """Write the text and its alignment."""
     rng = random.Random(seed)
     with (
         (folder / "text.f").open("w", encoding="ascii") as source,
@@ -38,7 +38,7 @@ def write_corpus(folder: Path, sentences: int, seed: int = 1) -> None:
 
 
 def _drawn(rng: random.Random) -> int:
-    # the inverse of the logarithm: the n-th word comes up about 1/n as often as the first
+    # inverse transform sampling: the n-th word occurs about 1/n as often as the first
     return int(_WORDS ** rng.random())
 
 
@@ -64,7 +64,7 @@ def _translated(words: list[int], rng: random.Random) -> tuple[list[str], list[t
     target: list[str] = []
     links: list[tuple[int, int]] = []
     for place in order:
-        # each word mostly has one translation, sometimes another
+        # each word has a usual translation, and sometimes gets another
         sense = "" if rng.random() < 0.85 else rng.choice("xyz")
         drawn = rng.random()
         if drawn < _LEFT_OUT and len(words) > 1 and target:

@@ -1,10 +1,10 @@
-"""Phrase tables of any size, made up: lengths and sharing as in a real one, the same at every size.
+"""Generates phrase tables of any size, with realistic lengths and equal sharing of prefixes.
 
-Real tables share more prefixes the larger they are. Here every thousand pairs are a group of their
-own: two words that begin all its sources and no others, then what stands in a few random
-sentences, every stretch of up to five words. So a table of ten million pairs is a hundred times a
-table of a hundred thousand, and what a step costs a pair can be compared. Groups come in the order
-of their bytes, which is the order of ``LC_ALL=C sort``.
+The larger a real table is, the more prefixes it shares. Here every thousand pairs form a group. All
+sources of a group begin with two words that no other group has, followed by a span of up to five
+words from a few random sentences. So a table of ten million pairs is like a hundred tables of a
+hundred thousand pairs, and the costs per pair can be compared. Groups are in the order of their
+bytes, like ``LC_ALL=C sort``.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from zlib_ng import gzip_ng
 
 GROUP = 1000  # pairs
 _GROUPS_OF_A_WORD = 1000
-_WORDS = 8000  # of each side, apart from those that begin groups
+_WORDS = 8000  # of each side, without the two words that begin a group
 _SENTENCE, _LONGEST = 9, 5  # words
-_TARGETS = (1, 2, 3, 6)  # of a source, and how often: 1.33 in the mean, as in Multi30k's table
+# numbers of targets per source and their frequencies; the mean of 1.33 is that of Multi30k's table
+_TARGETS = (1, 2, 3, 6)
 _SHARES = (0.80, 0.13, 0.05, 0.02)
 
 
 def write_table(path: Path, pairs: int, seed: int = 1) -> None:
-    """Write a gzip phrase table of whole groups, at least so many pairs."""
+    """Write a gzip phrase table of whole groups, with at least this number of pairs."""
     with gzip_ng.open(path, "wb", compresslevel=3) as stream:
         for group in range(-(-pairs // GROUP)):
             stream.writelines(_lines(group, random.Random(seed * 1_000_003 + group)))
 
 
 def write_ini(path: Path, table: Path) -> None:
-    """Write a moses.ini that translates with the table alone."""
+    """Write a moses.ini whose only model is the table."""
     path.write_text(
         "[input-factors]\n0\n[mapping]\n0 T 0\n[distortion-limit]\n6\n[feature]\n"
         "UnknownWordPenalty\nWordPenalty\nPhrasePenalty\nDistortion\n"
@@ -44,7 +45,7 @@ def write_ini(path: Path, table: Path) -> None:
 
 
 def write_text(path: Path, lines: int, seed: int = 2) -> None:
-    """Write sentences of the first groups' words, of which the tables know some stretches."""
+    """Write sentences of the first groups' words, so that tables contain some of their spans."""
     with path.open("w", encoding="ascii") as stream:
         for line in range(lines):
             rng = random.Random(seed * 1_000_003 + line)
@@ -57,7 +58,7 @@ def _beginning(group: int) -> tuple[str, str]:
 
 
 def _sentence(rng: random.Random) -> list[str]:
-    # a product of two uniform numbers: small ones are frequent, as words are
+    # a product of two uniform numbers is often small, so a few words are frequent
     return [f"s{int(_WORDS * rng.random() * rng.random()):04d}" for _ in range(_SENTENCE)]
 
 

@@ -1,14 +1,14 @@
-"""JoeyNMT as a scorer of given pairs: its own ``test`` command with ``return_prob: ref``.
+"""Scores given pairs with JoeyNMT's ``test`` command and ``return_prob: ref``.
 
 JoeyNMT (PyPI: joeynmt) is a maintained toolkit with recurrent models that prints the
-log-probabilities of given references. The model made here has the sizes of the one it is compared
-with (hidden, embedding and vocabulary sizes, one GRU layer a side), with weights as initialised:
-speed does not depend on them. It is another network all the same. The encoder reads in both
-directions with half of the units each, because version 2.3.0 fails on a single direction; that is
-less work than ours. The decoder always has attention, its GRU resets after the product, and the
-output layer is a full hidden x V matrix, without maxout and without the low rank; that is more.
+log-probabilities of given references. The model made here has the sizes of our model (hidden,
+embedding and vocabulary sizes, one GRU layer per side) and random initial weights, because speed
+does not depend on weights. The networks still differ. JoeyNMT's encoder reads in both directions
+with half of the units each, because version 2.3.0 fails on a single direction; this is less work
+than ours. Its decoder always has attention, its GRU resets after the product, and the output layer
+is a full hidden x V matrix without maxout and low rank; this is more work.
 
-Runs in an environment of its own, which needs joeynmt and no part of this project:
+The script runs in a separate environment with joeynmt, and needs no part of this project:
 
     JOEYNMT/python joeynmt_scorer.py MODEL TABLE FOLDER [--batch 64] [--threads N]
 """
@@ -32,7 +32,7 @@ _NOT_WORDS = {"</s>", "<unk>", *_SPECIALS}
 
 
 def write_text(table: Path, folder: Path) -> int:
-    """Write the sides of a table as test.f and test.e, a phrase a line; return how many."""
+    """Write the sides of a table as test.f and test.e, one phrase per line; return their number."""
     with gzip.open(table, "rb") as lines:
         phrases = [line.split(b" ||| ", 2)[:2] for line in lines]
     for name, column in (("test.f", 0), ("test.e", 1)):

@@ -1,14 +1,13 @@
-"""JoeyNMT as a trainer of attention models: updates on two texts, timed.
+"""Times JoeyNMT's training updates of an attention model on two texts.
 
-The model has the sizes of the one it is compared with: a bidirectional GRU encoder of as many units
-a direction, a GRU decoder with Bahdanau's attention, word vectors and vocabularies of the same
-sizes. It is another network all the same: its GRU resets after the product, the attention and the
-output layer have H units without maxout, and the output matrix is H x V without a low rank. An
-update is that of its own training: batches of 64 sentences from its own iterator, the loss with
-label smoothing, gradients, clipping at 1, Adam; what comes around it (validation, checkpoints) is
-left out.
+The model has the sizes of our model: a bidirectional GRU encoder with as many units per direction,
+a GRU decoder with Bahdanau's attention, and word vectors and vocabularies of the same sizes. The
+networks still differ: JoeyNMT's GRU resets after the product, the attention and the output layer
+have H units without maxout, and the output matrix is H x V without low rank. An update is JoeyNMT's
+own: a batch of 64 sentences from its iterator, the loss with label smoothing, gradients, clipping
+at 1, Adam. Validation and checkpoints are left out.
 
-Runs in an environment of its own, which needs joeynmt and no part of this project:
+The script runs in a separate environment with joeynmt, and needs no part of this project:
 
     JOEYNMT/python joeynmt_trainer.py MODEL SOURCE TARGET FOLDER [--updates N] [--threads N]
 """
@@ -69,7 +68,7 @@ def main() -> None:
     batches = train.make_iter(options.batch, "sentence", shuffle=True, **ids)
     words, start, before = 0, 0.0, 0.0
     for number, batch in enumerate(itertools.islice(batches, options.updates + 1)):
-        if number == 1:  # the first one warms up
+        if number == 1:  # the first update is a warm-up
             words, start, before = 0, time.perf_counter(), time.process_time()
         batch.sort_by_src_length()
         loss, *_ = model(return_type="loss", **vars(batch))

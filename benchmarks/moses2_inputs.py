@@ -1,8 +1,8 @@
-"""A system as moses2 wants it: a probing phrase table that holds the reordering scores, a KenLM binary.
+"""Makes moses2's inputs: a probing phrase table with reordering scores, and a KenLM binary.
 
-What its script binarize4moses2.perl does, without the programs that few builds have: the scores of
-the reordering table become a property of each line of the phrase table.
-"""  # noqa: E501
+This does the work of moses2's script binarize4moses2.perl without programs that few builds have:
+the scores of the reordering table become a property of each line of the phrase table.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SEPARATOR = b" |||"
 
 
 def prepare(folder: Path, ini: str, programs: Path) -> str:
-    """Make the inputs of moses2 beside a system; return the name of an ini that uses them.
+    """Make the inputs of moses2 in the folder of a system; return the name of an ini with them.
 
     Args:
         folder: The system, with one phrase table, one reordering table and one language model.
-        ini: Its ini.
-        programs: Where ``CreateProbingPT2`` and ``build_binary`` are.
+        ini: The name of its ini.
+        programs: The folder of ``CreateProbingPT2`` and ``build_binary``.
     """
     text = (folder / ini).read_text()
     table, scores = _path_and_scores(text, "PhraseDictionaryMemory")
     reordering, reordering_scores = _path_and_scores(text, "LexicalReordering")
     model = re.search(r"^KENLM .*path=(\S+)", text, re.MULTILINE)
-    assert model is not None, "no language model of KenLM's in the ini"
+    assert model is not None, "the ini has no KenLM language model"
     _join(folder / table, folder / reordering, folder / _TABLE)
     for command in (
         f"CreateProbingPT2 --num-scores {scores} --num-lex-scores {reordering_scores} --log-prob "

@@ -1,15 +1,15 @@
-"""Plain PyTorch code for RNNsearch: what one writes first, from the equations of the paper.
+"""Scores pairs with RNNsearch in straightforward PyTorch code, written from the paper's equations.
 
-As in ``plain_scorer``, pairs come in batches of 64 in the order of the input, both sides padded to
-the longest, every pair separately, in float32; and it is not made slow on purpose: each direction
-of the encoder is one batched loop, U_a h is formed once a source, the gates of a step share one
-product, and word vectors, readout and softmax are each one product over all words of the batch. It
-reads the model folders of this project; the reference it is written from is section 3 and appendix
-A.2 of Bahdanau et al. (2014) in the form the authors ran (formulation ``code``).
+As in ``plain_scorer``, batches are 64 pairs in input order, both sides are padded to the longest,
+every pair is computed separately, and all is float32. The code is not slow on purpose: each
+direction of the encoder is one batched loop, U_a h is computed once per source, the gates of a step
+share one product, and word vectors, readout and softmax are each one product over all words of the
+batch. The code reads this project's model folders, but is written from section 3 and appendix A.2
+of Bahdanau et al. (2014), in the form that the authors ran (formulation ``code``).
 
     python -m benchmarks.plain_attention MODEL PAIRS SCORES [--threads N]
 
-PAIRS has a source and a target a line, with `` ||| `` between; SCORES gets ln p of each.
+PAIRS has a source and a target per line, separated by `` ||| ``; SCORES gets the ln p of each pair.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from benchmarks.plain_scorer import (
 
 
 def annotations(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
-    """Return what both directions write of each word, ``(J, B, 2H)``."""
+    """Return the encoder states of both directions for each word, ``(J, B, 2H)``."""
     embedded = w["source_embedding"][source] + w["source_embedding_bias"]
     sides = []
     for side, order in (("forward_encoder", 1), ("backward_encoder", -1)):
@@ -85,7 +85,7 @@ def log_likelihoods(
 def score_pairs(model: Path, pairs: Path, scores: Path) -> dict[str, float]:
     config = json.loads((model / "config.json").read_bytes())
     if (config["kind"], config["formulation"]) != ("rnn-search", "code"):
-        raise SystemExit("the plain scorer knows RNNsearch in the authors' formulation only")
+        raise SystemExit("the plain scorer supports only RNNsearch with the formulation code")
     w = safetensors.torch.load_file(model / "model.safetensors")
     source_ids = read_vocabulary(model / "source.vocabulary.txt")
     target_ids = read_vocabulary(model / "target.vocabulary.txt")

@@ -1,14 +1,14 @@
-"""A plain PyTorch scorer: what one writes first, and what the authors' own scorer does.
+"""Scores a phrase table in straightforward PyTorch code, like the authors' own scorer.
 
-As GroundHog's score.py in batch mode: pairs in the order of the file, 64 at a time, both sides
-padded to the longest of the batch, every pair separately, one natural log-likelihood a line. It is
-not made slow on purpose: everything runs in float32 under torch.inference_mode, each source is
-encoded in one batched loop, what the summary c gives to the decoder is computed once a pair
-(GroundHog repeats it at each word), the gates of a step share one product, and input projections,
-readout and softmax are each one product over all words of the batch.
+It works like GroundHog's score.py in batch mode: pairs in file order, 64 at a time, both sides
+padded to the longest of the batch, every pair computed separately, one natural log-likelihood per
+line. The code is not slow on purpose: everything runs in float32 under torch.inference_mode,
+sources are encoded in one batched loop, the contribution of the summary c to the decoder is
+computed once per pair (GroundHog repeats it at each word), the gates of a step share one product,
+and input projections, readout and softmax are each one product over all words of the batch.
 
-It reads the model folders of this project and the reference it is written from is section 2 of the
-paper in the form the authors ran (formulation ``code``), not this project's network.
+The code reads this project's model folders, but is written from section 2 of the paper, in the form
+that the authors ran (formulation ``code``), not from this project's network.
 
     python -m benchmarks.plain_scorer MODEL TABLE SCORES [--threads N]
 """
@@ -45,7 +45,7 @@ def read_pairs(path: Path) -> Iterator[tuple[list[bytes], list[bytes]]]:
 
 
 def padded(phrases: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """Return ids ``(L, B)`` that end in </s>, and which of them count, ``(L, B)``."""
+    """Return ids that end in </s>, ``(L, B)``, and a mask that excludes padding, ``(L, B)``."""
     longest = max(map(len, phrases)) + 1
     ids = torch.tensor([phrase + [END] * (longest - len(phrase)) for phrase in phrases])
     lengths = torch.tensor([len(phrase) for phrase in phrases])
@@ -100,7 +100,7 @@ def log_likelihoods(
 def score_table(model: Path, table: Path, scores: Path) -> dict[str, float]:
     config = json.loads((model / "config.json").read_bytes())
     if config["formulation"] != "code":
-        raise SystemExit("the plain scorer knows the formulation the authors ran, code, only")
+        raise SystemExit("the plain scorer supports only models with the formulation code")
     w = safetensors.torch.load_file(model / "model.safetensors")
     source_ids = read_vocabulary(model / "source.vocabulary.txt")
     target_ids = read_vocabulary(model / "target.vocabulary.txt")

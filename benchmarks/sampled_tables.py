@@ -1,4 +1,4 @@
-"""Tables to measure scoring on: part of a table, its sources shuffled, and many targets each."""
+"""Derives tables to measure scoring on: part of a table, shuffled sources, many targets each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_STRETCHES = 16  # of consecutive lines, spread evenly: neighbours share prefixes as in the whole
-_TARGETS = 20  # of one source, as tables from large corpora have
+# evenly spread stretches of consecutive lines, so that neighbours share prefixes as in the table
+_STRETCHES = 16
+_TARGETS = 20  # per source, as in tables from large corpora
 _SEED = 1
 
 
@@ -26,7 +27,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
 
 
 def part_of(lines: list[bytes], count: int) -> list[bytes]:
-    """Return ``count`` of the lines in stretches from all over the table; 0: all of them."""
+    """Return ``count`` lines in evenly spread stretches; 0 for all lines."""
     if not 0 < count < len(lines):
         return lines
     length, distance = count // _STRETCHES, len(lines) // _STRETCHES
@@ -49,10 +50,10 @@ def shuffled_by_source(lines: list[bytes]) -> list[bytes]:
 
 
 def with_many_targets(lines: list[bytes]) -> Iterator[bytes]:
-    """Yield about as many lines, with 20 targets for each of a twentieth of the sources.
+    """Yield about as many lines, with 20 targets for each of a sample of the sources.
 
-    Half of them follow the source's own target in the sorted list of all targets, and so begin like
-    it; the others are drawn at random. Scores are made up.
+    Half of the targets follow the source's own target in the sorted list of all targets, so they
+    begin alike; the others are drawn at random. The scores are arbitrary.
     """
     rng = random.Random(_SEED)
     own = {source: line.split(b" ||| ", 2)[1] for line in lines for source in [_source(line)]}

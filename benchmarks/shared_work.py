@@ -1,9 +1,9 @@
-"""The work a table needs at least: distinct encoder and decoder steps, in multiply-adds.
+"""Counts the minimum work of scoring a table: distinct encoder and decoder steps, in multiply-adds.
 
-A step is needed once for each distinct prefix: the encoder's for each distinct prefix of a source,
-the decoder's for each distinct (source, prefix of a target). Which prefixes are equal is decided by
-64-bit hashes of the ids, formed one position at a time over all phrases: among 10^7 prefixes a
-wrong match has a chance of about 3 in a million.
+The encoder needs a step for each distinct prefix of a source, the decoder for each distinct
+(source, prefix of a target). Prefixes are compared by 64-bit hashes of their ids, computed one
+position at a time over all phrases; the probability of a collision among 10^7 prefixes is about 3
+in a million.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SHIFT, _ONE = np.uint64(33), np.uint64(1)
 
 @dataclass(frozen=True)
 class Steps:
-    """How often each part of the network runs over a table.
+    """The number of times that each part of the network runs for a table.
 
     Attributes:
-        encoder: Steps of the encoder, those over </s> included.
-        sources: Times what depends on the summary c alone is computed.
+        encoder: Steps of the encoder, including </s>.
+        sources: Computations that depend only on the summary c.
         decoder: Steps of the decoder's unit.
         rows: Rows of the output layer, each with its log-sum-exp.
     """
@@ -44,10 +44,10 @@ class Steps:
     rows: int
 
     def multiply_adds(self, model: EncoderDecoderSettings) -> int:
-        """Return the multiply-adds of these steps; the terms are the network's weights."""
+        """Return the multiply-adds of these steps; each term is the size of a weight matrix."""
         E, H, M, R = model.embedding, model.hidden, model.maxout, model.rank
         encoder = 3 * H * (E + H)
-        source = 3 * H * H + H * 2 * M + H * H  # into the unit, the readout, the first state
+        source = 3 * H * H + H * 2 * M + H * H  # for the unit, the readout, the first state
         decoder = 3 * H * (E + H)
         row = (H + E) * 2 * M + M * R + R * model.target_vocabulary
         return (
@@ -60,7 +60,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Work:
-    """What a table asks for pair by pair, and what is left where equal steps are shared."""
+    """The steps of a table if each pair is computed alone, and if equal steps are shared."""
 
     pairs: int
     alone: Steps
@@ -91,11 +91,11 @@ def prefix_hashes(phrases: TokenSequences, start: Hashes) -> tuple[list[Hashes],
 
     Args:
         phrases: N phrases.
-        start: ``(N,)`` what stands for the empty prefix of each.
+        start: ``(N,)`` the hash of each empty prefix.
 
     Returns:
-        The hashes of prefixes of 1, 2, ... words, an array for each length, and ``(N,)`` those of
-        the whole phrases.
+        The hashes of prefixes of 1, 2, ... words, an array for each length; and ``(N,)`` the hashes
+        of the whole phrases.
     """
     lengths, whole = phrases.lengths, start.copy()
     found = []
@@ -107,7 +107,7 @@ def prefix_hashes(phrases: TokenSequences, start: Hashes) -> tuple[list[Hashes],
 
 
 class _Distinct:
-    """Counts hashes and distinct ones, block by block."""
+    """Counts all hashes and the distinct hashes, block by block."""
 
     def __init__(self) -> None:
         self.all, self._new, self._known = 0, 0, np.empty(0, np.uint64)
@@ -130,19 +130,19 @@ class _Distinct:
 
 
 def count_work(phrases: Iterator[tuple[TokenSequences, TokenSequences]]) -> Work:
-    """Count the steps of pairs that come in blocks of (phrases read, phrases predicted)."""
+    """Count the steps of pairs, given in blocks of (phrases read, phrases predicted)."""
     prefixes, sources, states = _Distinct(), _Distinct(), _Distinct()
     pairs = 0
     for read, predicted in phrases:
         found, whole = prefix_hashes(read, np.zeros(len(read), np.uint64))
         prefixes.add(found)
-        # the </s> between keeps "a b" + "c" apart from "a" + "b c"
+        # </s> in between distinguishes "a b" + "c" from "a" + "b c"
         whole = _mixed(whole, np.full(len(read), END))
         sources.add([whole])
         found, _ = prefix_hashes(predicted, whole)
         states.add(found)
         pairs += len(read)
-    # an encoder step more for the </s> of each source, a row more for each first word
+    # each source needs one more encoder step for </s>, and one more row for the first word
     alone = Steps(prefixes.all + pairs, pairs, states.all, states.all + pairs)
     n = sources.distinct
     shared = Steps(prefixes.distinct + n, n, states.distinct, states.distinct + n)
@@ -150,7 +150,7 @@ def count_work(phrases: Iterator[tuple[TokenSequences, TokenSequences]]) -> Work
 
 
 def work_of_table(table: Path, model: LoadedModel) -> Work:
-    """Count the steps that scoring a table with a model takes."""
+    """Count the steps of scoring a table with a model."""
 
     def blocks() -> Iterator[tuple[TokenSequences, TokenSequences]]:
         for block in read_blocks(table):

@@ -1,14 +1,15 @@
-"""Word accuracy of spelling normalisation by number of training words, beside published systems.
+"""Measures the word accuracy of spelling normalisation by number of training words.
 
     python -m benchmarks.spelling histnorm results.jsonl [--blocks 10] [--neural]
 
 The folder has files such as ``slovene-bohoric.train.tsv`` (and ``.dev.tsv``, ``.test.tsv``), a list
 of modern words and the published table, from coastalcph/histnorm. Words are prepared as for that
-table (Bollmann 2019, section 4.1): lines without both columns or of punctuation alone are dropped;
-text is in NFC and lower case; equal digits become 0. For each size, normalisers are trained on
-continuous blocks of that many words, evenly spaced in the training set, tuned on the whole dev set,
-and measured on dev and test. Each result is appended to the file as a line of JSON; a result that
-is there already is not computed again. The table goes to standard output.
+table (Bollmann 2019, section 4.1): lines that lack a column or contain only punctuation are
+dropped; text is converted to NFC and lower case; digits become 0 in pairs of equal words. For each
+size, normalisers are trained on contiguous blocks of that number of words, evenly spaced in the
+training set, tuned on the whole dev set, and measured on dev and test. Each result is appended to
+the file as a line of JSON, and is not computed again. The table, with the published accuracies, is
+printed to standard output.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PEER = "cSMTiser+LM"
 
 
 def prepared(path: Path) -> list[str]:
-    """Return the lines of a file of pairs as the published figures are computed on them."""
+    """Return the lines of a file of pairs, prepared as for the published figures."""
     lines = []
     for line in path.read_text("utf-8").splitlines():
         columns = [
@@ -56,7 +57,7 @@ def _is_word(text: str) -> bool:
 
 
 def blocks(lines: list[str], size: int, most: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield some of up to ten continuous blocks, evenly spaced, and the line where each begins."""
+    """Yield some of up to ten contiguous blocks, evenly spaced, and the first line of each."""
     count = min(_BLOCKS, len(lines) // size)
     chosen = min(most, count)
     for number in sorted({place * (count - 1) // max(chosen - 1, 1) for place in range(chosen)}):
@@ -67,7 +68,7 @@ def blocks(lines: list[str], size: int, most: int) -> Iterator[tuple[int, list[s
 def measure(
     training: list[str], held_out: dict[str, Path], word_list: Path, *, neural: bool
 ) -> dict[str, Any]:
-    """Train a normaliser; return its accuracies, and the seconds that training took."""
+    """Train a normaliser; return its accuracies and the seconds of training."""
     with tempfile.TemporaryDirectory() as scratch:
         words, folder = Path(scratch, "train.tsv"), Path(scratch, "normaliser")
         words.write_text("".join(f"{line}\n" for line in training), "utf-8")
@@ -102,7 +103,7 @@ def published(path: Path) -> dict[tuple[str, int], float]:
 
 
 def table(results: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the table: mean accuracies over blocks, and the published ones."""
+    """Yield the lines of the table: mean accuracies over blocks, and published accuracies."""
     yield f"| data | words | blocks | dev | test | {_PEER} | CPU seconds |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     groups: dict[tuple[str, bool, int], list[dict[str, Any]]] = {}
@@ -122,7 +123,7 @@ def table(results: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure what is not measured yet, and print the table."""
+    """Compute the missing results, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spelling")
     parser.add_argument("folder", type=Path)
     parser.add_argument("results", type=Path)

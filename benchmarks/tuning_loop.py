@@ -1,9 +1,9 @@
-"""The whole outer loop: ``phrasescore tune`` and Moses's ``mert-moses.pl``, in turn.
+"""Measures the whole outer loop: ``phrasescore tune`` and Moses's ``mert-moses.pl``, alternately.
 
-Both tune the same ini on the same dev set with MERT, so many rounds of 100-best lists, 20 restarts
-each, and filter the tables themselves. Ours decodes once more, to see what the last weights do.
-moses2 does not tell its features; it is given the list that mert-moses.pl would ask it for, in the
-order in which it prints them: that of the ini.
+Both tune the same ini on the same dev set with MERT, with the same number of rounds of 100-best
+lists and 20 restarts each, and filter the tables themselves. Ours decodes once more, to score the
+last weights. mert-moses.pl asks a decoder for its list of features, which moses2 cannot print, so
+the script gets the list from here, in moses2's order: the order of the ini.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _PATH = re.compile(r"(?<= path=)[^\s]+")
 
 @dataclass(frozen=True)
 class Loop:
-    """What is tuned, and with what.
+    """A system to tune, and the programs and settings of tuning.
 
     Args:
-        ini: The system; its paths resolve against the current directory.
+        ini: The system; its paths are relative to the current directory.
         source: The dev set.
-        reference: Its translation.
+        reference: The reference translation of the dev set.
         moses_bin: The folder of Moses's programs.
         scripts: The folder of Moses's scripts.
-        scratch: A folder to work in.
-        rounds: How often weights are optimised.
-        threads: Of decoders and optimisers.
+        scratch: A scratch folder.
+        rounds: The number of optimisations.
+        threads: The number of threads of decoders and optimisers.
     """
 
     ini: Path
@@ -45,7 +45,7 @@ class Loop:
     threads: int
 
     def _absolute(self) -> Path:
-        """Write the ini with paths that mean the same anywhere."""
+        """Write the ini with absolute paths."""
         text = self.ini.read_text("utf-8")
         whole = _PATH.sub(lambda found: str(Path(found[0]).resolve()), text)
         path = self.scratch / "moses.ini"
@@ -53,7 +53,7 @@ class Loop:
         return path
 
     def ours(self, number: int) -> tuple[Cost, float]:
-        """Run `phrasescore tune`; return what it took, and BLEU of the best round."""
+        """Run `phrasescore tune`; return its cost, and BLEU of the best round."""
         folder = self.scratch / f"ours{number}"
         command = [sys.executable, "-m", "phrasescore", "tune", str(self._absolute())]
         command += ["--source", str(self.source), "--reference", str(self.reference)]
@@ -62,7 +62,7 @@ class Loop:
         return cost, float(json.loads((folder / "weights.json").read_text("utf-8"))["bleu"])
 
     def _features(self, ini: Path) -> str:
-        """Return what `-show-weights` says of the tuneable features, in the order of the ini."""
+        """Return the output of `-show-weights` for tuneable features, in the order of the ini."""
         command = [str(self.moses_bin / "moses"), "-f", str(ini), "-show-weights"]
         shown = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         lines = {line.partition("=")[0]: line for line in shown.splitlines() if "=" in line}
@@ -71,7 +71,7 @@ class Loop:
         return "".join(f"{lines[name]}\n" for name in dict.fromkeys(names) if name in lines)
 
     def moses(self, decoder: str, number: int) -> tuple[Cost, float]:
-        """Run `mert-moses.pl` with moses or moses2; return the same."""
+        """Run `mert-moses.pl` with moses or moses2; return its cost, and BLEU of the best round."""
         folder, ini = self.scratch / f"{decoder}{number}", self._absolute()
         folder.mkdir()
         if decoder == "moses2":
@@ -89,8 +89,8 @@ class Loop:
 
 
 def measured(loop: Loop, runs: int) -> dict[str, object]:
-    """Run each in turn, some times; return all costs and their ratios in CPU and wall seconds."""
-    loop.ours(0)  # so that everything is compiled
+    """Run all alternately; return the costs and their ratios in CPU and wall-clock seconds."""
+    loop.ours(0)  # warms the compile cache
     found: dict[str, list[tuple[Cost, float]]] = {"ours": [], "moses": [], "moses2": []}
     for number in range(1, runs + 1):
         found["ours"].append(loop.ours(number))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All of multi30k.toml in small, from texts to the table: multi30k-small.sh TEXTS RESULTS
+# Runs a small version of multi30k.toml, from texts to the table: multi30k-small.sh TEXTS RESULTS
 set -euo pipefail
 here="$(dirname "$0")"
 python3 "$here/prepare-multi30k.py" --small "$1"

@@ -34,10 +34,10 @@ def read_pairs(folder: Path, name: str) -> list[Pair]:
 def set_aside(
     training: list[Pair], others: list[Pair], count: int
 ) -> tuple[list[Pair], list[Pair]]:
-    """Divide the training text: return the pairs that stay, and those that are set aside.
+    """Divide the training text; return the pairs that stay, and the pairs that are set aside.
 
-    Either side of a pair that is set aside stands nowhere else, neither in the training text nor in
-    the others. Which pairs these are depends on their words and SEED alone.
+    Neither side of a pair that is set aside occurs anywhere else in the training text or in the
+    other texts. The choice depends only on the words of the pairs and on SEED.
     """
     seen = [Counter(side) for side in zip(*training, *others, strict=True)]
     single = [pair for pair in training if all(seen[n][pair[n]] == 1 for n in range(2))]
@@ -50,7 +50,7 @@ def set_aside(
     aside = [pair for pair in training if pair in chosen]
     for n in range(2):
         if {pair[n] for pair in rest} & {pair[n] for pair in aside}:
-            raise SystemExit("a sentence stands on both sides of the division")
+            raise SystemExit("a sentence is in both parts of the training text")
     return rest, aside
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build a small system from the sample corpus: what sample.toml experiments with.
+# Builds a small system from the sample corpus, for sample.toml.
 set -euo pipefail
 cd "$(dirname "$0")"
 corpus=../sample_corpus

@@ -3,7 +3,7 @@
 From Python: ``moses_integration.Decoder("moses.ini").translate(["the house"])``; docs/api.md has
 all stable names.
 
-Layer: the middle of three. Imports ``phrasescore``, never ``tuning``.
+This is the middle of three layers: it imports ``phrasescore``, never ``tuning``.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ clipped; total 1 is the length of the candidate. The sum of rows gives the stati
 
 The n-grams of the references form a trie in arrays. Every sentence has its own root. A node is an
 n-gram of one of the references of the sentence. It holds the maximum count of this n-gram in a
-single reference, to which matches are clipped. Children are found in a table of pairs (node, word
-id).
+single reference; matches are clipped to this count. Children are found in a table of pairs (node,
+word id).
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -47,10 +47,10 @@ class ReferenceLength(enum.Enum):
     """The choice among the lengths of several references for the brevity penalty."""
 
     CLOSEST = "closest"
-    """To the candidate's; of two equally close, the shorter."""
+    """The length closest to that of the candidate; of two equally close lengths, the shorter."""
     SHORTEST = "shortest"
     AVERAGE = "average"
-    """Over the sentence's references, rounded down, as Moses does it."""
+    """The mean over the sentence's references, rounded down as in Moses."""
 
 
 def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
@@ -203,7 +203,7 @@ def _count_matches(
 
 
 def _room(offsets: Offsets) -> Counts:
-    """Return room for the nodes that one line touches."""
+    """Allocate room for the nodes that the longest line may touch."""
     return np.empty(ORDERS * int(np.diff(offsets).max(initial=0)), np.int32)
 
 
@@ -234,7 +234,7 @@ class References:
         lengths: (S, R) the number of words of each reference.
 
     Raises:
-        CorpusError: There is no reference, or they have different numbers of lines.
+        CorpusError: There is no reference, or the references have different numbers of lines.
 
     >>> references = References([[b"la maison bleue est petite"]])
     >>> references.score([0], [b"la maison est petite"]).tolist()
@@ -286,12 +286,12 @@ class References:
         return len(self.lengths)
 
     def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
-        """Return word ids of all lines (-1: no reference has the word), and (N + 1,) offsets."""
+        """Return the word ids of all lines, -1 for words of no reference, and (N + 1,) offsets."""
         text = b"".join([line + b"\n" for line in lines])
         return self.vocabulary.encode_lines(text.lower() if self._lowercase else text, grow=grow)
 
     def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> Counts:
-        """Return (N, 9) the statistics of candidates.
+        """Return the statistics of candidates, (N, 9).
 
         Args:
             sentences: (N,) the number of the sentence that each candidate translates, from 0.
@@ -303,13 +303,13 @@ class References:
         return self.score_tokens(sentences, *self.encode(lines))
 
     def score_tokens(self, sentences: ArrayLike, tokens: Counts, offsets: Offsets) -> Counts:
-        """Return (N, 9) the statistics of candidates given as ``encode`` returns them."""
+        """Return the statistics of candidates given as ``encode`` returns them, (N, 9)."""
         chosen = np.asarray(sentences, np.int64)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
             raise CorpusError(
                 f"a candidate of sentence {chosen.max()} (counted from 0), but there are "
-                f"{len(self)} references",
-                remedy="give the references of the same text, all of it",
+                f"references of {len(self)} sentences",
+                remedy="give the complete references of the text that the candidates translate",
             )
         matches = np.zeros((len(chosen), ORDERS), np.int32)
         used = np.zeros_like(self._ngrams.limits)

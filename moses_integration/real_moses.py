@@ -45,7 +45,7 @@ class DecoderError(PhrasescoreError):
 
 
 def find_moses(given: str | Path | None = None) -> Path:
-    """Find the ``moses`` binary: the given file or folder, or else by MOSES_BIN, or on PATH.
+    """Find the ``moses`` binary in the given place, or else in MOSES_BIN, or else on PATH.
 
     Raises:
         MissingDependencyError: The binary is not found.
@@ -74,7 +74,7 @@ def check_input(lines: Sequence[bytes], path: str | Path) -> None:
         for word in line.split(b" "):
             if b"|" in word or _LABEL.fullmatch(word):
                 raise CorpusError(
-                    f"the word {word.decode('utf-8', 'replace')!r}, which Moses takes for "
+                    f"Moses would take the word {word.decode('utf-8', 'replace')!r} for "
                     f"{'factors' if b'|' in word else 'the label of a rule'}",
                     path=path,
                     line=number,
@@ -139,7 +139,8 @@ class ExternalMoses:
                 started = processes.start(command, stdout=subprocess.PIPE, stderr=words)
             except OSError as error:
                 raise DecoderError(
-                    f"{command[0]} could not be started ({error.strerror})"
+                    f"{command[0]} could not be started ({error.strerror})",
+                    remedy="check that this is a program for this machine",
                 ) from None
             with processes.waiting_for(started) as process:
                 lines = _copy(process, stream, output)
@@ -153,7 +154,7 @@ class ExternalMoses:
                 )
             if lines == 0:
                 raise DecoderError(
-                    f"Moses ended well but printed no translation: {processes.last_line(log)}",
+                    f"Moses succeeded but printed no translation: {processes.last_line(log)}",
                     remedy=f"read {log}, and check that {self.text} is not empty",
                 )
         return lines
@@ -181,7 +182,7 @@ def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> 
 
 
 def copy_text(lines: Sequence[bytes], path: Path) -> None:
-    """Write text so that Moses reads all of it: it drops a last line without a line feed.
+    """Write text with a line feed after every line; Moses drops a last line without one.
 
     Raises:
         SettingsError: The folder cannot be written.
@@ -246,7 +247,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
         raise DecoderError(
             f"Moses has the features {_listed(found)}, expected {_listed(expected)}",
             path=path,
-            remedy="this Moses is of another version; use one of 2017 or later",
+            remedy="use a version of Moses from 2017 or later",
         )
 
 

@@ -1,4 +1,4 @@
-"""Models from Python: ``phrasescore.load`` and what it returns.
+"""Models from Python: ``phrasescore.load``, and the model that it returns.
 
 The results equal those of the commands ``score-text`` and ``generate`` in float32, because the same
 code computes them. Nothing is printed, and no thread stays behind after a call.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.closed_settings import check_whole_number
-from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.errors import InputError, ModelError
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
@@ -63,7 +63,7 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
     Raises:
         ModelError: The model is incomplete, damaged, or from a newer version.
         SettingsError: This machine does not have the device.
-        TypeError: The folder is no path, or the device no string.
+        TypeError: ``folder`` is not a path, or ``device`` is not a string.
     """
     if not isinstance(folder, str | Path):
         raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
@@ -107,7 +107,7 @@ class Model:
     def score(self, texts: Iterable[Text]) -> NDArray[np.float64]:
         """Return ln p(target | source) of each pair; for a language model, ln p of each text.
 
-        The end of the text is predicted too. Pairs that begin alike are scored together, so one
+        The end of the text is predicted too. Pairs with the same beginning share work, so one
         call with many pairs is faster than many calls.
 
         Args:
@@ -127,7 +127,7 @@ class Model:
             return scorer.score(read, predicted)
 
     def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
-        """Return ln p of each predicted word and of the end of the text; ``score`` gives the sums.
+        """Return ln p of each predicted word and of the text's end; ``score`` returns their sums.
 
         Args:
             texts: N pairs or strings, as for ``score``.
@@ -202,16 +202,11 @@ class Model:
         check_whole_number("nbest", best, 1, 1_000)
         if max_length is not None:
             check_whole_number("max_length", max_length, 1, 10_000)
-        if best > beam:
-            raise SettingsError(
-                f"a beam of {beam} cannot give the {best} best targets",
-                remedy=f"give a beam of at least {best}, or a smaller nbest",
-            )
+        settings = BeamSettings(beam, best, length_normalisation)
         texts = [_checked(text, f"sources[{at}]") for at, text in enumerate(_listed(sources))]
         spans = self._spans(texts, "sources")
         if not texts:
             return []
-        settings = BeamSettings(beam, best, length_normalisation)
         method = partial(BeamSearch, settings, TargetSettings(max_length, unknown))
         generator = TargetGenerator(self._loaded.model, method, self._device)
         try:
@@ -278,7 +273,7 @@ def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
 
 
 def _checked(text: object, name: str) -> bytes:
-    """Return the bytes of a text that could stand in one line of a file."""
+    """Return the bytes of a text; refuse a text that cannot be one line of a file."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
     if "\n" in text or "\0" in text:

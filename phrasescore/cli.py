@@ -1,7 +1,8 @@
 """The command ``phrasescore``: a lazy table of subcommands, and the handling of all errors.
 
 Subcommands are named here as strings and imported when they are called, so that ``--help`` stays
-fast (no torch, no numpy) and this package never imports the two packages above it.
+fast (no torch, no numpy), and so that this package never imports ``moses_integration`` or
+``tuning``, the packages that build on it.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ _OBJECTS = 400_000  # new objects before a garbage collection; importing torch a
 _READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
 _COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
-# settings of libraries that no command needs; a wrong value would be an error
+# variables of libraries that no command needs; the libraries reject invalid values
 _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
 )
 
-# name -> (the package whose folder ``commands`` has its module, what it does)
+# name -> (the package whose folder ``commands`` has the command's module, the short help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("phrasescore", "Learn p(target | source), of phrases or sentences."),
     "score": ("phrasescore", "Append model scores to a phrase table."),
@@ -124,7 +125,7 @@ def cli(debug: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line; print errors as one sentence and exit with their status."""
+    """Run the command line; print an error as one message and exit with its status."""
     interrupt_on_signals()
     # Imports make hundreds of thousands of objects that are not garbage. Searching them for garbage
     # would take a tenth of the time of a short command.
@@ -136,7 +137,7 @@ def main() -> None:
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")
-    gc.freeze()  # no collection at the end either
+    gc.freeze()  # so that Python does not search for garbage at exit either
     sys.exit(_flush() or status)
 
 
@@ -203,7 +204,7 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether an interrupt caused an error: C code of libraries may replace the interrupt."""
+    """Tell whether an interrupt caused an error, because C code may replace an interrupt."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -216,7 +217,7 @@ def _interrupted(words: str) -> int:
 
 
 def _say(tell: Callable[[], None]) -> None:
-    """Print on standard error, unless that is closed."""
+    """Call a function that prints on standard error; do nothing if that stream is closed."""
     with contextlib.suppress(OSError):
         tell()
 

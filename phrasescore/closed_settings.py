@@ -81,7 +81,7 @@ def from_mapping(
         only_known: Whether an unknown key is an error; otherwise it is ignored.
 
     Raises:
-        SettingsError: A key is unknown (with the closest known one), missing, or of another type.
+        SettingsError: A key is unknown or missing, or a value has another type.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def check_whole_number(name: str, number: object, minimum: int, maximum: int) ->
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
     if not minimum <= number <= maximum:
-        raise SettingsError(f"{name} is {number}, and may be {minimum:,} to {maximum:,}")
+        raise SettingsError(f"{name} is {number}, but must be {minimum:,} to {maximum:,}")
 
 
 def _wrong(key: str, value: Any, where: str, expected: str) -> SettingsError:

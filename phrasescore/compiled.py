@@ -63,7 +63,7 @@ def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
 def _without_counter(builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
-        # the first member of an array points to its counter; null means that nobody counts
+        # the first member of an array points to its counter; null: do not count references
         return builder.insert_value(value, ir.Constant(value.type.elements[0], None), 0)
     if isinstance(kind, types.BaseTuple):
         kinds: Any = kind
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     def borrowed(value: Lent) -> Lent:
         """Return an array, or a tuple that contains arrays, whose references are not counted.
 
-        The calling function must not return or store any of them.
+        The calling function must not return or store these arrays.
         """
 else:
     borrowed = intrinsic(_borrow)  # the compiler passes the context

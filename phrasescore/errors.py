@@ -142,13 +142,13 @@ class ResumeError(PhrasescoreError):
 
 
 class StorageError(PhrasescoreError):
-    """A disk or a memory that is full."""
+    """A disk that is full, or memory that is exhausted."""
 
     exit_code = 8
 
 
 class ClusterError(PhrasescoreError):
-    """A scheduler that is not there, or a worker that cannot do the work."""
+    """A scheduler that does not answer, or a worker that cannot do the work."""
 
     exit_code = 9
 

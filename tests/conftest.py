@@ -1,4 +1,4 @@
-"""What every test may use: goldens, real Moses, a command runner, Hypothesis profiles."""
+"""Fixtures for all tests: goldens, real Moses, a command runner, Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from tests.support.warm_process import Started, Surroundings, WarmProcesses
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-# `make test` tries the same examples every time, so that what passed once passes anywhere;
-# `make test-all` looks for new ones: --hypothesis-profile=search
+# `make test` tries the same examples every time, so that its result is reproducible;
+# `make test-all` tries new random examples with --hypothesis-profile=search
 hypothesis.settings.register_profile("repeat", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("search", max_examples=200, deadline=None)
 hypothesis.settings.load_profile("repeat")
 
 
-# a shell that starts this in the background has its children ignore Ctrl-C, nohup has them ignore
-# SIGHUP, and they theirs; what is tested is what the commands do when they hear them
+# children of a background job ignore Ctrl-C, and children of nohup ignore SIGHUP; restore both
+# signals, because the tests check how commands handle them
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-# Threads of torch that wait for each other would do so busily, and take the cores from what runs
-# beside: two fifths of all processor time of the tests of scoring. torch is not imported yet, and
-# commands inherit this.
+# Without this, waiting threads of torch keep their cores busy, which took two fifths of the
+# processor time of the scoring tests. torch is not imported yet, and commands inherit the variable.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
@@ -46,13 +45,13 @@ BUNDLED_GOLDEN = PROJECT / "tests" / "data" / "golden"
 
 @pytest.fixture(scope="session")
 def bundled_golden() -> Path:
-    """What real Moses gave on a part of the sample corpus: always there."""
+    """Return the folder with real Moses's results on part of the sample corpus, always present."""
     return BUNDLED_GOLDEN
 
 
 @pytest.fixture(scope="session", params=["bundled", "shared"])
 def golden(request: pytest.FixtureRequest) -> Path:
-    """Each folder with what real Moses and the reference model gave; tests of parity use both."""
+    """Return each folder with results of real Moses and the reference models, in turn."""
     if request.param == "bundled":
         return BUNDLED_GOLDEN
     folder = _shared() / "golden"
@@ -63,7 +62,7 @@ def golden(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def multi30k() -> Path:
-    """The real Moses system on Multi30k English-French."""
+    """Return the folder of the real Moses system on Multi30k English-French."""
     folder = _shared() / "data" / "multi30k-enfr"
     if not folder.is_dir():
         pytest.skip(f"no {folder}: set PHRASESCORE_SHARED to the folder that holds data/")
@@ -72,7 +71,7 @@ def multi30k() -> Path:
 
 @pytest.fixture(scope="session")
 def moses_bin() -> Path:
-    """The folder with real Moses binaries; tests that use it are marked ``moses``."""
+    """Return the folder with real Moses binaries; tests that use it are marked ``moses``."""
     folder = os.environ.get("MOSES_BIN")
     if not folder or not (Path(folder) / "moses").is_file():
         pytest.skip("no real Moses: set MOSES_BIN to the folder of its binaries")
@@ -81,7 +80,7 @@ def moses_bin() -> Path:
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """A seeded generator."""
+    """Return a seeded generator."""
     return np.random.default_rng(20141025)
 
 
@@ -91,14 +90,14 @@ StartPhrasescore = Callable[..., Started]
 
 @pytest.fixture(scope="session")
 def warm_processes() -> Iterator[WarmProcesses]:
-    """What starts ``phrasescore`` without importing torch each time."""
+    """Start a server that runs ``phrasescore`` without importing torch each time."""
     with WarmProcesses() as processes:
         yield processes
 
 
 @pytest.fixture(scope="session")
 def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
-    """Start ``phrasescore ARGS...`` in a folder and go on."""
+    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting."""
 
     def start(folder: Path, *arguments: str | Path) -> Started:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
@@ -108,14 +107,14 @@ def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> bytes:
-    """Return the standard error, without the line of the first run that compiles on a machine."""
+    """Return the standard error without the line about compiling on this machine."""
     lines = done.stderr.splitlines(keepends=True)
     return b"".join(line for line in lines if not line.startswith(b"compiling for this machine"))
 
 
 @pytest.fixture
 def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
-    """Run ``phrasescore ARGS...`` as a user would, in an empty folder; return the process."""
+    """Return a function that runs ``phrasescore ARGS...`` like a user, in an empty folder."""
 
     def run(
         *arguments: str | Path, stdin: bytes = b"", timeout: float = 300
@@ -136,9 +135,9 @@ def _browser() -> Iterator[Any]:
 
 @pytest.fixture
 def pages(_browser: Any) -> Iterator[Pages]:
-    """Open pages in headless Chromium; tests that do are marked ``browser``.
+    """Open pages in headless Chromium; tests that use it are marked ``browser``.
 
-    A page that complains on its console or asks a network for anything fails the test.
+    A page with console errors or network requests fails the test.
     """
     opened = Pages(_browser)
     yield opened

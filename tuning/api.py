@@ -1,8 +1,8 @@
 """Scores, comparisons and tuning from Python; the package ``tuning`` exports these functions.
 
 The functions run the same code as the commands ``evaluate``, ``compare`` and ``tune``, but print
-nothing. A text is a list of lines or, as a ``pathlib.Path``, a file (UTF-8, plain or gzip). Scores
-are fractions: BLEU, chrF and accuracy from 0 to 1, error rates from 0 (lower is better).
+nothing. A text is either a list of lines, or a ``pathlib.Path`` to a file (UTF-8, plain or gzip).
+Scores are fractions: BLEU, chrF and accuracy from 0 to 1; error rates from 0, lower is better.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def evaluate(
 
     Raises:
         TypeError: A text is neither a list of strings nor a ``Path``.
-        CorpusError: The texts have different numbers of lines, or none.
+        CorpusError: The texts have different numbers of lines, or no lines.
         SettingsError: A metric or tokenisation is unknown.
     """
     found = evaluate_files(
@@ -97,10 +97,10 @@ def compare(
 
     Args:
         baseline: The baseline's translation, or a list with one translation for each tuning run.
-        systems: By name, the translation or translations of each other system.
+        systems: The name of each other system, mapped to its translation or translations.
         references: One text, or a list of several. ``None`` if ``baseline`` and ``systems`` hold
-            no translations but segment scores of another metric (larger is better), as lists of
-            numbers or as files with one number in each line.
+            segment scores of another metric (larger is better) instead of translations, as lists
+            of numbers or files with one number per line.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``; by
             default the first three.
         tokenize: BLEU's tokenisation, as for ``evaluate``.
@@ -115,7 +115,7 @@ def compare(
 
     Raises:
         TypeError: A text or a list of scores has the wrong type, or a number is not a whole number.
-        CorpusError: The texts have different numbers of lines, or none.
+        CorpusError: The texts have different numbers of lines, or no lines.
         SettingsError: A metric or tokenisation is unknown, a number is out of bounds, or a system
             is called ``baseline``.
     """
@@ -125,7 +125,7 @@ def compare(
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
         raise SettingsError(
-            "two systems have the name baseline", remedy="give the other another name"
+            "a system is called baseline, like the baseline itself", remedy="rename this system"
         )
     named = {"baseline": baseline, **systems}
     if references is None:
@@ -161,18 +161,18 @@ def tune(
     Args:
         ini: The moses.ini. Relative paths in it start at the current directory.
         source: The source side of the dev set, a file prepared like the training text.
-        references: The file of the reference translation, or a list of several.
+        references: The file of the reference translation, or a list of several files.
         output: The folder for all results. The same call continues a run that was stopped.
         optimizer: ``mert``, ``pro`` or ``mira``.
-        objective: The share of each metric in the score to optimise; ``None`` for BLEU alone.
-        nbest_size: The maximum number of distinct translations of a sentence in a round, by
+        objective: The weight of each metric in the score to optimise; ``None`` for BLEU alone.
+        nbest_size: The maximum number of distinct translations per sentence and round, by
             default 100.
         rounds: The maximum number of rounds of decoding and optimisation, by default 25.
         runs: The number of runs, by default 1; their seeds are ``seed``, ``seed`` + 1 and so on.
         seed: The seed of everything random in the first run.
         threads: The number of threads; ``None`` for all cores.
         decoder: ``embedded``, or ``moses`` for real Moses, which runs as a child process.
-        say: A function to call with each line about the progress; ``None`` for silence.
+        say: A function to call with each progress line; ``None`` for silence.
 
     Returns:
         All runs, the best run with its weights (``best_run``), and the tuned ini.
@@ -212,7 +212,7 @@ def _known(metrics: MetricName | Sequence[MetricName]) -> tuple[MetricName, ...]
 
 
 def _texts(texts: object, name: str, kind: type = str) -> list[TextFile]:
-    """Return one text, or each of several, as a file or named lines."""
+    """Return a list of texts, each a file or named lines; one text becomes a list of one."""
     if isinstance(texts, Path) or not isinstance(texts, Sequence | np.ndarray):
         return [_text(texts, name, kind)]
     if all(isinstance(each, kind) for each in texts):

@@ -1,4 +1,4 @@
-"""``phrasescore build``: a Moses-format system from parallel text."""
+"""``phrasescore build``: build a Moses-format system from parallel text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class BuildOptions(Options):
     system: Path = argument(PathName(Use.WRITE_FOLDER, Path))
     tokenize: tuple[str, str] | None = option(
         "LANGUAGE LANGUAGE",
-        "Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
+        "Tokenise and escape SOURCE and TARGET as Moses does, e.g. en fr; by default, text stays "
+        "as it is.",
         nargs=2,
     )
     characters: bool = flag(
@@ -72,8 +73,8 @@ class BuildOptions(Options):
     aligner: Any = _by_unit(
         "NAME",
         "aligner",
-        "The word aligner: fast_align of the extra alignment, run in both directions; or monotone, "
-        "for characters.",
+        "The word aligner: fast_align, run in both directions (needs pip install "
+        "'phrasescore[alignment]'); or monotone, for characters.",
     )
     max_phrase_length: int | None = _by_unit(
         BoundedInt(1, LONGEST_PHRASE),
@@ -103,12 +104,12 @@ class BuildOptions(Options):
     no_reordering: bool = flag("Translate from left to right; make no reordering table.")
     max_sentence_length: int = option(
         WORDS,
-        "Leave out pairs with a longer sentence.",
+        "Leave out sentence pairs if either sentence is longer.",
         default=BuildSettings.max_sentence_length,
         metavar="WORDS",
     )
     no_cleaning: bool = flag(
-        "Keep pairs of any length and ratio of lengths; an empty sentence is an error."
+        "Keep sentence pairs of any length and length ratio; an empty sentence is then an error."
     )
     absolute_paths: bool = flag(
         "Write absolute paths into moses.ini; otherwise Moses must run in the current directory."
@@ -116,11 +117,13 @@ class BuildOptions(Options):
     threads: int | None = CORES
     memory: int = option(
         _memory,
-        "Memory for sorting phrase pairs, besides the corpus.",
+        "Memory for sorting phrase pairs, in addition to that of the corpus.",
         default=f"{BuildSettings.memory >> 20}M",
         metavar="SIZE",
     )
-    update: bool = flag("Repeat the steps in SYSTEM whose text or options changed.")
+    update: bool = flag(
+        "Repeat the steps of an earlier build in SYSTEM whose text or options changed."
+    )
 
 
 @command("build", BuildOptions)

@@ -13,7 +13,7 @@ from moses_integration.decoder.settings import (
 )
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
-from phrasescore.commands.numbers import THREADS, BoundedFloat, BoundedInt
+from phrasescore.commands.numbers import THREADS, BoundedInt, bounded
 from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError
@@ -27,17 +27,14 @@ _HINTS = get_type_hints(SearchSettings, include_extras=True)
 
 
 def _search_option(name: str, text: str) -> Any:
-    """Declare a search option; the default is the ini's value, or else Moses's."""
+    """Declare a search option; the default is the value in the ini, or else Moses's default."""
     default, bounds = getattr(SearchSettings, name), bounds_of(_HINTS[name])
     assert bounds is not None
-    kind: BoundedInt | BoundedFloat = BoundedFloat(bounds.low, bounds.high, below=bounds.below)
-    if isinstance(default, int):
-        kind = BoundedInt(int(bounds.low), int(bounds.high))
-    return option(kind, f"{text}  [{default}]")
+    return option(bounded(bounds, whole=isinstance(default, int)), f"{text}  [{default}]")
 
 
 class SearchOptions(Options):
-    """Limits of the search, by default those of the ini, or else Moses's."""
+    """Limits of the search; the defaults are the values in the ini, or else Moses's defaults."""
 
     search_algorithm: int | None = _search_option(
         "search_algorithm", "0 for stack decoding, 1 for cube pruning."
@@ -47,14 +44,16 @@ class SearchOptions(Options):
     )
     beam_threshold: float | None = _search_option(
         "beam_threshold",
-        "The minimum ratio of a hypothesis's probability to the best one's in a stack.",
+        "The minimum ratio of a hypothesis's probability to that of the best hypothesis in its "
+        "stack.",
     )
     distortion_limit: int | None = _search_option(
         "distortion_limit", "The maximum number of words that a phrase may jump; -1 for no limit."
     )
     table_limit: int | None = option(
         BoundedInt(0, 10**6),
-        f"The maximum number of table entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]",
+        f"The maximum number of table entries of a source phrase; 0 for no limit.  "
+        f"[{DEFAULT_TABLE_LIMIT}]",
     )
     cube_pruning_pop_limit: int | None = _search_option(
         "cube_pruning_pop_limit", "The number of hypotheses to pop for each stack."
@@ -66,16 +65,19 @@ class SearchOptions(Options):
         "max_phrase_length", "The maximum number of words in a source phrase."
     )
     max_trans_opt_per_coverage: int | None = _search_option(
-        "max_trans_opt_per_coverage", "The maximum number of options of a span."
+        "max_trans_opt_per_coverage",
+        "The maximum number of translation options of a span; 0 for no limit.",
     )
-    drop_unknown: bool = flag("Drop unknown words without digits.")
-    threads: int | None = option(THREADS, "The number of sentences to search at once.  [1]")
+    drop_unknown: bool = flag("Drop unknown words without digits instead of copying them.")
+    threads: int | None = option(THREADS, "The number of sentences to translate at once.  [1]")
 
 
 class OutputOptions(Options):
     """Outputs, with the names of Moses's switches."""
 
-    output: str = option(OUTPUT, "The file of the translations.", "-o", default="-")
+    output: str = option(
+        OUTPUT, "Where to write the translations.  [default: standard output]", "-o", default="-"
+    )
     nbest: str | None = option(
         PathName(Use.WRITE, may_replace="--output"), "Also write an n-best list."
     )
@@ -85,21 +87,22 @@ class OutputOptions(Options):
         default=NBestSettings().size,
     )
     distinct: bool = flag(
-        "Whether the list has one derivation of each translation, or all derivations.",
+        "List only the best derivation of each translation, or all derivations.",
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,
     )
     n_best_factor: int = option(
         BoundedInt(0, 10**4),
-        "The number of derivations to examine for each distinct one.",
+        "The maximum number of derivations to examine for each line of a distinct list; 0 for "
+        "1000.",
         default=NBestSettings().factor,
     )
     include_segmentation_in_n_best: bool = flag("Add source spans to the lines of the list.")
     print_alignment_info_in_n_best: bool = flag("Add word links to the lines of the list.")
-    report_segmentation: bool = flag("Print source spans: |0-1|.", "-t")
-    print_alignment_info: bool = flag("Print word links.")
-    output_hypo_score: bool = flag("Print the model score first.")
-    output_unknowns: str | None = option(OUTPUT, "Also write the unknown words of each line.")
+    report_segmentation: bool = flag("Print the source span after each phrase, e.g. |0-1|.", "-t")
+    print_alignment_info: bool = flag("Print word links after the translation.")
+    output_hypo_score: bool = flag("Print the model score before the translation.")
+    output_unknowns: str | None = option(OUTPUT, "Also write the unknown words of each sentence.")
 
 
 class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
@@ -112,9 +115,9 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
 def decode(options: DecodeOptions) -> None:
     """Translate sentences, one per line, with the models and weights of MOSES_INI.
 
-    Search and scores are the same as in Moses, and options have Moses's names. An option that is
-    not given comes from the ini, or else has Moses's default, in brackets below. Input must be
-    preprocessed like the training text (phrasescore preprocess).
+    Search and scores are the same as in Moses, and options have Moses's names. If an option is not
+    given, its value comes from the ini, or else is Moses's default, shown in brackets below. The
+    input must be preprocessed like the training text (phrasescore preprocess).
 
     If all outputs are files and the command is interrupted, even by kill -9, the same command
     continues where it stopped.
@@ -130,7 +133,7 @@ def decode(options: DecodeOptions) -> None:
     named = {
         "nbest": options.nbest,
         "unknowns": options.output_unknowns,
-        # as in Moses: a list on standard output replaces the translations
+        # as in Moses, an n-best list on standard output replaces the translations
         "output": None if options.nbest == options.output == STANDARD_STREAM else options.output,
     }
     paths = {name: path for name, path in named.items() if path is not None}
@@ -146,5 +149,5 @@ def _threads_of(ini: MosesIni) -> int:
     text = [*ini.values("threads"), "1"][0]
     threads = whole_number(text, 256)
     if not threads:
-        raise IniError(f"[threads] is {text!r}, expected a number of threads", path=ini.path)
+        raise IniError(f"[threads] is {text!r}, expected a number from 1 to 256", path=ini.path)
     return threads

@@ -18,22 +18,28 @@ class DoctorOptions(Result):
     ini: str = INI
     source: str | None = option(INPUT, "The text to tune on, prepared for Moses.")
     reference: tuple[str, ...] = option(
-        INPUT, "Its translation; may be repeated.", many=True, needs=("source",)
+        INPUT,
+        "A reference translation of this text; may be repeated.",
+        many=True,
+        needs=("source",),
     )
     models: tuple[str, ...] = option(
-        INPUT_FOLDER, "A phrase model; checks which words it knows.", "--model", many=True
+        INPUT_FOLDER,
+        "A phrase model whose vocabulary to compare with the text; may be repeated.",
+        "--model",
+        many=True,
     )
     moses: str | None = option(
-        INPUT, "A Moses binary, or its folder, that tries to read MOSES_INI."
+        INPUT, "A Moses binary, or its folder: check that this Moses can read MOSES_INI."
     )
     strict: bool = flag("Count warnings as errors in the exit status.")
 
 
 @command("doctor", DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
-    """Find everything that would fail or silently make translations worse.
+    """Find faults that would stop tuning or decoding, or silently make translations worse.
 
-    The command compares MOSES_INI, the files that it names, the text to tune on with its
+    The command checks MOSES_INI against the files that it names, the text to tune on with its
     references, and phrase models. The exit status is 1 if there is an error (with --strict, also
     for a warning), else 0. Relative paths in the ini start at the current directory, as in Moses.
     """

@@ -23,7 +23,7 @@ class FilterOptions(Options):
     ini: str = INI
     inputs: tuple[str, ...] = option(
         INPUT,
-        "A text that will be translated, tokenised, plain or gzip; may be repeated.",
+        "A tokenised text that will be translated, plain or gzip; may be repeated.",
         "--input",
         many=True,
         required=True,
@@ -41,10 +41,10 @@ class FilterOptions(Options):
 
 @command("filter", FilterOptions)
 def filter_tables(options: FilterOptions) -> None:
-    """Copy the lines of MOSES_INI's phrase and reordering tables that given texts can use.
+    """Copy those lines of MOSES_INI's phrase and reordering tables that the given texts can use.
 
-    The new tables have the lines whose source phrase occurs in a text, unchanged. Binary tables and
-    language models stay where they are. The new moses.ini has absolute paths.
+    The new tables contain, unchanged, the lines whose source phrase occurs in a text. Binary tables
+    and language models stay where they are. The new moses.ini names all files by absolute paths.
     """
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.filtering import filter_system, is_filtered
@@ -62,7 +62,7 @@ def filter_tables(options: FilterOptions) -> None:
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
     if done:
-        click.echo(f"{folder}: filtered already, for the same texts", err=True)
+        click.echo(f"{folder}: filtered already to the same texts", err=True)
     for table in tables:
         click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
 

@@ -14,23 +14,25 @@ class ForceScoreOptions(LoadingOptions):
     """Options of ``force-score``."""
 
     ini: str = INI
-    nbest: str = option(INPUT, "The list, with a segmentation of each line.", required=True)
-    output: str | None = option(OUTPUT, "The list with recomputed features.", "-o")
+    nbest: str = option(INPUT, "The n-best list.", required=True)
+    output: str | None = option(OUTPUT, "Where to write the list with recomputed features.", "-o")
     tolerance: float | None = option(
         BoundedFloat(0.0, 1e300),
-        "Compare with the list's own numbers; exit with 1 if one differs by more.",
+        "Compare the results with the values in the list; exit with status 1 if any differs by "
+        "more.",
         "--check",
         metavar="TOLERANCE",
     )
-    drop_unknown: bool = flag("The list was made with unknown words dropped.")
+    drop_unknown: bool = flag("Needed if the list was decoded with unknown words dropped.")
 
 
 @command("force-score", ForceScoreOptions, short_help="Recompute the features of an n-best list.")
 def force_score(options: ForceScoreOptions) -> None:
     """Recompute every feature of the derivations in an n-best list of Moses or phrasescore.
 
-    Each line of the list must name its phrases (-include-segmentation-in-n-best, or -t). Values may
-    differ in the last of six digits, because Moses adds in single precision.
+    Each line of the list must show its segmentation into phrases (decode with
+    -include-segmentation-in-n-best or -t). Results may differ from Moses's values in the last of
+    six digits, because Moses adds in single precision.
     """
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list

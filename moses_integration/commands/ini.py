@@ -40,7 +40,7 @@ class NewIniOptions(Options):
     )
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
-        """Write the new ini, and report the edits and everything that Moses would reject in it."""
+        """Write the new ini; report the edits, and everything in it that Moses would reject."""
         from moses_integration.ini.listing import problems
 
         write_atomically(self.output, after.to_bytes())
@@ -66,7 +66,7 @@ class NewFeatureOptions(NewIniOptions):
     start_weight: float | None
 
     def weight(self, before: MosesIni) -> float:
-        """Return the given weight, or else one that suits the other weights."""
+        """Return the given weight, or else a weight that suits the other weights."""
         from moses_integration.ini.edits import start_weight_for
 
         return start_weight_for(before) if self.start_weight is None else self.start_weight
@@ -78,8 +78,10 @@ class NewFeatureOptions(NewIniOptions):
         return with_absolute_paths(ini) if self.absolute_paths else ini
 
     def advice(self, weight: float) -> str:
-        """Advise to tune: an untuned weight makes no translation better."""
-        effect = "until then it changes nothing" if not weight else "its weight is a first guess"
+        """Return the advice to tune, because an untuned weight improves no translation."""
+        effect = (
+            "until then the addition has no effect" if not weight else "the new weight is a guess"
+        )
         name = "this ini" if self.output == STANDARD_STREAM else self.output
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
 
@@ -87,7 +89,8 @@ class NewFeatureOptions(NewIniOptions):
 def _start_weight(meaning: str) -> Any:
     return option(
         WEIGHT,
-        f"{meaning}  [default: 0.2; beside tuned weights 0, which leaves translations as they are]",
+        f"{meaning}  [default: 0.2, or, if the other weights are tuned, 0, which leaves "
+        "translations as they are]",
     )
 
 
@@ -98,7 +101,8 @@ class AddColumnOptions(NewFeatureOptions):
         INPUT, "The rescored phrase table; its path is written as given.", required=True
     )
     reordering: str | None = option(
-        INPUT, "Also replace the reordering table, e.g. with that of generate --reordering-output."
+        INPUT,
+        "Also replace the reordering table, e.g. with the file from generate --reordering-output.",
     )
     start_weight: float | None = _start_weight("The weight of each new score, until it is tuned.")
     feature: str | None = option(
@@ -118,8 +122,8 @@ class AddLanguageModelOptions(NewFeatureOptions):
     )
     name: str | None = option(
         "NAME",
-        "The name of the feature in weights and n-best lists.  [default: NeuralLM or, of an "
-        "n-gram model, LM, and the next free number]",
+        "The name of the feature in weights and n-best lists.  [default: NeuralLM, or LM for an "
+        "n-gram model, and the next free number]",
     )
     start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
     normalised: bool | None = flag(
@@ -145,7 +149,7 @@ def ini() -> None:
 
 @command("show", ShowOptions, short_help="List features, weights, files and problems.")
 def show(options: ShowOptions) -> None:
-    """List features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
+    """List features, weights and files of MOSES_INI, and the problems that Moses would have."""
     from moses_integration.ini.listing import Listing
     from moses_integration.ini.moses_ini import MosesIni
 
@@ -157,9 +161,9 @@ def show(options: ShowOptions) -> None:
 
 @command("add-column", AddColumnOptions, short_help="Use a phrase table with more scores.")
 def add_column(options: AddColumnOptions) -> None:
-    """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
+    """Write a copy of MOSES_INI with a new phrase table, and a weight for each new score.
 
-    --reordering replaces the reordering table, too; it must have the same pairs.
+    --reordering replaces the reordering table, too; both tables must have the same pairs.
 
     The command first checks the scores of the whole table. Every other byte of the ini stays as it
     is.
@@ -193,7 +197,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")
 def add_language_model(options: AddLanguageModelOptions) -> None:
-    """Write MOSES_INI with one more feature: a language model that scores while decoding.
+    """Write a copy of MOSES_INI with one more feature: a language model that scores while decoding.
 
     The command first checks the model. If it is neural, decode, tune and force-score of phrasescore
     can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
@@ -251,8 +255,9 @@ def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
     if options.normalised is not None or options.unknown is not None:
         raise SettingsError(
             "--normalised, --unnormalised and --unknown are for models of kind feed-forward-lm, "
-            "and this is a file",
+            "and this is a file, so an n-gram model",
             path=options.model,
+            remedy="leave these options out, or name the folder of a model",
         )
     model = read_language_model(options.model)
     written = {"factor": "0", "path": options.model, "order": str(model.order)}
@@ -262,7 +267,7 @@ def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Remove a feature and its weights.")
 def remove_feature(options: RemoveFeatureOptions) -> None:
-    """Write MOSES_INI without the feature NAME and its weights.
+    """Write a copy of MOSES_INI without the feature NAME and its weights.
 
     Every other byte of the ini stays as it is. Real Moses can read the ini once no neural language
     model is left in it.
@@ -273,12 +278,14 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     name = options.name
     before = MosesIni.read(options.ini)
     after = without_feature(before, name)
-    options.write(after, f"{name}: a {before.feature(name).kind} is gone, and its weights")
+    options.write(
+        after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
+    )
 
 
 @command("absolute-paths", NewIniOptions, short_help="Make all paths of the ini absolute.")
 def absolute_paths(options: NewIniOptions) -> None:
-    """Write MOSES_INI with all paths absolute, so that it works from every folder.
+    """Write a copy of MOSES_INI with absolute paths, so that it works from every folder.
 
     Relative paths start at the current directory, as in Moses, and must exist. Every other byte of
     the ini stays as it is.

@@ -29,14 +29,14 @@ class NBestOptions(Computing):
     )
     scores: tuple[str, ...] = option(
         INPUT,
-        "A file of another program, plain or gzip, with one number for each candidate in the "
+        "A file from another program, plain or gzip, with one number for each candidate, in the "
         "order of the list; may be repeated: each file adds a feature.",
         many=True,
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder read it; models that read a source "
-        "need it.",
+        "The text that the list translates, as the decoder read it; needed by models that read "
+        "the source.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
@@ -47,13 +47,15 @@ class NBestOptions(Computing):
         many=True,
     )
     table: str | None = option(
-        INPUT, "The phrase table: words without an entry in it get 0, as in the decoder."
+        INPUT,
+        "The phrase table of the decoder: words that it does not translate by themselves get 0, as "
+        "unknown words do in the decoder.",
     )
 
 
 @command("nbest", NBestOptions)
 def nbest(options: NBestOptions) -> None:
-    """Add one feature for each model and each file of scores to NBEST, the list of any decoder.
+    """Add one feature for each model and each file of scores to NBEST, any decoder's n-best list.
 
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
     trained with --direction target-source, of the source given the translation.
@@ -61,8 +63,8 @@ def nbest(options: NBestOptions) -> None:
     Models of phrases give the sum of ln p of the phrase pairs of a candidate. They need the
     segmentation into phrases: decode with -include-segmentation-in-n-best.
 
-    With --scores the numbers of another program, such as a Transformer, COMET or a rule of your
-    own, become a feature. If smaller numbers are better, tuning finds a negative weight.
+    With --scores, numbers from another program, such as a Transformer, COMET or a rule of your own,
+    become a feature. If smaller numbers are better, tuning finds a negative weight.
 
     Totals, order and every other byte stay as they are. Then phrasescore optimize finds weights for
     all features, and phrasescore rerank chooses with them. If the command is interrupted, even by

@@ -21,11 +21,15 @@ INI: Any = argument(INPUT, "MOSES_INI")
 class LoadingOptions(Options):
     """The input of a decoder, its weights, and its cache of parsed tables."""
 
-    input_path: str = option(INPUT, "The text to translate.", "-i", "--input", default="-")
+    input_path: str = option(
+        INPUT, "The source text.  [default: standard input]", "-i", "--input", default="-"
+    )
     weights: tuple[str, ...] = option(
         "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
-    cache_folder: str | None = option(OUTPUT_FOLDER, "The folder for parsed tables.")
+    cache_folder: str | None = option(
+        OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in ~/.cache/phrasescore]"
+    )
     no_cache: bool = flag("Keep no parsed tables on disk.")
     max_sentence_length: int = option(
         WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
@@ -75,7 +79,7 @@ class RiskOptions(Options):
     )
     mbr_size: int = option(
         BoundedInt(1, 10_000),
-        "The number of distinct candidates to compare.",
+        "The maximum number of distinct candidates to compare.",
         default=RiskSettings.size,
         needs=("minimum_bayes_risk",),
     )
@@ -96,7 +100,9 @@ def section_value(text: str) -> tuple[str, str]:
     """Return a section of a moses.ini and its value from ``SECTION=VALUE``."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise SettingsError(f"the setting {text!r} is not SECTION=VALUE")
+        raise SettingsError(
+            f"the setting {text!r} is not SECTION=VALUE", remedy="write e.g. search-algorithm=1"
+        )
     return name, value
 
 

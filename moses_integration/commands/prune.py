@@ -23,7 +23,8 @@ class PruneOptions(Reordering, Result):
     output: str = output_file("the table")
     top: int | None = option(
         ITEMS,
-        "Keep the best K targets of each source; of equally good ones, the first in the table.",
+        "Keep the best K targets of each source; among equally good targets, those that come "
+        "first in the table.",
         metavar="K",
     )
     threshold: float | None = option(
@@ -41,8 +42,8 @@ class PruneOptions(Reordering, Result):
     weights: str | None = option(
         INPUT,
         "--top and --threshold compare the weighted sum of all scores, with the weights of this "
-        "ini. Moses's own table-limit (20 by default) also counts the language model and the word "
-        "penalty: keep more pairs than that.",
+        "ini. Moses's own table-limit (20 by default) also considers the language model and the "
+        "word penalty, so keep more pairs than that limit.",
         metavar="MOSES_INI",
     )
     feature: str | None = option(
@@ -50,8 +51,8 @@ class PruneOptions(Reordering, Result):
     )
     significance: str | None = option(
         "LEVEL",
-        "Keep pairs with -ln p above this number in Fisher's exact test on the table's counts; "
-        "a+e drops pairs that were seen once and whose phrases were seen once, a-e keeps them.",
+        "Keep pairs with -ln p above this number in Fisher's exact test on the table's counts. "
+        "a+e drops the pairs that, like both of their phrases, were seen once; a-e keeps them.",
         needs=("sentences",),
     )
     sentences: int | None = option(

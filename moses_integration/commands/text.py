@@ -1,4 +1,4 @@
-"""``phrasescore preprocess`` and ``postprocess``: raw text to tokens of a system, and back."""
+"""``phrasescore preprocess`` and ``postprocess``: turn raw text into tokens, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class PreprocessOptions(Options):
     """Options of both commands: a text, the output, and the preparation of its side."""
 
     text: str = argument(INPUT, default="-")
-    output: str = option(OUTPUT, "The output; - is standard output.", "-o", default="-")
+    output: str = option(
+        OUTPUT, "Where to write the result.  [default: standard output]", "-o", default="-"
+    )
     system: str | None = option(
         INPUT_FOLDER,
         "A system of phrasescore build; the options below default to its settings.",

@@ -1,4 +1,4 @@
-"""``phrasescore translate``: translate with models of sentences, without Moses's tables."""
+"""``phrasescore translate``: translate with models of sentences, without a phrase table."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     """Options of ``translate``."""
 
     models: tuple[str, ...] = model_folders(
-        "A model of sentences (train --kind search or encdec). Several form an ensemble: the "
-        "probability of a word is the arithmetic mean of theirs."
+        "A model of sentences (train --kind search or encdec). Several form an ensemble, which "
+        "takes the arithmetic mean of the probabilities of each word."
     )
     input: str = option(
         INPUT, "The text to translate.  [default: standard input]", "-i", default="-"
@@ -44,13 +44,13 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
         BEAM, "The number of hypotheses that the search keeps for each sentence.", default=10
     )
     length_bounds: bool = flag(
-        "Bound the length as Bahdanau et al. (2014) do: at least half the words of the sentence, "
-        "and at most three times its symbols; the end counts as a symbol on both sides."
+        "Bound the length of a translation as Bahdanau et al. (2014) do: at least half as many "
+        "words as the sentence has, and at most three times as many symbols (words and the end)."
     )
     max_length: int | None = option(
         WORDS,
-        "The maximum number of words in a translation.  [default: three times the sentence's, at "
-        "least 10; with --length-bounds three times the sentence's and two more]",
+        "The maximum number of words in a translation.  [default: three times the words of the "
+        "sentence, at least 10; with --length-bounds three times these words plus 2]",
     )
     no_unknown: bool = flag("Never write <unk>.", excludes=("replace_unknown",))
     replace_unknown: bool = flag(
@@ -152,7 +152,7 @@ def _translator(
 
 
 def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, bytes] | None:
-    """Return the translations that replace unknown words, or ``None`` to leave these."""
+    """Return the translations that replace unknown words, or ``None`` to keep ``<unk>``."""
     if not options.replace_unknown:
         return None
     from phrasescore.generation.translator import read_lexicon
@@ -166,7 +166,7 @@ def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, b
 
 
 def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
-    """Return each output with the function that formats a line of it."""
+    """Return each output with the function that formats its lines."""
     from moses_integration.nbest.format import nbest_lines
     from phrasescore.generation.translator import alignment_line, translation_line
 
@@ -182,4 +182,4 @@ def _direction(models: SentenceModels) -> str:
     sides = ["source", "target"]
     if models.first.direction == "target-source":
         sides.reverse()
-    return f"translating from the {sides[0]} into the {sides[1]} language of the training"
+    return f"translating from the {sides[0]} into the {sides[1]} language of the training data"

@@ -1,4 +1,4 @@
-"""Decodes with a moses.ini: loads models once, then searches for any sentences and weights."""
+"""Decodes with a moses.ini: loads models once, then decodes any sentences with any weights."""
 
 from __future__ import annotations
 
@@ -274,8 +274,8 @@ class Decoder:
 class _InputSearch(threading.local):
     """The search of one input with one set of weights; each thread has its own arrays.
 
-    The compiled search does not allocate memory. When it runs out of room it returns, this class
-    enlarges the arrays, and the search continues where it stopped.
+    The compiled search does not allocate memory. When it runs out of room, it returns. This class
+    then enlarges the arrays, and the search continues where it stopped.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class _InputSearch(threading.local):
         loaded, model = self._loaded, self._model
         words = loaded.source.sentences[number]
         if not len(words):
-            # Moses scores an empty sentence 0, without the end of the sentence
+            # Moses gives an empty sentence the score 0, and does not score the end of the sentence
             derivations = Derivations(np.zeros(2, np.int64), words, words, words)
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))
@@ -364,7 +364,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the expansion of one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -373,7 +373,7 @@ class _InputSearch(threading.local):
             self._scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
-        """Score the deferred hypotheses word by word, until each is in its stack or hopeless."""
+        """Score the deferred hypotheses word by word, until each is in its stack or rejected."""
         self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
         search = search._replace(stacks=self._stacks)
         while self._waiting[0]:
@@ -404,7 +404,9 @@ def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
         problem = f"sentences[{number}]: {error.problem}"
         raise InputError(problem, remedy=error.remedy) from None
     except UnicodeEncodeError:
-        raise InputError(f"sentences[{number}]: a surrogate code point") from None
+        raise InputError(
+            f"sentences[{number}] contains a surrogate code point, which UTF-8 cannot encode"
+        ) from None
 
 
 def _translations(decoded: DecodedSentence, limit: int) -> Iterator[Translation]:

@@ -136,8 +136,8 @@ class ForcedScorer:
         sentences = self._loaded.source.sentences
         if entry.sentence >= len(sentences):
             raise NBestError(
-                f"sentence {entry.sentence}, but the input has {counted(len(sentences), 'line')}, "
-                "counted from 0",
+                f"sentence {entry.sentence} (counted from 0), but the input has "
+                f"{counted(len(sentences), 'line')}",
                 remedy=_OTHER_SYSTEM,
             )
         source = sentences[entry.sentence]
@@ -187,7 +187,7 @@ def force_score(
         scorer: The scorer for the input of the list.
         path: The list.
         output: The recomputed list, which appears when it is complete; ``None`` to write no list.
-        comparison: Collects the differences.
+        comparison: Collects the differences; ``None`` to compare nothing.
         advance: Called after every sentence with the number of its lines.
 
     Returns:

@@ -87,7 +87,7 @@ class System:
         found = find_model_file(feature.path)
         if found != Path(feature.path):
             told = self.ini, feature.line, feature.path, found
-            _log.warning("%s:%d: %s does not exist, so %s is read", *told)
+            _log.warning("%s:%d: %s does not exist; reading %s instead", *told)
         return found
 
 
@@ -282,8 +282,8 @@ class LoadedInput:
 
         Args:
             derivations: N derivations that cover the sentence.
-            scores: The scores of neural language models for this sentence; scores that it already
-                has are not computed again.
+            scores: The scores of neural language models for this sentence; scores of earlier calls
+                are not computed again.
 
         Returns:
             Unweighted values in the order of n-best lists, shape (N, F).

@@ -136,7 +136,7 @@ def alignment(decoded: DecodedSentence, number: int) -> bytes:
 def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     """Return the spans of a derivation, ``source=target`` with one space between them.
 
-    For an empty target phrase only the begin is printed. If the phrase is at position 0, this
+    For an empty target phrase only the start is printed. If the phrase is at position 0, this
     function also prints an overflowed number as the end, because Moses does.
     """
     spans = []

@@ -1,4 +1,4 @@
-"""Settings of the decoder, with the names and defaults of Moses; callers may override an ini."""
+"""Settings of the decoder, with Moses's names and defaults; they may override those of an ini."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_TABLE_LIMIT = 20
 # longer than any real sentence; a longer line means that the text lacks line breaks
 LONGEST_SENTENCE = 300
 _MANY = 10**6
-_UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
+_UNLIMITED_FACTOR = 1000  # the factor that Moses uses if n-best-factor is 0
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SearchSettings:
 
     Args:
         search_algorithm: 0 for stack decoding, 1 for cube pruning.
-        stack: The maximum number of hypotheses that a stack expands; 0 for no limit.
+        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
         beam_threshold: The minimum ratio of a hypothesis's probability to that of the best
             hypothesis; the search drops hypotheses below this ratio.
         distortion_limit: The maximum number of words between the end of one phrase and the start

@@ -34,10 +34,10 @@ _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (
         LANGUAGE_MODEL_KINDS | OWN_KINDS,
         "warning",
-        "no language model: word order is left to chance",
+        "no language model: nothing makes the translations fluent",
     ),
     ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
-    ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot correct the length"),
+    ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot adjust the length"),
 )
 _UNTUNED = "tune all weights together: phrasescore tune"
 
@@ -74,7 +74,7 @@ def examine(
     words = TextWords()
     reference_words = [TextWords(text.tokens(), text.path) for text in texts]
     if source is None:
-        found.note("no development set", "its text was not compared with the system")
+        found.note("development set", "none was given (--source), so no text was checked")
     else:
         text = Text.read(source)
         check_texts(found, text, texts, factored=len(system.values("input-factors")) > 1)
@@ -94,20 +94,20 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
     """Check everything in the ini, but not the content of the files that it names."""
     for severity, problem in problems(ini):
         found.add_error(problem, ini.path, severity)
-    with contextlib.suppress(IniError):  # a problem, and reported as such
+    with contextlib.suppress(IniError):  # `problems` reported it above
         _check_weights(found, ini)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
         found.warning(
             ini.path,
-            "no distortion limit, so phrases may move any distance: slow, and usually worse",
+            "no distortion limit: phrases may move any distance, which is slow and usually worse",
             "write a section [distortion-limit] with the value 6",
         )
     if relative := [path for _, path in relative_paths(ini)]:
         found.warning(
             ini.path,
-            "relative paths, which only work in the current directory, and mert-moses.pl changes "
-            f"to another one: {', '.join(relative)}",
+            "relative paths, which work only in the current directory; mert-moses.pl changes to "
+            f"another directory: {', '.join(relative)}",
             f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
         )
     _check_files(found, ini)
@@ -127,8 +127,8 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
     if not any(sizes) or 0 < second < _NEGLIGIBLE * sizes[-1]:
         found.error(
             ini.path,
-            f"only one weight is above {format_weight(second)}, so an earlier tuning has "
-            "failed: it had BLEU 0, or a constant feature let MERT diverge",
+            f"at most one weight is above {format_weight(second)}, so an earlier tuning has "
+            "failed: BLEU was 0, or a constant feature let MERT diverge",
             "start from the weights of training, and leave out constant features",
         )
         return
@@ -141,7 +141,7 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
             what = f"the weights of {name} are all zero, so the feature has no effect"
             found.warning(place, what, _UNTUNED)
         elif has_tuned_weights(ini) and _has_start_weight(ini.feature(name).kind, values):
-            last = f"the last weight of {name} is {format_weight(values[-1])}, a start weight"
+            last = f"the last weight of {name} is {format_weight(values[-1])}, a start value"
             found.warning(place, f"{last}, while other weights are tuned", _UNTUNED)
 
 
@@ -189,20 +189,20 @@ def _check_ngrams(
     if stated is not None and stated != str(order):
         found.warning(
             place_of(ini.path, line.line),
-            f"order={stated}, but the model has order {order}; Moses uses the model's",
+            f"order={stated}, but the model has order {order}, which Moses uses",
             "check that this is the right model",
         )
     if not model.has_unknown:
         found.warning(
             path,
             "the model has no <unk>, so an unknown word costs ln p = -230",
-            "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
+            "estimate the model with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
         )
     if model.words.id_of(b"<s>") is None or model.words.id_of(b"</s>") is None:
         found.error(
             path,
             "the model has no <s> or no </s>, so it was not estimated from sentences",
-            "estimate it from text with one sentence per line",
+            "estimate the model from text with one sentence per line",
         )
     owner = f"the language model {line.name}"
     _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)
@@ -265,7 +265,7 @@ def check_phrase_models(
 
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:
-    """Let real Moses read the ini and its language models (it loads no phrase table for that)."""
+    """Let real Moses read the ini and its language models; this loads no phrase table."""
     with found.collecting(ini.path):
         check_features(binary, ini, ini.path)
         found.note(ini.path, "Moses reads the file and has the expected features")

@@ -1,4 +1,4 @@
-"""Findings about a system, collected while the checks go on, and printed as text or JSON."""
+"""Findings of the checks of a system, printed as text or JSON."""
 
 from __future__ import annotations
 

@@ -48,13 +48,13 @@ from phrasescore.words.word_table import WordTable
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
 # kind of odd line -> severity, fault, remedy
 _ODD: dict[str, tuple[Severity, str, str]] = {
-    "bar": ("error", "a '|' in a word, of which Moses keeps only the part before it", _ESCAPE),
+    "bar": ("error", "a '|' in a word; Moses keeps only the part of the word before it", _ESCAPE),
     "label": ("error", "a word in brackets, which Moses takes for the label of a rule", _ESCAPE),
     "unsorted": (
         "warning",
-        "a line that sorts before the previous one; text tables may be in any order, but "
-        "processPhraseTableMin, CreateOnDiskPt and CreateProbingPT need them sorted",
-        "sort it before making it binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
+        "a line that sorts before the previous one; Moses reads text tables in any order, but "
+        "processPhraseTableMin, CreateOnDiskPt and CreateProbingPT need sorted tables",
+        "sort the table before making it binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
     ),
 }
 # binary form -> the file in its folder that states the number of scores, and the name in that file
@@ -217,8 +217,8 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
     with Path(survey.path).open("rb") as stream:
         zipped = stream.read(2) == GZIP_MAGIC
     if zipped != is_gzip_name(survey.path):
-        form = "gzip data" if zipped else "plain text"
-        what = f"{form} in a file of another name; Moses unzips what ends in .gz, and only that"
+        form = "gzip data, but the name does not" if zipped else "plain text, but the name does"
+        what = f"the file is {form} end in .gz; Moses unzips files only by this ending"
         found.error(survey.path, what, "rename it, or change its compression")
     if survey.broken is not None:
         found.add_error(survey.broken, survey.path)
@@ -266,7 +266,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 path,
                 f"{name} is {scores.lowest[index]:g} in every line, so its feature only counts "
                 "phrases, and MERT may give it any weight",
-                "leave it out, or freeze it with tuneable-components",
+                "leave the score out, or freeze it with tuneable-components",
             )
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
@@ -295,7 +295,7 @@ def _check_reordering(
 ) -> None:
     """Look up the first pairs of each phrase table in a reordering table."""
     for table in phrase_tables:
-        # faults are reported already, and tables in another order cannot be compared
+        # faults were reported above, and unsorted tables cannot be compared
         with contextlib.suppress(InputError):
             first = next(read_source_runs(table.path))
             blocks = read_source_runs(survey.path, format_of=TableFormat.from_reordering_lines)
@@ -308,13 +308,13 @@ def _check_reordering(
                     f"{missing:,} of the first {len(first):,} phrase pairs of {table.path} "
                     f"({share:.1%}) are not in the reordering table; their reordering scores are "
                     "0, better than all others",
-                    "use the two tables of one training, or prune both in the same way (Moses's "
+                    "use two tables of the same training, or prune both in the same way (Moses's "
                     "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
                 )
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:
-    """Compare the binary phrase tables of an ini, whose lines are not checked, with their lines."""
+    """Compare the number of scores of each binary phrase table with its line in the ini."""
     for line in ini.features:
         declared = declared_scores(line) if line.kind in _STATED_SCORES else None
         if declared is None or "path" not in line.options:
@@ -329,6 +329,6 @@ def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:
                     place_of(ini.path, line.line),
                     f"the binary table {folder} has {scores} scores, but the ini says "
                     f"num-features={declared}; Moses would crash",
-                    "make it again from the text table with all columns: "
+                    "make the binary table again from the text table with all columns: "
                     + BINARISERS[line.kind].format(declared),
                 )

@@ -91,7 +91,7 @@ _ESCAPE = "escape the text: phrasescore preprocess"
 _EMPTY: _Check = (
     "error",
     "an empty line, which tuning cannot handle",
-    "delete it here and in the other texts",
+    "delete this line here and in the other texts",
     lambda line: not line.strip(_BLANKS),
 )
 _NOT_UTF8: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
@@ -118,7 +118,7 @@ _CARRIAGE_RETURN: _Check = (
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
     """Report the number of lines that fail each check, and the first of them."""
     if not text.lines:
-        found.error(text.path, "the file is empty", "name another")
+        found.error(text.path, "the file is empty", "name another file")
     for severity, what, remedy, fails in checks:
         rows = [number for number, line in enumerate(text.lines, 1) if fails(line)]
         if rows:
@@ -129,7 +129,7 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
 def check_texts(
     found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
 ) -> None:
-    """Check the text to translate, its references, and whether they have the same lines."""
+    """Check the text to translate, its references, and whether their numbers of lines agree."""
     _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:
@@ -144,7 +144,7 @@ def check_texts(
             found.error(
                 text.path,
                 f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}",
-                "line i of the one must be the translation of line i of the other",
+                "line i of this file must be a translation of line i of the source",
             )
 
 
@@ -154,12 +154,13 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
     "with a capital letter": (
         lambda word: word[:1].upper() + word[1:],
-        f"the two differ in case: prepare both in the same way ({_PREPROCESS})",
+        f"the case differs from that of the training text: prepare both texts in the same way "
+        f"({_PREPROCESS})",
     ),
     "escaped": (escape, f"escape this text as Moses does: {_PREPROCESS}"),
     "unescaped": (
         unescape,
-        "the other was made from text that is not escaped: prepare both in the same way "
+        "the table or model was made from unescaped text: prepare both in the same way "
         f"({_PREPROCESS}, or train it again on escaped text)",
     ),
     "without the punctuation at the end": (
@@ -231,7 +232,7 @@ class TextWords:
     def _check_spelling(
         self, found: Diagnosis, missing: Sequence[bytes], owner: str, knows: Knows
     ) -> None:
-        """Report the spelling that makes most of the missing words known, if it makes many."""
+        """Report the spelling that makes the most missing words known, if these are many."""
 
         def is_known(word: bytes, change: Callable[[str], str]) -> bool:
             spelt = change(word.decode("utf-8", "surrogateescape"))
@@ -242,7 +243,7 @@ class TextWords:
             name: [word for word in missing if is_known(word, change)]
             for name, (change, _) in _SPELLINGS.items()
         }
-        name = max(saved, key=lambda name: self._count(saved[name]))  # the first of equals
+        name = max(saved, key=lambda name: self._count(saved[name]))  # among equals, the first
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(

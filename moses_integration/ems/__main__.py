@@ -1,4 +1,4 @@
-"""``python -m moses_integration.ems``: the step between scoring the phrase table and the moses.ini.
+"""``python -m moses_integration.ems``: the EMS step between the phrase table and the moses.ini.
 
 EMS runs the command in the setting ``custom-phrase-table-pruning`` of ``[TRAINING]``, and appends
 the two arguments IN and OUT. The command reads the table ``IN.gz`` and writes ``OUT.gz``, which all
@@ -36,10 +36,10 @@ def place_holder(table: Path) -> int:
         for block in read_blocks(table):
             scores = block.format.scores
             for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
-                # the text before the end of the scores; a longer number would end in a digit, too
+                # the space before the number excludes longer numbers, such as 12.718
                 if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
                     raise PhraseTableError(
-                        "the last score is not the phrase count 2.718, which the new one replaces",
+                        "the last score is not the placeholder 2.718, and must not be replaced",
                         path=table,
                         line=block.first_line + row,
                         remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
@@ -63,11 +63,11 @@ def _run(*arguments: str) -> None:
 @click.command()
 @click.argument("stem", metavar="IN")
 @click.argument("output", metavar="OUT")
-@click.option("--model", required=True, metavar="FOLDER", help="Trained if it does not exist.")
-@click.option("--train", default="", metavar="OPTIONS", help="For phrasescore train.")
-@click.option("--score", default="", metavar="OPTIONS", help="For phrasescore score.")
+@click.option("--model", required=True, metavar="FOLDER", help="The model; trained if missing.")
+@click.option("--train", default="", metavar="OPTIONS", help="Options of phrasescore train.")
+@click.option("--score", default="", metavar="OPTIONS", help="Options of phrasescore score.")
 def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -> None:
-    """Write OUT.gz: the phrase table IN.gz, its last score replaced by that of a model."""
+    """Write OUT.gz: the phrase table IN.gz with a model's score in place of the last score."""
     table = _with_ending(stem)
     if not table.is_file():
         raise InputError(

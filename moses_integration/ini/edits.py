@@ -1,6 +1,6 @@
 """Edits of a moses.ini: replace a table, add a language model, change a setting, remove a feature.
 
-Each returns a new ini that differs from the old one only where the edit requires it.
+Each edit returns a new ini that differs from the old one only where the edit requires it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from phrasescore.words import Unknown
 START_WEIGHT = 0.2  # the weight that Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-# without this feature Moses dies at the first unknown word
+# without this feature Moses crashes at the first unknown word
 _NEEDED = frozenset(["UnknownWordPenalty"])
 _MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
 _OTHER_WEIGHTS = frozenset(["alternate-weight-setting"])
@@ -89,7 +89,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
     for section in ("weight-overwrite", "feature-overwrite", *_OTHER_WEIGHTS):
         if ini.values(section):
             raise ini.error(
-                f"a [{section}] section, which would have to change, too",
+                f"the ini has a [{section}] section, which this edit would have to change, too",
                 remedy="move its content to [feature] and [weight], or add the column by hand",
             )
     line = find_phrase_table(ini, name)
@@ -112,7 +112,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
 def with_table(
     ini: MosesIni, line: FeatureLine, table: str, scores: int, start_weight: float
 ) -> IniChange:
-    """Point a phrase table to another file, with a weight for each new score.
+    """Point a phrase table feature to another file, and add a weight for each new score.
 
     Only the path changes if the number of scores stays the same. ``tuneable-components``, if
     present, gets a 1 for each new score.
@@ -133,7 +133,7 @@ def with_table(
         raise ini.error(
             f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}",
             line=line.line,
-            remedy="name the table that has all columns of the old one, then the new ones",
+            remedy="name a table that has all scores of the old one, and then the new scores",
         )
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
@@ -163,7 +163,7 @@ def with_reordering(ini: MosesIni, table: str) -> MosesIni:
     lines = [line for line in ini.features if line.kind == "LexicalReordering"]
     if len(lines) != 1:
         raise ini.error(
-            f"{counted(len(lines), 'LexicalReordering feature')}, where --reordering takes one",
+            f"{counted(len(lines), 'LexicalReordering feature')}, but --reordering needs one",
             remedy="leave --reordering out, and edit path= in the file",
         )
     return ini.with_feature_option(lines[0].name, "path", table)
@@ -178,7 +178,10 @@ def check_table_path(table: str) -> None:
         PhraseTableError: The path is a folder.
     """
     if table == STANDARD_STREAM:
-        raise SettingsError("the table comes from standard input, but an ini needs a path")
+        raise SettingsError(
+            "the table comes from standard input, but an ini needs a path",
+            remedy="write the table to a file first",
+        )
     refuse_unreadable("path", table)
     if Path(table).is_dir():
         raise PhraseTableError(
@@ -190,7 +193,7 @@ def check_table_path(table: str) -> None:
 
 
 def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
-    """Return the first of base 0, base 1 and so on that is free.
+    """Return the first free name among ``base0``, ``base1`` and so on.
 
     >>> next_name({"LM0", "NeuralLM0"})
     'NeuralLM1'
@@ -209,8 +212,8 @@ def with_language_model(
     Args:
         ini: The ini.
         kind: The class of the feature.
-        name: The name of the feature; ``None`` for the next free of ``NeuralLM0``, ``NeuralLM1``,
-            or, of an n-gram model, ``LM0``, ``LM1``.
+        name: The name of the feature; ``None`` for the next free name, such as ``NeuralLM0`` or,
+            for an n-gram model, ``LM0``.
         start_weight: The weight of the feature.
         options: The options of its line, ``path`` among them.
 
@@ -294,7 +297,9 @@ def without_feature(ini: MosesIni, name: str) -> MosesIni:
     for section in sorted(REWRITING_SECTIONS | _OTHER_WEIGHTS):
         for number, text in ini.value_lines(section):
             if name in text:
-                raise ini.error(f"[{section}] names {name}, too", line=number)
+                raise ini.error(
+                    f"[{section}] names {name}, too", line=number, remedy="change that line first"
+                )
     others = {feature.name for feature in ini.features} - {name}
     gone = {line.line}
     for number, text in (*ini.value_lines("weight-add"), *ini.value_lines("weight")):
@@ -310,13 +315,13 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
         why = "is a translation step, which [mapping] refers to by number"
         remedy = "remove it by hand, together with its step in [mapping]"
     elif line.kind in _NEEDED:
-        why = "is needed: Moses dies at the first unknown word without it"
+        why = "is needed: without it, Moses crashes at the first unknown word"
         remedy = "change its weight instead"
     elif not line.options.get("name"):
         # features without name= are numbered by class, so a later one would change its name
         for other in ini.features:
             if other.kind == line.kind and not other.options.get("name") and other.line > line.line:
-                why = f"has no name=, and {other.name} would get another name without it"
+                why = f"has no name=, and without it {other.name} would get another name"
                 remedy = f"write name={other.name} into the line of {other.name} first"
                 break
     if why:
@@ -340,7 +345,9 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
     if name not in SECTIONS:
         raise SettingsError(f"Moses knows no section [{name}]{did_you_mean(name, SECTIONS)}")
     if name in _STRUCTURE or not value or any(sign in value for sign in "#\n[]"):
-        raise SettingsError(f"[{name}] cannot be set to {value!r} in this way")
+        raise SettingsError(
+            f"[{name}] cannot be set to {value!r} by an option", remedy="edit the moses.ini"
+        )
     if ini.values(name):
         return ini.with_value(name, 0, value)
     return ini.with_added_value(name, value)

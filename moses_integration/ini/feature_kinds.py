@@ -43,7 +43,7 @@ PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
 ProbingPT RuleTable
 """
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
-# the phrase tables in text form
+# the classes of phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
 # the commands that make binary tables from text tables; the number of scores is filled in
 BINARISERS = {
@@ -64,7 +64,7 @@ OWN_KINDS = frozenset([FEED_FORWARD_LM])
 # the other classes by their number of values
 _STATEFUL = {
     0: """PhraseBoundaryFeature TargetBigramFeature TargetNgramFeature TreeStructureFeature
-    LexicalReordering""",  # the last by its type, see component_count
+    LexicalReordering""",  # LexicalReordering: see component_count
     1: "Distortion CoveredReferenceFeature VW",
     2: "TargetConstituentAdjacencyFeature TargetPreferencesFeature RDLM",
     3: "ExampleStatefulFF",

@@ -81,7 +81,8 @@ class Feature:
             if len(flags) != count:
                 raise IniError(
                     f"tuneable-components of {line.name} has {len(flags)} flags, "
-                    f"but the feature has {count} components"
+                    f"but the feature has {count} components",
+                    remedy="write one flag for each component",
                 )
         return cls(line.name, flags, kind.stateful)
 
@@ -209,7 +210,7 @@ class FeatureLayout:
     def unflatten(
         self, vector: Sequence[float] | NDArray[np.floating]
     ) -> dict[str, tuple[float, ...]]:
-        """Return the values by feature of a vector of ``size`` values; undoes ``flatten``."""
+        """Split a vector of ``size`` values by feature, as the inverse of ``flatten``."""
         if len(vector) != self.size:
             raise ValueError(f"{len(vector)} values for {self.size} components")
         return {name: tuple(map(float, vector[part])) for name, part in self.slices.items()}
@@ -228,8 +229,9 @@ class FeatureLayout:
                 _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
                 raise ini.error(
-                    f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
+                    f"weights for {name}, but there is no such feature{did_you_mean(name, known)}",
                     line=ini.weight_line(name),
+                    remedy="correct the name, or delete the line",
                 )
         return {
             feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)
@@ -291,9 +293,9 @@ def find_phrase_table(
     if len(tables) == 1 or len(same) == 1:
         return (same or tables)[0]
     raise ini.error(
-        f"{len(tables)} phrase tables: {names}",
+        f"the ini has {len(tables)} phrase tables: {names}",
         line=tables[1].line,
-        remedy="say with --feature which one is meant",
+        remedy="choose one of them with --feature",
     )
 
 

@@ -41,7 +41,7 @@ class Listing:
 
     Args:
         path: The path of the ini.
-        features: The features in the order of n-best lists; empty if they are faulty.
+        features: The features in the order of n-best lists; empty if any of them is invalid.
         problems: Everything that Moses would refuse or ignore.
     """
 
@@ -58,7 +58,7 @@ class Listing:
         """
         ini.refuse_old_style()
         features: list[ListedFeature] = []
-        with contextlib.suppress(IniError):  # one of the problems
+        with contextlib.suppress(IniError):  # `problems` reports it
             layout = FeatureLayout.from_ini(ini)
             weights = layout.read_weights(ini)
             for each in layout.features:
@@ -125,7 +125,7 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         yield "error", error
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
-        remedy = f"take {line.name} out with phrasescore ini remove-feature"
+        remedy = f"remove {line.name} with phrasescore ini remove-feature"
         yield "note", ini.error(problem, line=line.line, remedy=remedy)
     for line in ini.features:
         if not TUNABLE_NAME.fullmatch(line.name):

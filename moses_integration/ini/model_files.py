@@ -51,11 +51,11 @@ def find_model_file(named: str, kind: str = "") -> Path:
     remedy = "correct the path in the moses.ini"
     if not path.is_absolute():
         remedy = f"relative paths resolve against the current directory, which is {Path.cwd()}"
-    raise InputError("no such file, nor with .gz behind its name", path=named, remedy=remedy)
+    raise InputError("no such file, with or without .gz", path=named, remedy=remedy)
 
 
 def find_text_table(line: FeatureLine) -> Path | None:
-    """Find the text table that a feature reads, if it reads one that exists."""
+    """Find the existing text table that a feature reads, if any."""
     named = line.options.get("path", "")
     if find_binary_file(named, line.kind) is None:
         with contextlib.suppress(InputError):

@@ -97,14 +97,19 @@ class MosesIni:
         old = self.old_style_sections
         if old and (self._sections.keys() & {"feature", "weight"}):
             raise self.error(
-                f"old-style sections ([{old[0]}]) beside [feature] or [weight]",
+                f"old-style sections ([{old[0]}]) in a file with [feature] or [weight]",
                 line=self._sections[old[0]][0][0],
+                remedy="delete the sections of one of the two styles",
             )
         names = Counter(feature.name for feature in self.features)
         for feature in self.features:
             if names[feature.name] > 1:
-                raise self.error(f"two features have the name {feature.name}", line=feature.line)
-        assert self.weights is not None  # parses them all
+                raise self.error(
+                    f"two features have the name {feature.name}",
+                    line=feature.line,
+                    remedy="give one of them another name=",
+                )
+        assert self.weights is not None  # parses all weights
 
     @cached_property
     def _sections(self) -> dict[str, list[tuple[int, str]]]:
@@ -218,7 +223,7 @@ class MosesIni:
         for section in sorted(REWRITING_SECTIONS):
             if self.values(section):
                 raise self.error(
-                    f"a [{section}] section",
+                    f"the ini has a [{section}] section, which overrides other sections",
                     remedy="move its content to [feature] and [weight]",
                 )
 
@@ -234,8 +239,8 @@ class MosesIni:
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with new weights of the named features, and every other byte unchanged.
 
-        The line that is in effect changes. If a name has no line, a new line is added after the
-        last weight.
+        If a name has several lines, the line in effect changes. If it has none, a new line is added
+        after the last weight.
         """
         ini = self
         for name, values in weights.items():

@@ -1,4 +1,4 @@
-"""The names of the sections of a moses.ini: those that Moses accepts, and those of the old style.
+"""The sections of a moses.ini: the sections that Moses accepts, and those of old-style files.
 
 Moses refuses an ini with an unknown section. Short names are command-line switches only: Moses
 accepts a section ``[dl]`` but never reads it.

@@ -44,10 +44,10 @@ from phrasescore.words.word_table import WordArrays, WordTable, find_word, inter
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _LONGEST_SHOWN = 60
-CUT_OFF = "it was cut off: copy or make it again"
+CUT_OFF = "the file was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
-# both names stand for <unk>
+# both names mean <unk>
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
 _BLOCK = 1 << 23
@@ -91,7 +91,7 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Parse the probability at the start of a line; return it, its end, and whether it is valid."""
+    """Parse the log10 p that starts a line; return the number, its end, and whether it is valid."""
     block = borrowed(block)
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
@@ -111,7 +111,7 @@ def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
 
 @compiled
 def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
-    """Tell ``<unk>`` and ``<UNK>`` from any other word."""
+    """Return whether a word is ``<unk>`` or ``<UNK>``."""
     return stop - start == _UNKNOWN_LENGTH and (
         same_bytes(block, start, _UNKNOWN_WORDS, 0, _UNKNOWN_LENGTH)
         or same_bytes(block, start, _UNKNOWN_WORDS, _UNKNOWN_LENGTH, _UNKNOWN_LENGTH)
@@ -206,7 +206,7 @@ class ArpaFile:
                 if not self._lines.block().size:
                     remedy = "the file ends here, so it was cut off: copy or make it again"
                 raise self._lines.error(
-                    f"the header promises {promised:,} {order}-grams, this section has {found:,}",
+                    f"the header promises {promised:,} {order}-grams; this section has {found:,}",
                     remedy,
                 )
         self._expect("\\end\\")
@@ -239,7 +239,7 @@ class ArpaFile:
             counts.append(int(match[2]))
         if len(counts) > HIGHEST_ORDER:
             raise LanguageModelError(
-                f"n-grams of up to {len(counts)} words, where at most {HIGHEST_ORDER} are read",
+                f"n-grams of up to {len(counts)} words, but at most {HIGHEST_ORDER} are supported",
                 line=self._lines.number - 1,
             )
         if not counts:
@@ -325,7 +325,7 @@ class _Lines:
         number: The 1-based number of the last line returned.
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
-        at_border: Whether the current block is used up.
+        at_border: Whether all lines of the current block were returned.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

@@ -1,13 +1,13 @@
 """A back-off model as an automaton in arrays, which compiled code queries without Python objects.
 
 A node is an n-gram below the highest order. A state is what the model must remember of the history:
-the node of the longest suffix that can still influence later words. A suffix can do so if it is the
-context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore mean equal
-futures, and hypotheses recombine exactly as with KenLM (Heafield 2011, section 4.1). One hash table
-leads from (state, word) to the probability and the next state; without an entry the model backs
-off. Most histories are followed by few words. Each node therefore has 64 bits. A hash puts every
-word into one of 64 classes, and a bit tells whether any word of its class follows. These bits avoid
-most unsuccessful lookups.
+the node of the longest suffix that can still influence later words. A suffix can influence them if
+it is the context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore
+give all later words equal scores, and hypotheses recombine exactly as with KenLM (Heafield 2011,
+section 4.1). One hash table leads from (state, word) to the probability and the next state; if it
+has no entry, the model backs off. Most histories are followed by few words. Each node therefore has
+64 bits. A hash puts every word into one of 64 classes, and a bit tells whether any word of its
+class follows. These bits avoid most unsuccessful lookups.
 
 `AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
 lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
@@ -30,9 +30,9 @@ from phrasescore.words.word_table import WordTable
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
 _CLASS_SHIFT = np.uint64(58)
-# the limit of log10 values; weighted sums stay within single precision
+# the limit of absolute log10 values, so that weighted sums fit into single precision
 LARGEST_LOG10 = 1e9
-# slots per entry; KenLM's probing tables have the same
+# slots per entry, as in KenLM's probing tables
 ROOM = 1.5
 
 SLOT = np.dtype([("key", np.uint64), ("log10", np.float32), ("next", np.int32)])
@@ -110,7 +110,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class NGrams:
-    """N-grams of one order, in the sequence of the file.
+    """N-grams of one order, in file order.
 
     Attributes:
         order: The number of words of each n-gram.
@@ -168,7 +168,7 @@ class AutomatonBuilder:
 
         Args:
             ngrams: The n-grams.
-            longest: Whether this is the highest order; its n-grams are no nodes.
+            longest: Whether this is the highest order; its n-grams get no nodes.
 
         Raises:
             LanguageModelError: An n-gram occurs twice, or its context is not in the model.
@@ -249,7 +249,7 @@ def _insert_rows(
     longest: bool,
     contexts: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Insert n-grams from ``row`` on; return the row where it stopped and the reason.
+    """Insert n-grams from ``row`` on; return the row where the insertion stopped, and the reason.
 
     Args:
         slots: The table of entries.

@@ -124,7 +124,7 @@ class KenlmBinary:
 def _checked(ngrams: NGrams) -> NGrams:
     for weights in (ngrams.log10, ngrams.backoff):
         if not np.all(np.abs(weights) <= LARGEST_LOG10):  # the comparison is false for nan, too
-            raise damaged(f"a weight of its {ngrams.order}-grams is not one of a language model")
+            raise damaged(f"a weight of its {ngrams.order}-grams is not a number, or is too large")
     return ngrams
 
 

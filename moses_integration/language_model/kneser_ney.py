@@ -115,8 +115,8 @@ def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
         for word in line.translate(_TO_SPACES).split(b" "):
             if word in SPECIAL_WORDS:
                 raise CorpusError(
-                    f"the special word {word.decode()} stands in the text, which only the model "
-                    "may use",
+                    f"the text contains the special word {word.decode()}, which is reserved for "
+                    "the model",
                     path=path,
                     line=number,
                     remedy="remove it from the corpus, or escape its angle brackets",
@@ -233,7 +233,7 @@ def write_arpa(
     discounts: list[Discounts] = []
     with (
         open_output(output) as stream,
-        Progress("language model", sum(types), "n-grams") as progress,
+        Progress("estimating the language model", sum(types), "n-grams") as progress,
     ):
         counts = "".join(f"ngram {length}={number}\n" for length, number in enumerate(types, 1))
         stream.write(f"\\data\\\n{counts}\n".encode())
@@ -265,9 +265,9 @@ def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray
 def _estimate_discounts(
     ngrams: NGramCounts, count: NDArray[np.int32], by_words: SortedPositions, order: int
 ) -> Discounts:
-    """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26).
+    """Estimate the discounts of one order in closed form (Chen and Goodman 1998, equation 26).
 
-    Return the fallback for small or artificial data that allow no estimate.
+    The result is the fallback if the data are too small or artificial for an estimate.
     """
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)

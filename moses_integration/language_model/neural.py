@@ -138,7 +138,7 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
         kind = kind_named(stored.settings.kind)
         remedy = "name a model that train --kind feed-forward-lm made"
         if not kind.reads_source:
-            remedy += "; a model that remembers the whole sentence scores n-best lists (nbest)"
+            remedy += "; this model can score n-best lists (phrasescore nbest)"
         raise ModelError(
             f"a model of kind {kind.option}, but decoding needs a model of kind feed-forward-lm",
             path=folder,
@@ -148,7 +148,7 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
         found = stored.weights[name].shape if name in stored.weights else None
         if found != shape:
             raise ModelError(
-                f"the weights {name} have the shape {found}, and config.json says {shape}",
+                f"the weights {name} have the shape {found}, but config.json says {shape}",
                 path=folder,
                 remedy="copy the folder again, or train the model again",
             )
@@ -177,8 +177,8 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 class InputNetwork:
     """A language model whose vocabulary is the W words of an input.
 
-    The number W stands for the boundary of a sentence: in a history it is the beginning, as a
-    predicted word it is the end.
+    The number W marks the boundary of a sentence: in a history the beginning, as a predicted word
+    the end.
 
     Args:
         stored: The model.
@@ -198,7 +198,7 @@ class InputNetwork:
     ) -> None:
         settings, weights = stored.settings, stored.weights
         if not isinstance(settings, FeedForwardLmSettings):
-            raise TypeError(f"this is not a feed-forward language model but {settings.kind}")
+            raise TypeError(f"expected a feed-forward language model, got {settings.kind}")
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised
@@ -277,8 +277,8 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
     stored = read_feed_forward_lm(folder)
     if not normalised and not is_self_normalised(stored):
         raise SettingsError(
-            f"without ln Z the scores of {folder} are no probabilities: it was not trained with "
-            "--self-normalise",
+            f"{folder} was not trained with --self-normalise, so without ln Z its scores are not "
+            "log-probabilities",
             remedy="leave out --unnormalised (normalised=false in an ini), or train the model with "
             "--self-normalise",
         )
@@ -295,7 +295,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
-        A sentence, without a final full stop, for each table if the model knows few of its words.
+        A warning, without a final full stop, for each table of which the model knows few words.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.

@@ -2,10 +2,9 @@
 
 The rules are those of ``moses_integration.nbest.format``. A compiled loop reads plain lines: lines
 with exactly the labels of the first line, and with numbers whose digits a double holds exactly. The
-loop marks every other line as doubtful, and ``format.parse_entry`` reads it again.
-All lines of a list must have the dense features of its first line. Sparse features
-(``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: only their weighted sum is
-kept.
+loop marks every other line as doubtful, and ``format.parse_entry`` reads it again. All lines of a
+list must have the dense features of its first line. Sparse features (``TranslationModel0_name=``
+after ``TranslationModel0=``) are not tuned: only their weighted sum is kept.
 """
 
 from __future__ import annotations
@@ -193,7 +192,7 @@ class Candidates:
         sizes: The number of values of each dense feature, by name, in the list's order.
         sentences: (N,) the sentence number of each candidate, from 0.
         lines: (N,) the line number of each candidate, from 1.
-        features: (N, F) unweighted values: float32 of a whole list, float64 of a sentence.
+        features: (N, F) unweighted values: float32 from ``read``, float64 from ``sentences``.
         sparse: (N,) weighted sum of the sparse features whose weights were given.
         totals: (N,) the model scores as printed.
         tokens: Word ids, -1 for words outside the vocabulary.
@@ -281,9 +280,9 @@ class NBestReader:
 
         Raises:
             NBestError: The list is empty or cut short, a line breaks the format or lacks a
-                feature, or sentences go backwards.
+                feature, or sentence numbers decrease.
         """
-        # values beyond float32 become infinite; the pool of candidates refuses those
+        # values beyond float32 become infinite, which the pool of candidates refuses
         with np.errstate(over="ignore"):
             return _joined(
                 [
@@ -293,7 +292,7 @@ class NBestReader:
             )
 
     def sentences(self) -> Iterator[Candidates]:
-        """Yield the candidates of one sentence after the other, holding one block in memory.
+        """Yield the candidates of each sentence in turn, with only one block in memory.
 
         Raises:
             NBestError: As in ``read``; the error is raised when the reader reaches the line.
@@ -321,7 +320,7 @@ class NBestReader:
             raise NBestError(
                 "the list is empty",
                 path=self._path,
-                remedy="read the decoder's messages; it found no translation at all",
+                remedy="the decoder printed no translation: read its messages",
             )
 
     def _block(self, data: bytes) -> Candidates:
@@ -394,13 +393,13 @@ class NBestReader:
         for name, size in self._sizes.items():
             if name not in entry.features:
                 raise NBestError(
-                    f"the line has no feature {name}, which the list's first line has",
+                    f"the line has no feature {name}, but the first line of the list has it",
                     remedy="do not mix lists of different systems in one file",
                 )
             if len(entry.features[name]) != size:
                 raise NBestError(
                     f"{len(entry.features[name])} values of {name}, "
-                    f"where the list's first line has {size}",
+                    f"but the first line of the list has {size}",
                     remedy=CUT_REMEDY,
                 )
             values += entry.features[name]

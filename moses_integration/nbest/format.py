@@ -1,7 +1,7 @@
 r"""Moses n-best lists: one candidate translation a line, read and written byte by byte.
 
 A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
-and `` ||| word alignment`` after it. Every word is followed by a space, so that two spaces stand
+and `` ||| word alignment`` after it. Every word is followed by a space, so there are two spaces
 before the second ``|||``. Numbers have six significant digits. Feature functions and single
 components that are not tuneable are missing; sparse features follow the dense values of their
 function as ``Name_sparse= v``.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SEPARATOR = b" ||| "
 PIPES = b"|||"
 MAX_SENTENCES = 10**9 - 1  # sentence numbers are 32-bit integers in the arrays of whole lists
-CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
+CUT_REMEDY = "the decoder was stopped, or the disk was full: decode again"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def parse_entry(line: bytes) -> NBestEntry:
     """Parse one line, given without its line feed.
 
     Raises:
-        NBestError: A column is missing, or a number or label is not one.
+        NBestError: A column is missing, or a number or label is malformed.
 
     >>> entry = parse_entry(b"7 ||| la maison  ||| LM0= -4.5 WordPenalty0= -2 ||| -1.25")
     >>> entry.sentence, entry.words, entry.features["LM0"], entry.total
@@ -78,7 +78,7 @@ def split_columns(line: bytes) -> list[bytes]:
     """Split a line into its columns, blanks included.
 
     Raises:
-        NBestError: There are fewer than four.
+        NBestError: There are fewer than four columns.
     """
     columns = line.split(PIPES, 6)
     if len(columns) < 4:
@@ -91,7 +91,10 @@ def split_columns(line: bytes) -> list[bytes]:
 
 
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
-    """Return segmentation and alignment: spans have ``=``; empty columns differ in a space."""
+    """Return the segmentation and the alignment; ``None`` for a missing column.
+
+    A single column is a segmentation if it contains ``=``, or if it is completely empty.
+    """
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
     if not columns:
@@ -152,8 +155,7 @@ def out_of_order(sentence: int, before: int) -> NBestError:
     """Return the error of a sentence that comes after a later one."""
     return NBestError(
         f"sentence {sentence} comes after sentence {before}",
-        remedy="give each list its own file; candidates of a sentence stand together, sentences in "
-        "rising order",
+        remedy="give each list its own file, in which sentence numbers never decrease",
     )
 
 
@@ -161,7 +163,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
     """Yield the candidates of a plain or gzip n-best list, in its order.
 
     Raises:
-        NBestError: A line breaks the format, sentences go backwards, or the list is cut short
+        NBestError: A line breaks the format, sentence numbers decrease, or the list is cut short
             (its last line has no line feed).
     """
     last = 0
@@ -211,8 +213,8 @@ def format_entry(entry: NBestEntry) -> bytes:
 def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
     """Return the n-best lines of a sentence that a model of sentences has translated.
 
-    Each has two features, ln p and the word penalty. The best comes first; an empty sentence has
-    no lines.
+    Each line has two features, ln p and the word penalty. The best translation comes first. An
+    empty sentence has no lines.
 
     Args:
         line: The translations; lines of the text count from 1, sentences of the list from 0.

@@ -1,4 +1,4 @@
-"""Adds features to n-best lists: the scores that models give to the candidates.
+"""Adds features to n-best lists: scores of the candidates by models or other programs.
 
 All models score in one pass: ln p of whole translations, or of the phrases they consist of. A list
 is read in blocks of lines, and shared work in a block is done once: models of sentences compute
@@ -127,7 +127,7 @@ class NBestScores:
         return cls(name, path, read_numbers(path))
 
     def of_candidates(self, first: int, count: int) -> list[float]:
-        """Return the numbers of ``count`` candidates after the first ``first`` ones."""
+        """Return the numbers of ``count`` candidates, from candidate ``first`` on (from 0)."""
         if first + count > len(self.values):
             raise self._misfit("has more candidates")
         return self.values[first : first + count].tolist()
@@ -139,7 +139,7 @@ class NBestScores:
 
     def _misfit(self, has: str) -> NBestError:
         return NBestError(
-            f"{counted(len(self.values), 'number')}, and the list {has}",
+            f"{counted(len(self.values), 'number')}, but the list {has}",
             path=self.path,
             remedy="write one number for each candidate, in the order of the list",
         )
@@ -186,7 +186,7 @@ def ln_p_of_sentences(
 def ln_p_of_phrases(
     model: NBestModel, candidates: Sequence[Candidate], table_words: AbstractSet[bytes] | None
 ) -> tuple[list[float], int, int]:
-    """Return the sum of ln p of each candidate's phrases, each floored at -100 as Moses does.
+    """Return the sum of ln p of each candidate's phrases, each floored at -100 as in Moses.
 
     The decoder would have computed the same sum from a column of the phrase table.
 
@@ -202,11 +202,11 @@ def ln_p_of_phrases(
 
 
 def read_table_words(table: str | Path) -> set[bytes]:
-    """Find the words that a phrase table translates by themselves.
+    """Return the words that are source phrases by themselves in a phrase table.
 
     Raises:
         InputError: The table cannot be read.
-        PhraseTableError: It breaks the format.
+        PhraseTableError: The table breaks its format.
     """
     words = WordTable()
     with Progress("reading the words of the table", unit="lines") as progress:
@@ -289,8 +289,7 @@ def rescore_nbest(
     Raises:
         NBestError: The list breaks its format, has no phrase segmentation, does not fit the
             source or the scores, or has a feature of this name already.
-        SettingsError: Two features have the same name, a source is missing, or the output is an
-            input.
+        SettingsError: Two features have the same name, or a source is missing.
         ModelError: A model returns a score that is not a log-probability.
     """
     _check(models, scores, source)
@@ -335,7 +334,7 @@ def _check(
     for model in models:
         if source is None and model.reads_source:
             raise SettingsError(
-                f"the model {model.model.name} reads a source, and none is given",
+                f"the model {model.model.name} reads a source, but none is given",
                 remedy="name the text that the list translates with --source",
             )
 
@@ -400,7 +399,9 @@ class _Rescorer:
         columns = split_columns(line[:-1])
         for name in self.names:
             if b" %s= " % name.encode() in columns[2]:
-                raise NBestError(f"there is a feature {name} already", remedy="give another --name")
+                raise NBestError(
+                    f"the list has a feature {name} already", remedy="give another --name"
+                )
         source = self._source(columns[0].strip(b" "))
         words = words_of(without_marks(columns[1]))
         phrases = []
@@ -417,7 +418,7 @@ class _Rescorer:
         if sentences is None or place is None or place >= len(sentences):
             has = "" if sentences is None else f", but the source has {len(sentences):,} (from 0)"
             raise NBestError(
-                f"sentence {number[:40].decode('utf-8', 'replace')!r}{has or ' is no number'}",
+                f"sentence {number[:40].decode('utf-8', 'replace')!r}{has or ' is not a number'}",
                 remedy="name the text that the list was made from as --source",
             )
         return sentences[place]

@@ -1,4 +1,4 @@
-"""The steps that build a Moses-format system from parallel text; no step is done twice."""
+"""The steps that build a Moses-format system; finished steps are not repeated."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
 _MEMORY = 1 << 29
-# the phrase pairs of a single sentence pair beyond this length could take too much memory
+# in longer sentences, the phrase pairs of a single sentence pair could take too much memory
 MAX_WORDS = 2000
 HIGHEST_ORDER = 20  # of the language model
 _TEMPLATE = """\
@@ -66,7 +66,7 @@ _FORBIDDEN = " \t#"
 
 @dataclass(frozen=True)
 class BuildInputs:
-    """The files a system is built from.
+    """The files from which a system is built.
 
     Args:
         source: The source side, a sentence per line, plain or gzip.
@@ -100,7 +100,7 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build; where Moses's training has the setting, the default is the same.
+    """Settings of a build. Settings that Moses's training has, too, default to its values.
 
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
@@ -145,7 +145,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """The text settings of both sides; text that is not tokenised is not escaped either."""
+        """The text settings of both sides; only tokenised text and characters are escaped."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(
@@ -193,6 +193,7 @@ class SystemFolder:
                 raise SettingsError(
                     f"the path of the folder has {character!r}, which a moses.ini cannot express",
                     path=self.path,
+                    remedy="name a folder without blanks and # in its path",
                 )
         if self.path.exists() and not self.path.is_dir():
             raise SettingsError(
@@ -204,11 +205,12 @@ class SystemFolder:
             raise SettingsError(
                 "the folder is not empty, and it does not look like an earlier build",
                 path=self.path,
+                remedy="name a new folder",
             )
 
 
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:
-    """Return the text of the ini; relative paths resolve against its reader's current directory."""
+    """Return the text of the ini; its paths are relative if the path of the folder is."""
     phrase_table, reordering_table = folder.tables
     models, order = folder.language_models, settings.lm_order
     features = weights = ""

@@ -45,11 +45,11 @@ _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = (
-    "a space other than U+0020 (such as U+00A0), which is an ordinary character to Moses and joins "
-    "words; --tokenize removes it"
+    "a space other than U+0020 (such as U+00A0), which Moses treats as part of a word; --tokenize "
+    "removes it"
 )
-NOT_UTF8 = "not UTF-8, which every step takes as bytes but no tokeniser can read"
-LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separate its punctuation"
+NOT_UTF8 = "not UTF-8; the bytes stay as they are, but no tokeniser could read them"
+LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate its punctuation"
 
 
 @dataclass
@@ -88,7 +88,12 @@ def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[byt
             number = line + min(sizes)
             shorter, longer = (paths[sizes.index(size)] for size in (min(sizes), max(sizes)))
             problem = f"line {number:,} has no counterpart: {shorter} ends before it"
-            raise CorpusError(problem, path=longer, line=number)
+            raise CorpusError(
+                problem,
+                path=longer,
+                line=number,
+                remedy="line i of one file must be the translation of line i of the other",
+            )
         yield line, list(sides)
         line += sizes[0]
     if line == 1:
@@ -107,7 +112,7 @@ def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
 
 
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
-    """Check text that is used without preprocessing: it must be tokenised and escaped already.
+    """Check the text that later steps use: it must be tokenised and escaped.
 
     Args:
         lines: Lines without line feeds.
@@ -127,7 +132,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         if harm == b"\0":
             problem, remedy = "a zero byte, so this is no text", "give plain text or gzip, in UTF-8"
         elif harm in _SPECIAL_WORDS:
-            problem = f"the word {harm.decode()}, which has a meaning of its own in language models"
+            problem = f"the word {harm.decode()}, which has a special meaning in language models"
             remedy = "remove it, or escape its brackets as &lt; and &gt;"
         line = first + text.count(b"\n", 0, found.start())
         raise CorpusError(problem, path=path, line=line, remedy=remedy)
@@ -171,7 +176,7 @@ class TextSource:
 
     Args:
         path: The file, plain or gzip.
-        settings: The text settings; without tokenising and lower-casing, sentences stay unchanged.
+        settings: The text settings; by default, sentences stay unchanged.
     """
 
     path: str | Path
@@ -195,7 +200,7 @@ class TextSource:
                 text = preprocess(decode_line(line, self.path, number))
                 prepared.append(text.encode("utf-8"))
             lines = prepared
-        # characters need no check: they are escaped, and may include any space
+        # text of characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
         # bytes.split() splits at ASCII blanks only; U+00A0 and similar spaces stay inside words
@@ -289,5 +294,5 @@ def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], l
                 f"a sentence of {len(words):,} words, expected 1 to {MAX_WORDS:,}",
                 path=source.path,
                 line=line,
-                remedy="correct the line, or do not give --no-cleaning, which would leave it out",
+                remedy="correct the line, or build without --no-cleaning to leave such lines out",
             )

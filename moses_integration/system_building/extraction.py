@@ -227,7 +227,7 @@ class SentenceLinks(NamedTuple):
         linked: Whether two words are linked, by target and source position counted from 1. The ends
             of both sentences count as linked; the border is False.
         degree: The number of links of each source word.
-        inside: Scratch memory: a number for each source word.
+        inside: Scratch memory: the number of links of each source word into the target span.
     """
 
     linked: NDArray[np.bool_]
@@ -339,7 +339,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
 
 @compiled
 def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
-    """Return whether a source word of the span is also linked to a word outside."""
+    """Return whether a source word of the span is linked to a word outside the target span."""
     for s in range(low, high + 1):  # noqa: SIM110 - compiled, and a generator is not
         if inside[s] < degree[s]:
             return True
@@ -400,7 +400,7 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
         return runs
 
     with (
-        Progress("extracting", len(text.links), "sentence pairs") as progress,
+        Progress("extracting phrase pairs", len(text.links), "sentence pairs") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         try:
@@ -410,5 +410,8 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
             raise
     runs = [run for part in parts for run in part if len(run) > 0]
     if not runs:
-        raise CorpusError("no phrase pair could be extracted: no sentence pair has a usable link")
+        raise CorpusError(
+            "no phrase pair could be extracted: no sentence pair has a usable link",
+            remedy="check the word alignment",
+        )
     return runs

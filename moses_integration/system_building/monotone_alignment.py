@@ -23,7 +23,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress
 
 _ROUNDS = 10
-_NONE = 0  # stands for "no symbol" in an operation on one side; ids of symbols begin at 1
+_NONE = 0  # means "no symbol" in an operation on one side; ids of symbols begin at 1
 # before the first round, a pair of equal symbols is this many times as probable as another pair
 _EQUAL = 100.0
 # added to the expected count of every operation, so that none becomes impossible
@@ -134,7 +134,7 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 @compiled
 def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
-    """Fill in the links on the most probable path of each pair; a tie is decided for the link."""
+    """Fill in the links on the most probable path of each pair; in a tie, a link wins."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
     used = 0

@@ -70,8 +70,9 @@ _PHRASE_TABLE_END = b" ||| |||\n"
 # the memory to score a row, as a multiple of the size of its record; most of it is for the lines
 _SCORING_COPIES = 5
 
-# the result for a slice of pairs: the lines of both tables, the number of pairs and of records
+# the text of each side, and the numbers of its phrases
 _Sides: TypeAlias = tuple[tuple[Phrases, PhraseNumbers], tuple[Phrases, PhraseNumbers]]
+# the result for a slice of pairs: the lines of both tables, the number of pairs and of records
 _Scored: TypeAlias = tuple[list[memoryview], list[memoryview], int, int]
 
 
@@ -473,7 +474,7 @@ def number_texts(values: NDArray[Any], end: bytes, rows: NDArray[np.int64]) -> C
 
 
 def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> ColumnTexts:
-    """Spell alignments as ``0-0 1-2 ``, source position first, in the order of target words.
+    """Format alignments as ``0-0 1-2 ``, source position first, in the order of target words.
 
     Args:
         alignments: (rows, words) the links as bits, see ``PairCounts``.
@@ -586,7 +587,7 @@ def write_tables(
     pairs = 0
     with (
         ExitStack() as stack,
-        Progress("scoring", sum(map(len, runs)), "records") as progress,
+        Progress("scoring phrase pairs", sum(map(len, runs)), "records") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         tables = [stack.enter_context(open_output(output)) for output in outputs]

@@ -52,7 +52,7 @@ _SPACES_IN_TOKENS = "".join(
     character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
 )
 _SPACE = "▁"
-# characters that cannot be tokens: Moses or KenLM would take them for the end of one
+# characters that Moses or KenLM would take for the end of a token
 _CHARACTER_TOKENS = {
     " ": _SPACE,
     _SPACE: _SPACE * 2,
@@ -132,7 +132,9 @@ def read_settings(system: str | Path) -> SystemText:
             remedy="name the folder that phrasescore build made, or give --language",
         ) from None
     except (ValueError, OSError) as error:
-        raise InputError(f"the file is not valid JSON ({error})", path=path) from None
+        raise InputError(
+            f"the file is not valid JSON ({error})", path=path, remedy="build the system again"
+        ) from None
     return from_mapping(SystemText, values, where=str(path))
 
 
@@ -265,7 +267,7 @@ def check_language(language: str | None) -> str:
             remedy="give --language, or --system with the folder of a built system",
         )
     if not re.fullmatch("[a-z]{2,3}", language):
-        problem = f"the language {language!r} is not a code"
+        problem = f"{language!r} is not a language code"
         raise SettingsError(problem, remedy="give the ISO 639 code, such as en or fr")
     return language
 

@@ -4,11 +4,11 @@ The text format is that of Moses and of all common aligners: one line per senten
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
 The aligner receives words as numbers. The two directions are joined by grow-diag-final-and, as in
-Moses's symal. Start from the links that both directions share. Repeatedly add links of either
-direction that touch a joint link (also diagonally) and cover an unlinked word. Finally add links of
-one direction whose words are both still unlinked (Koehn, Och and Marcu 2003). Links are visited by
-target position, then by source position, and an added link may be visited in the same round; the
-result depends on this order.
+Moses's symal. This method starts from the links that both directions share. It repeatedly adds
+links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
+Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
+2003). Links are visited by target position, then by source position, and an added link may be
+visited in the same round; the result depends on this order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
 _ROUNDS = 4  # the library's own default
 _PAIRS_AT_ONCE = 10_000
-# the kinds of links: of one direction each, and joint links (shared by both directions, or added)
+# links of one direction, links of the other, and joint links (shared by both directions, or added)
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
 # the neighbours of a link as (target, source), in the order in which symal visits them
 _NEIGHBOURS = np.array(
@@ -111,7 +111,9 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
     """
     if len(links) != total:
         raise CorpusError(
-            f"{len(links):,} lines of word alignment for {total:,} sentence pairs", path=path
+            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
+            path=path,
+            remedy="give one line for each sentence pair of SOURCE and TARGET",
         )
     counts = np.diff(links.offsets)
     taken = np.zeros(total, np.bool_)
@@ -149,6 +151,7 @@ def check_links(
             "words (positions count from 0)",
             path=path,
             line=int(lines[sentence]),
+            remedy="name the alignment of this text",
         )
 
 

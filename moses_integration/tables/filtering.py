@@ -27,7 +27,7 @@ from phrasescore.table.phrase_table import phrase_tokens
 INI_NAME = "moses.ini"
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
-# the few longer phrases are searched for in the text itself
+# longer phrases, which are few, are looked up in the text itself
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
 
@@ -72,12 +72,12 @@ def _words(line: bytes) -> list[bytes]:
 
 
 def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> tuple[int, int]:
-    """Copy the lines whose source phrase occurs.
+    """Copy the lines whose source phrase occurs in a text.
 
     Args:
         source: A table.
         output: The filtered table; gzip if the name ends in ``.gz``.
-        phrases: The phrases that occur.
+        phrases: The phrases of the text.
 
     Returns:
         The number of lines of the table, and the number kept.
@@ -96,7 +96,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
         _check_first_line(block[0] if block else b"", source)
         while block:
             chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
-            # the text loader of reordering tables ignores a last line without a line feed
+            # Moses's loader of reordering tables ignores a last line without a line feed
             if chosen and not chosen[-1].endswith(b"\n"):
                 chosen[-1] += b"\n"
             writer.write(b"".join(chosen))
@@ -185,7 +185,7 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
         InputError: The name of the feature cannot be the name of a file.
     """
     try:
-        return file_name(feature.name, ".gz", "feature")
+        return file_name(feature.name, ".gz")
     except InputError as error:
         raise error.at(ini.path, feature.line) from None
 

@@ -67,7 +67,12 @@ class DropList:
             source, tab, rest = line.rstrip(b"\r").partition(b"\t")
             phrases = [b" ".join(words_of(each)) for each in (source, rest.partition(b"\t")[0])]
             if not tab or not phrases[0]:
-                raise InputError(f"no phrase pair: {visible(line, 60)!r}", path=path, line=number)
+                raise InputError(
+                    f"no phrase pair: {visible(line, 60)!r}",
+                    path=path,
+                    line=number,
+                    remedy="write the source, a tab and the target",
+                )
             self._pairs.add(SEPARATOR.join(phrases))
         self.digest = digest.hexdigest()
 
@@ -103,7 +108,7 @@ class WeightedRanking:
     """Ranks pairs by the weighted sum of all scores, as Moses computes it for this one feature.
 
     Args:
-        weights: One for each score.
+        weights: One weight for each score.
         feature: The feature that has these weights.
         ini: The file of the feature, for errors.
     """
@@ -164,7 +169,7 @@ class PruningConditions:
         others = self.drop is not None or self.significance is not None
         if compares != (self.ranking is not None) or not (compares or others):
             raise SettingsError(
-                "no condition was given, or one that is incomplete",
+                "no condition was given, or a condition is incomplete",
                 remedy="give --top or --threshold together with --column or --weights; or give "
                 "--significance or --drop",
             )
@@ -244,7 +249,7 @@ class PruningReport:
         counts = self.made.counts
         lines = [
             f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
-            f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
+            f"({counts.kept / counts.lines:.1%}), from {counts.sources_kept:,} of "
             f"{counted(counts.sources, 'source')}",
             f"dropped: {counts.listed:,} listed, {counts.insignificant:,} insignificant, "
             f"{counts.below:,} below the threshold, {counts.beyond:,} beyond the best",
@@ -279,7 +284,7 @@ def prune_table(
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
             left of it.
-        SettingsError: The conditions do not fit together or to the table.
+        SettingsError: The conditions do not fit together, or do not fit the table.
     """
     conditions.check()
     if reordering is not None:
@@ -396,7 +401,7 @@ class LineCounts:
 
 
 def check_reordering(path: str | Path) -> None:
-    """Check the beginning of a reordering table before its phrase table takes hours.
+    """Check the beginning of a reordering table, before hours of pruning the phrase table.
 
     A pipe is not checked, because it cannot be read again.
 
@@ -481,7 +486,7 @@ class SortedPairs:
 
 
 def _last_source(block: TableBlock) -> bytes:
-    """Return the last source phrase of a block, as tables are sorted by it."""
+    """Return the last source phrase of a block, with the bars, as tables are sorted."""
     return block.source(len(block) - 1) + SEPARATOR
 
 

@@ -2,8 +2,8 @@
 
 Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that contain the source phrase, the
 target phrase, and both. The upper tail p of the hypergeometric distribution is the probability that
-two unrelated phrases would meet at least as often. They keep a pair if -ln p is above a level. A
-pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
+two unrelated phrases would occur together at least as often. The authors keep a pair if -ln p is
+above a level. A pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
 
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
@@ -77,7 +77,7 @@ class SignificanceLevel:
             level = math.nan
         if not 0.0 <= level < math.inf:
             raise SettingsError(
-                f"the significance level is {text!r}, expected a number from 0, a+e or a-e"
+                f"the significance level is {text!r}, expected a number of at least 0, a+e or a-e"
             )
         return cls(level, sentences)
 
@@ -88,7 +88,7 @@ class SignificanceLevel:
             (lines,) bool: the significant pairs; and the number of pairs for which N was too small.
 
         Raises:
-            PhraseTableError: A line has no such counts.
+            PhraseTableError: A line has no valid counts.
         """
         counts = pair_counts(block)
         values = np.empty(len(block))
@@ -114,7 +114,7 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
     line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
     column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
     return PhraseTableError(
-        f"column 5 is {visible(column, 40)!r}, and the significance test needs three whole counts: "
+        f"column 5 is {visible(column, 40)!r}, but the significance test needs three whole counts: "
         "of the target, of the source, and of the pair (at least 1, and not above the others)",
         path=block.path,
         line=block.first_line + row,
@@ -164,7 +164,7 @@ def _test_all(counts: NDArray[np.float64], sentences: float, values: NDArray[np.
 
 @compiled
 def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
-    """Return -ln p, where p is the probability of at least this many meetings by chance.
+    """Return -ln p, where p is the probability of at least this many joint occurrences by chance.
 
     Args:
         pair: The number of sentence pairs with both phrases.

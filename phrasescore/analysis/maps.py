@@ -29,12 +29,13 @@ _PERPLEXITY = 30.0
 # van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
 # With fewer points or threads, the threads mostly wait for each other: for 5,000 points, two
-# threads take 76 s of processor time, one thread takes 53 s. On a busy machine they take longer.
+# threads take 76 s of processor time, but one thread takes 53 s. On a busy machine, the threads
+# take longer.
 _POINTS_FOR_THREADS, _MIN_THREADS = 1000, 4
 _MIN_CLUSTER = 5  # minimum number of points in a cluster
 _MIN_SHARE = 200  # a cluster has at least one 200th of all points
 _MAX_CLUSTERS = 24
-_WORDS = 3  # in a cluster's name
+_WORDS = 3  # number of words in a cluster's name
 _NO_CLUSTER = "#8a8f98"
 # The page may not connect to any machine. It may use eval, with which Bokeh runs the search box.
 _POLICY = """{% block preamble %}
@@ -88,9 +89,9 @@ def lay_out(vectors: Vectors, seed: int, threads: int) -> Vectors:
     N, D = vectors.shape
     if N < _MIN_POINTS:
         raise SettingsError(
-            f"a map needs at least {_MIN_POINTS} points, and here {counted(N, 'point')} would be "
-            "in it",
-            remedy="name a larger table or model, or ask for shorter phrases with --min-words",
+            f"a map needs at least {_MIN_POINTS} points, but this map would have "
+            f"{counted(N, 'point')}",
+            remedy="name a larger table or model, or allow shorter phrases with --min-words",
         )
     if not np.ptp(vectors, axis=0).any():
         raise SettingsError(
@@ -184,7 +185,7 @@ def write_map_page(
 
     Args:
         path: Output file.
-        title: The source of the points.
+        title: The title of the map.
         texts: N phrases, or N words in the order of their frequency.
         places: ``(N, 2)`` coordinates.
 

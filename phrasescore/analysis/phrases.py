@@ -76,7 +76,7 @@ def sample_phrases(
     if not len(drawn):
         at_least = "" if min_words == 1 else f" of at least {min_words} words"
         raise CorpusError(
-            f"the model knows all words of no {side} phrase{at_least} in this table "
+            f"this table has no {side} phrase{at_least} whose words the model knows "
             f"({counted(unknown, 'phrase')} with unknown words)",
             path=path,
             remedy="name a table of the language that the model was trained on",
@@ -101,7 +101,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
         wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
         if len(wrong):
             raise CorpusError(
-                f"a phrase of {words[wrong[0]]:,} words, where a model reads 1 to {MAX_PHRASE:,}",
+                f"a phrase of {words[wrong[0]]:,} words, but a model reads 1 to {MAX_PHRASE:,}",
                 path=path,
                 line=block.first_line + int(wrong[0]),
                 remedy="delete the line",
@@ -109,7 +109,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
         ids.append(loaded.source_vocabulary.encode_spans(spans))
         texts += [b" ".join(spans.tokens(line)) for line in range(len(block))]
     if not texts:
-        raise CorpusError("there is no phrase", path=path, remedy="write phrases, one a line")
+        raise CorpusError("the file has no phrases", path=path, remedy="write one phrase per line")
     return _joined(ids), texts
 
 
@@ -143,7 +143,7 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
     cores.rest()
     if not np.isfinite(found).all():
         raise ModelError(
-            "the summaries of some phrases are no finite numbers",
+            "the summaries of some phrases are not finite",
             path=loaded.path,
             remedy="train the model again, perhaps with a lower learning rate",
         )

@@ -117,7 +117,7 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
     """Return ln p of N drawn pairs by table and model, ``(2, N)``; errors name the table's lines.
 
     Raises:
-        PhrasescoreError: For the reasons that `Scores.score` states.
+        PhrasescoreError: As in `Scores.score`.
     """
     parts = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
@@ -180,8 +180,8 @@ class ScatterRecord(Record):
             for value in (self.pearson, self.spearman)
         )
         return (
-            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, of ranks "
-            f"{spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
+            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, rank "
+            f"correlation {spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
             f"{self.far:.1%} by more than {FAR:g}"
         )
 
@@ -227,7 +227,7 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
     """Draw ln p of N pairs by the model over ln p by the table, as a density plot.
 
     Both axes have the same scale and bounds, and a dashed line marks equal values. At most one pair
-    in 200 for each axis is outside; the title says how many.
+    in 200 for each axis is outside the plot; the title states their number.
 
     Args:
         path: Output file; the extension chooses the format.

@@ -31,7 +31,7 @@ def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
     if len(above):
         row = int(above[0])
         raise PhraseTableError(
-            f"score {column} is {values[row]:g}, which is no probability",
+            f"score {column} is {values[row]:g}, which is not a probability",
             path=block.path,
             line=block.first_line + row,
             remedy="choose another score",

@@ -119,8 +119,8 @@ def draw_sources(
         lines_per_block: Number of lines to hold in memory at a time.
 
     Returns:
-        The sources, group by group, each group in the order of its bytes, and the number of
-        sources that each group was drawn from.
+        The sources, group by group, each group in byte order, and the number of sources that each
+        group was drawn from.
 
     Raises:
         InputError: The table cannot be read, violates its format or is not sorted.
@@ -153,7 +153,7 @@ def draw_sources(
 
 
 def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
-    """Yield blocks with all lines of each source, whose scores have been checked."""
+    """Yield blocks with all lines of each source, after checking the scores."""
     with Progress("reading the table", unit="lines") as progress:
         for block in read_source_runs(table, lines):
             probabilities(block, column)
@@ -202,7 +202,7 @@ class Preferred:
 
     Args:
         target: Tokens, separated by single blanks.
-        value: What the list is ranked by: p in the table's list, ln p in the model's lists.
+        value: The value that ranks the list: p of the table, or ln p of the model.
         times: Number of times the target was sampled; 1 in the other lists.
     """
 

@@ -49,7 +49,9 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
     # a language model has one more vector, for the missing words before the first word
     begin, end = len(SPECIALS), len(vocabulary)
     if begin == end:
-        raise ModelError("the model knows no word", path=stored.path, remedy="train it on a text")
+        raise ModelError(
+            "the model knows no word", path=stored.path, remedy="train the model on a text"
+        )
     return vocabulary.words[begin:], vectors[begin:end]
 
 

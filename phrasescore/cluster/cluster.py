@@ -17,7 +17,6 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from phrasescore import __version__
 from phrasescore.errors import ClusterError, MissingDependencyError
 from phrasescore.runs.final_names import packer
+from phrasescore.runs.identity import version_of
 from phrasescore.runs.json_files import read_object
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _LOOK = 1.0  # seconds between two checks of the workers while waiting for a res
 _REMINDER = 60.0  # seconds between two messages that there is no worker
 _FILE_PATIENCE = 10.0  # seconds to wait for the file of a scheduler that has just been started
 _CLOSING = 20.0  # timeout in seconds for disconnecting from a scheduler
-_START_IT = "start one with: dask scheduler --scheduler-file FILE; see docs/cluster.md"
+_START_IT = "start a scheduler with: dask scheduler --scheduler-file FILE; see docs/cluster.md"
 # the exceptions of Dask's client if the scheduler does not answer or has gone
 _CANCELLED = (CancelledError, asyncio.CancelledError)
 _UNANSWERED = (OSError, ValueError, TypeError, RuntimeError, asyncio.TimeoutError, *_CANCELLED)
@@ -79,7 +79,7 @@ class Cluster:
         """Return the error for a scheduler that has gone."""
         return ClusterError(
             f"the scheduler at {self.address} has gone",
-            remedy="start it again, and type the same command: what is done is kept",
+            remedy="start it again, then run the same command: finished work is kept",
         )
 
     def start(
@@ -180,13 +180,13 @@ class Task(Generic[Made]):
         except KilledWorker as error:
             raise ClusterError(
                 f"a part of the work has lost its worker {error.allowed_failures + 1} times",
-                remedy="see the workers' logs, perhaps they need more memory (docs/cluster.md); "
-                "the same command goes on",
+                remedy="read the logs of the workers, which may need more memory "
+                "(docs/cluster.md), then run the same command to continue",
             ) from None
         except ImportError as error:
             raise ClusterError(
                 f"a worker cannot run phrasescore ({error})",
-                remedy="install the same version wherever a worker runs",
+                remedy="install the same version on all workers",
             ) from None
         return result
 
@@ -204,7 +204,7 @@ class Task(Generic[Made]):
                 told = time.monotonic()
             elif time.monotonic() - told > _REMINDER:
                 told = time.monotonic()
-                say(f"no worker is there; waiting for one to join {self._cluster.address}")
+                say(f"no worker is connected; waiting for a worker at {self._cluster.address}")
 
 
 def in_order(
@@ -258,7 +258,7 @@ def address_of(place: str) -> str:
                 raise ClusterError(problem, path=place, remedy=_START_IT) from None
         time.sleep(0.1)
     if not isinstance(address, str) or "://" not in address:
-        raise ClusterError("there is no address of a scheduler here", path=place, remedy=_START_IT)
+        raise ClusterError("the file has no address of a scheduler", path=place, remedy=_START_IT)
     return address
 
 
@@ -273,13 +273,8 @@ def say(text: str) -> None:
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that determines the bytes of an output."""
-    found = {"phrasescore": __version__, "gzip": packer()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name).partition("+")[0]
-        except metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+    found = {name: (version_of(name) or "none").partition("+")[0] for name in _LIBRARIES}
+    return {"phrasescore": __version__, "gzip": packer(), **found}
 
 
 # -- on a worker -------------------------------------------------------------------------------
@@ -296,13 +291,13 @@ def run_on_worker(
     own = versions()
     if own != wanted:
         differences = [
-            f"{name} {own.get(name)}, this process {wanted[name]}"
+            f"{name} {own.get(name)}, but this process has {wanted[name]}"
             for name in wanted
             if own.get(name) != wanted[name]
         ]
         raise ClusterError(
             f"the worker {own_name()} has {'; '.join(differences)}",
-            remedy="install the same versions wherever a worker runs",
+            remedy="install the same versions on all workers",
         )
     return function(*arguments)
 
@@ -315,7 +310,7 @@ def own_name() -> str:
 
 
 def own_threads() -> int:
-    """Return how many threads (``--nthreads``) the worker has on which this is called."""
+    """Return the number of threads (``--nthreads``) of the worker on which this is called."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)

@@ -14,10 +14,10 @@ from phrasescore.errors import counted
 
 
 def _line_numbers(text: str) -> tuple[int, ...]:
-    """Parse numbers from 1, separated by commas; return them sorted, without repetitions."""
+    """Parse line numbers separated by commas; return them sorted, without repetitions."""
     parts = text.split(",")
     if not all(re.fullmatch("[0-9]{1,18}", part) and int(part) for part in parts):
-        raise click.BadParameter(f"{text[:30]!r} is not a list of numbers from 1; write 3,17")
+        raise click.BadParameter(f"{text[:30]!r} is not a list of line numbers; write 3,17")
     return tuple(sorted(set(map(int, parts))))
 
 
@@ -34,7 +34,10 @@ class AlignmentsOptions(Computing):
         required=True,
     )
     sentences: tuple[int, ...] = option(
-        _line_numbers, "The numbers of the lines to draw, from 1.", required=True, metavar="N,N"
+        _line_numbers,
+        "The numbers of the lines to draw, counted from 1.",
+        required=True,
+        metavar="N,N",
     )
     output: str = option(
         OUTPUT_FOLDER, "The folder for the pictures, created if missing.", "-o", required=True
@@ -46,11 +49,11 @@ class AlignmentsOptions(Computing):
 def alignments(options: AlignmentsOptions) -> None:
     """Draw the soft alignments of sentence pairs, as in figure 3 of Bahdanau et al. (2014).
 
-    Each pair becomes a picture, FOLDER/3.png for line 3. The columns are the words that the model
-    reads, the rows the words that it predicts; the end of the sentence counts as a word on both
-    sides. A row shows how much attention the model pays to each word that it reads when it predicts
-    the row's word: dark is little, light is much, as on the scale beside the picture. A model
-    trained with --direction target-source reads the target text.
+    Each pair becomes a picture, such as FOLDER/3.png for line 3. Each column is a word that the
+    model reads, and each row a word that it predicts; the end of the sentence counts as a word on
+    both sides. A row shows the attention that each read word gets when the model predicts the row's
+    word: the lighter, the more attention, as on the scale beside the picture. A model trained with
+    --direction target-source reads the target text.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """

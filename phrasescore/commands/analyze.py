@@ -1,4 +1,4 @@
-"""``phrasescore analyze``: look at what a model learned."""
+"""``phrasescore analyze``: show what a model learned."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class TopOptions(Computing, Result):
     table: str = argument(INPUT)
     model: str = MODEL
     output: str = option(
-        OUTPUT, "Where to write Markdown.  [default: standard output]", "-o", default="-"
+        OUTPUT,
+        "Where to write the lists, in Markdown.  [default: standard output]",
+        "-o",
+        default="-",
     )
     phrases: int = option(
         BoundedInt(1, 100_000), "The number of sources to draw from each group.", default=10
@@ -41,29 +44,29 @@ class TopOptions(Computing, Result):
     )
     frequent: int = option(ITEMS, "Minimum extraction count of a frequent source.", default=10)
     rare: int = option(ITEMS, "Maximum extraction count of a rare source.", default=3)
-    column: int = option(COLUMN, "The score that is p(target|source), counted from 1.", default=3)
+    column: int = option(COLUMN, "The number of the score p(target|source), from 1.", default=3)
     best: int = option(BEAM, "The number of targets in each list.", default=3)
     samples: int = option(
         BoundedInt(1, 100_000),
-        "Targets to sample from the model for each source; the five best distinct ones are shown.",
+        "The number of samples for each source; the five best distinct samples are shown.",
         default=50,
     )
     seed: int = option(SEED, "Seed for drawing sources and samples.", default=1)
     no_unknown: bool = flag("Draw no sample that contains <unk>.")
 
 
-@command("top", TopOptions)
+@command("top", TopOptions, short_help="Show the best targets by a table and by a model.")
 def top(options: TopOptions) -> None:
-    """Compare the targets that TABLE prefers with those that the model prefers and samples.
+    """Show the targets that TABLE prefers, the targets that a model prefers, and samples.
 
-    As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases with several
-    targets, frequent and rare ones. For each it shows the best targets by p(target|source) of
-    TABLE, the best of the same targets by the model, and the best of 50 samples from the model with
-    the number of times each was drawn. --json-file also gets all p and ln p.
+    As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases that have
+    several targets, some frequent and some rare. For each source phrase it shows the best targets
+    by p(target|source) of TABLE, the best of the same targets by the model, and the best samples of
+    the model with the number of times each was drawn. The JSON result also has p and ln p.
 
     Extraction counts are read from the fifth column of TABLE. Without counts there is a single
-    group of long sources. TABLE is plain, .gz, or - for standard input, and sorted as Moses sorts
-    it (LC_ALL=C). It is read once, in constant memory.
+    group of long sources. TABLE is plain, .gz, or - for standard input, and must be sorted as Moses
+    sorts it (LC_ALL=C). It is read once, in constant memory.
     """
     from phrasescore.analysis.top import (
         TopSettings,
@@ -104,7 +107,7 @@ class ScatterOptions(Computing, Result):
     model: str | None = option(INPUT_FOLDER, "A model folder.")
     model_column: int | None = option(
         COLUMN,
-        "Instead of --model: the number of the score in TABLE that a model has written, counted "
+        "Instead of --model: the number of the score of TABLE that a model has written, counted "
         "from 1.",
     )
     output: str = option(
@@ -112,8 +115,8 @@ class ScatterOptions(Computing, Result):
     )
     column: int | None = option(
         COLUMN,
-        "The score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
-        "Moses; 1, p(source|target), for a model of that direction]",
+        "The number of the score of TABLE to compare with, counted from 1.  [default: 3, which is "
+        "p(target|source) of Moses; for a model of the other direction 1, p(source|target)]",
     )
     pairs: int = option(
         BoundedInt(1, 10_000_000), "The number of pairs to draw at random.", default=100_000
@@ -124,15 +127,20 @@ class ScatterOptions(Computing, Result):
     )
 
 
-@command("scatter", ScatterOptions)
+@command(
+    "scatter",
+    ScatterOptions,
+    short_help="Plot ln p of phrase pairs by a table and by a model.",
+)
 def scatter(options: ScatterOptions) -> None:
     """Draw a scatter plot of phrase pairs: ln p by TABLE and ln p by a model.
 
-    As in figure 3 of Cho et al. (2014). FOLDER gets the picture, scatter.svg; result.json with
-    correlations and shares; and pairs.tsv.gz with the drawn pairs: source, target, ln p by the
-    table and by the model. The pairs that the model finds more probable than the table come first,
-    with the largest difference on top; the pairs that it finds less probable come last. prune
-    --drop takes such lines.
+    The plot is like figure 3 of Cho et al. (2014). The command writes three files to FOLDER: the
+    picture, scatter.svg; result.json with correlations and shares; and pairs.tsv.gz, whose columns
+    are source, target, ln p by the table and ln p by the model. The pairs are sorted by the
+    difference: pairs that the model finds more probable than the table come first, the largest
+    difference on top, and pairs that it finds less probable come last. prune --drop can read these
+    lines.
 
     TABLE is plain, .gz, or - for standard input, in any order; memory does not depend on its
     length.
@@ -181,10 +189,10 @@ def _scores(options: ScatterOptions) -> Scores:
 class Words(Options):
     """Options that choose word vectors instead of summaries of phrases."""
 
-    words: bool = flag("Write word vectors, which every kind of model has.")
+    words: bool = flag("Use word vectors instead of phrases; every kind of model has them.")
     side: Literal["source", "target"] | None = option(
         ["source", "target"],
-        "With --words: the language whose words to take.  [default: the side that the model reads]",
+        "With --words: the language of the words.  [default: the side that the model reads]",
         needs=("words",),
     )
 
@@ -203,7 +211,7 @@ class MapOptions(Words, Computing):
     )
     phrases: int = option(
         BoundedInt(10, 1_000_000),
-        "Number of phrases to draw at random; with --words: number of words, the most frequent.",
+        "Number of phrases to draw at random; with --words, number of the most frequent words.",
         default=5000,
     )
     min_words: int = option(WORDS, "Minimum number of words of a phrase.", default=4)
@@ -212,15 +220,15 @@ class MapOptions(Words, Computing):
 
 @command("map", MapOptions, short_help="Lay out phrases or words in a map to browse.")
 def map_command(options: MapOptions) -> None:
-    """Draw a map on which similar phrases or words stand together (figures 4 and 5 of the paper).
+    """Draw a map on which similar phrases or words are neighbours (figures 4 and 5 of the paper).
 
-    The map shows phrases of PHRASE-TABLE whose words the model knows, placed by the summary c that
-    the encoder computes for each. With --words it shows the most frequent words, placed by their
-    vectors. The layout is Barnes-Hut t-SNE: neighbours are similar, but long distances mean
-    nothing. Clusters are regions where points are dense; their most typical words are their names.
+    The map shows phrases of PHRASE-TABLE whose words the model knows. A phrase's place depends on
+    the summary c that the encoder computes. With --words the map shows the most frequent words,
+    placed by their vectors. The layout is Barnes-Hut t-SNE: neighbours are similar, but long
+    distances mean nothing. A cluster is a dense region, named after its most typical words.
 
-    The page shows a phrase under the pointer, searches phrases, zooms, and saves what it shows as a
-    picture; it is a single file and needs no network.
+    The map is an HTML page. It shows the phrase under the pointer, can search and zoom, and saves
+    the current view as a picture. The page is a single file and needs no network.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
@@ -282,13 +290,13 @@ class VectorsOptions(Words, Computing):
 def vectors(options: VectorsOptions) -> None:
     """Write the vectors of phrases to a file that numpy opens without pickle.
 
-    PHRASES has one phrase a line, plain, gzip or -. The vector of a phrase is the summary c that
-    the encoder computes. With --words the file has a vector for each word that the model knows, the
-    most frequent first.
+    PHRASES has one phrase per line; it is plain, .gz, or - for standard input. The vector of a
+    phrase is the summary c that the encoder computes. With --words the output has a vector for each
+    word that the model knows, the most frequent first.
 
-    The file has these arrays: vectors, shape (N, D) in float32; text and offsets, where
-    text[offsets[i]:offsets[i + 1]] is the phrase of row i; what, which is phrases or words; and
-    model, the digest of the model.
+    The output has these arrays: vectors, shape (N, D) in float32; text and offsets, where
+    text[offsets[i]:offsets[i + 1]] holds the bytes of the phrase in row i; what, the string phrases
+    or words; and model, the digest of the model.
     """
     from phrasescore.analysis.vectors import word_vectors, write_vectors
 

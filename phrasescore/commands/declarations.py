@@ -1,9 +1,9 @@
 """Declares each command-line option once, as a typed field of a class of options.
 
-Each command has a class of options. The options of the class itself come first in the help. Its
-base classes are groups of options that several commands share; they follow in the order of the
-bases. A declaration also says which other options an option needs or excludes. This is checked when
-the command line is parsed.
+Each command has a class of options, whose base classes are groups of options that several commands
+share. The help lists the options of the class itself first, then those of its base classes, in
+their order. A declaration also says which other options an option needs or excludes. This is
+checked when the command line is parsed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Declared:
         add: ``click.option`` or ``click.argument``.
         flags: The spellings; ``--name`` is added unless one of them begins with two dashes.
         attributes: Further arguments of click.
-        needs: Names of fields; unless empty, one of these must be given with the parameter.
+        needs: Names of fields; if there are any, at least one must be given with the parameter.
         excludes: Names of fields that must not be given with the parameter.
     """
 
@@ -54,7 +54,7 @@ class Options:
     """The values of a command's options and arguments, which subclasses declare as fields.
 
     Attributes:
-        one_of: Names of fields; unless empty, exactly one of these must be given.
+        one_of: Names of fields; if there are any, exactly one must be given.
     """
 
     one_of: ClassVar[tuple[str, ...]] = ()
@@ -64,7 +64,7 @@ class Options:
 
     @classmethod
     def declared(cls) -> dict[str, _Declared]:
-        """Return the parameters by name: those of the class first, then those of its groups."""
+        """Return the parameters of the class, and then of its groups, by name."""
         found: dict[str, _Declared] = {}
         for group in cls.__mro__:
             for name, value in vars(group).items():
@@ -93,7 +93,7 @@ class DeclaredCommand(click.Command):
 
         Raises:
             SettingsError: An option is given without an option that it needs, or with an option
-                that it excludes, or not exactly one of ``one_of`` is given.
+                that it excludes; or none or several options of ``one_of`` are given.
         """
         rest = super().parse_args(ctx, args)
         labels = {str(each.name): label_of(each) for each in self.params}
@@ -106,7 +106,7 @@ class DeclaredCommand(click.Command):
         if one_of and len(given.intersection(one_of)) != 1:
             named = " and ".join(labels[name] for name in one_of)
             raise SettingsError(
-                f"{named}: exactly one of them is needed", remedy="give one of them"
+                f"exactly one of {named} is needed", remedy="give one, and leave out the rest"
             )
         for name, each in self.options_class.declared().items():
             if name not in given:
@@ -114,7 +114,7 @@ class DeclaredCommand(click.Command):
             if each.needs and given.isdisjoint(each.needs):
                 others = " or ".join(labels[other] for other in each.needs)
                 raise SettingsError(
-                    f"{labels[name]} goes with {others}, which is not given",
+                    f"{labels[name]} needs {others}, which is not given",
                     remedy=f"add {others}, or leave out {labels[name]}",
                 )
             for other in given.intersection(each.excludes):
@@ -135,17 +135,18 @@ def option(
     excludes: tuple[str, ...] = (),
     **attributes: Any,
 ) -> Any:
-    """Declare an option with a value; it is ``--field-name`` unless ``flags`` has another name.
+    """Declare an option with a value, named ``--field-name`` unless ``flags`` has another name.
 
     Args:
-        kind: A type of click, or a function of the text that raises ``click.BadParameter``; a
-            sequence of words to choose from; or, for any text, its name in the help.
+        kind: A click type; a function that converts the text or raises ``click.BadParameter``; a
+            sequence of words to choose from; or a string, which allows any text and is the value's
+            name in the help.
         text: The help text.
         flags: Further spellings, such as ``-o``; a spelling with two dashes replaces
             ``--field-name``.
         many: Whether the option may be repeated; if so, its value is a tuple.
         default: The default value, which the help shows.
-        needs: Names of fields; unless empty, one of these must be given with the option.
+        needs: Names of fields; if there are any, at least one must be given with the option.
         excludes: Names of fields that must not be given with the option.
         attributes: See ``click.option``.
     """

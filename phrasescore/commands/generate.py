@@ -1,4 +1,4 @@
-"""``phrasescore generate``: targets that a model writes."""
+"""``phrasescore generate``: write targets with a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     input: str | None = option(
         INPUT, "The source phrases, one per line; - is standard input.", "-i"
     )
-    table: str | None = option(INPUT, "A phrase table; write a new one for its sources.")
+    table: str | None = option(INPUT, "A phrase table; the output is a new table for its sources.")
     output: str = option(
         OUTPUT,
         "Where to write; gzip if the name ends in .gz.  [default: standard output]",
@@ -47,12 +47,12 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     )
     nbest_size: int | None = option(
         BEAM,
-        "The number of targets to write for each source.  [default: the beam; all distinct "
-        "samples]",
+        "The number of targets to write for each source.  [default: --beam; with --samples, all "
+        "distinct samples]",
     )
     samples: int | None = option(
         BoundedInt(1, 100_000),
-        "Draw N targets of each source at random instead of searching.",
+        "Draw N targets of each source at random, instead of a beam search.",
         excludes=("beam", "length_normalisation"),
     )
     seed: int | None = option(
@@ -66,17 +66,17 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     )
     max_length: int | None = option(
         WORDS,
-        "The maximum number of words in a target.  [default: three times its source's, at least "
-        "10]",
+        "The maximum number of words in a target.  [default: three times the words of the source, "
+        "at least 10]",
     )
-    no_unknown: bool = flag("Never write <unk>; with --table it is never written.")
+    no_unknown: bool = flag("Never write <unk>; --table implies this.")
     extend: bool = flag(
         "With --table: keep all pairs of the table, and add the new ones.", needs=("table",)
     )
     reordering: str | None = option(
         INPUT,
-        "With --table: the lexicalised reordering table of the same system; new pairs get the "
-        "mean of their source's lines.",
+        "With --table: the lexicalised reordering table of the same system; a new pair gets "
+        "the mean of the scores of its source's pairs.",
         needs=("table",),
     )
     batch_size: int | None = option(
@@ -86,17 +86,17 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
 
 @command("generate", GenerateOptions)
 def generate(options: GenerateOptions) -> None:
-    """Write targets of source phrases: the most probable by a model, or samples from it.
+    """Write the most probable targets of source phrases by a model, or samples from the model.
 
     With -i, each line of the output has the source, a target and ln p(target | source), the same
-    number that score-text computes. With --samples a fourth column says how often the
+    number that score-text computes. With --samples a fourth column has the number of times that the
     target was drawn.
 
     With --table the output is a phrase table of the targets that the model writes for the sources
     of the table, sorted as Moses sorts. Pairs of the table keep their scores; a new pair gets the
-    geometric mean of the scores of its source's pairs. Two more scores follow: p(target | source)
-    by the model; and e for a new pair, 1 for a pair of the table. phrasescore ini add-column makes
-    an ini use such a table.
+    geometric mean of the scores of its source's pairs. Each line gets two more scores:
+    p(target | source) by the model; and e for a new pair, 1 for a pair of the table. phrasescore
+    ini add-column adapts a moses.ini to the new table.
 
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.

@@ -1,4 +1,4 @@
-"""Numbers on the command line, which must be finite, within bounds, and in ASCII digits.
+"""Numbers on the command line, which must be finite and within bounds.
 
 Without a maximum, an option could request more memory or time than there is, or a number that does
 not fit into a machine word. Each option therefore has a maximum, well above any useful value.
@@ -7,64 +7,39 @@ not fit into a machine word. Each option therefore has a maximum, well above any
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import click
 
-_SHOWN = 30  # maximum number of characters of a wrong value in a message
+from phrasescore.closed_settings import Between
 
 
 class BoundedInt(click.IntRange):
     """A whole number within bounds, both included."""
 
-    metavar = "N"
-
-    def __init__(self, minimum: int, maximum: int) -> None:
-        super().__init__(minimum, maximum)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]{1,400}", value):
-            self.fail(f"{_short(value)} is not a whole number", param, ctx)
-        return int(super().convert(value, param, ctx))
+    name, metavar = "whole number", "N"
 
 
 class BoundedFloat(click.FloatRange):
-    """A finite number within bounds.
+    """A finite number within bounds."""
 
-    Args:
-        minimum: The lower bound.
-        maximum: The upper bound.
-        above: Whether the lower bound itself is excluded.
-        below: Whether the upper bound itself is excluded.
-    """
-
-    metavar = "NUMBER"
-
-    def __init__(
-        self, minimum: float, maximum: float, *, above: bool = False, below: bool = False
-    ) -> None:
-        super().__init__(minimum, maximum, min_open=above, max_open=below)
+    name, metavar = "number", "NUMBER"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number."""
-        if isinstance(value, str) and not (value.isascii() and _is_finite(value)):
-            self.fail(f"{_short(value)} is not a number", param, ctx)
-        return float(super().convert(value, param, ctx))
+        """Return the number; for click, nan is within all bounds."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return number
 
 
-def _is_finite(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+def bounded(bounds: Between, *, whole: bool) -> BoundedInt | BoundedFloat:
+    """Return the type of a number with the bounds of a setting."""
+    if whole:
+        return BoundedInt(int(bounds.low), int(bounds.high))
+    return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)
 
 
 THREADS = BoundedInt(1, 256)
@@ -75,10 +50,10 @@ FACTOR = BoundedInt(0, 99)
 WORDS = BoundedInt(1, 10_000)
 # number of pairs, sentences or words, up to the size of a corpus
 ITEMS = BoundedInt(1, 10**12)
-# number of items that are computed at a time
+# number of items that a model computes at a time
 BATCH = BoundedInt(1, 10**6)
 # number of hypotheses of a neural model for each source
 BEAM = BoundedInt(1, 1000)
-# number of a score of a table
+# number of a score in a line of a phrase table, counted from 1
 COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)

@@ -65,16 +65,16 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
 
 
 def device_name(text: str) -> str:
-    """Check for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; `choose_device` looks for the device."""
+    """Check the syntax of a device name; `choose_device` checks whether the device exists."""
     if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):
         raise click.BadParameter(f"{text!r} is not a device; write auto, cpu, cuda or cuda:1")
     return text
 
 
 def scheduler(text: str) -> str:
-    """Check the form of a scheduler's address or file; the cluster looks for the scheduler."""
+    """Check that the text can be an address or a file name; `Cluster` connects to the address."""
     if not text or not text.isprintable():
-        raise click.BadParameter("name the scheduler's file, or its address tcp://HOST:PORT")
+        raise click.BadParameter("name the scheduler file, or the address tcp://HOST:PORT")
     return text
 
 
@@ -107,23 +107,18 @@ class OnCluster(Options):
 
     cluster: str | None = option(
         scheduler,
-        "Let the workers of a Dask scheduler do the work: the file that it writes, or its address, "
-        "tcp://HOST:PORT or tls://HOST:PORT.",
+        "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
+        "address, tcp://HOST:PORT or tls://HOST:PORT.",
         metavar="FILE|ADDRESS",
-        excludes=("threads",),  # they set the threads of this machine, which does not compute
+        excludes=("threads",),  # it sets the threads of this machine, which does not compute
     )
 
 
-class JsonFile(Options):
-    """The file to which the result is written as JSON, if any."""
-
-    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
-
-
-class Result(JsonFile):
+class Result(Options):
     """The forms of a command's result: text, JSON, or both."""
 
     as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
+    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
     def show(self, result: Mapping[str, Any]) -> None:
         """Print a result as JSON, write it to a file, or both; the caller prints text.
@@ -142,17 +137,17 @@ class Result(JsonFile):
         result = {"kind": kind, "version": VERSION, **result}
         if self.as_json:
             sys.stdout.buffer.write(json_bytes(result))
-        # write standard output first: if this fails, no file may look like a success
+        # write standard output first: if this fails, there must be no file that reports success
         sys.stdout.flush()
         if self.json_file is not None:
             write_json(self.json_file, result)
 
 
 class LengthNormalisation(Options):
-    """The ranking of a beam search."""
+    """Length normalisation in a beam search."""
 
     length_normalisation: bool = flag(
-        "Rank by ln p divided by the number of words; the end counts as a word."
+        "Rank targets by ln p divided by the number of words; the end counts as a word."
     )
 
 
@@ -170,7 +165,7 @@ class Reordering(Options):
 
         Raises:
             SettingsError: Only one of the two tables is given, or the output is not a file.
-            ResumeError: Another process writes the new reordering table.
+            ResumeError: Another process is writing the new reordering table.
         """
         from phrasescore.runs.file_kinds import is_stream
         from phrasescore.runs.journal import keeps_work
@@ -186,8 +181,7 @@ class Reordering(Options):
             return None
         if output == "-" or is_stream(output):
             raise SettingsError(
-                "the reordering table is made for the pairs of the output, which must be a file "
-                "then",
+                "with a reordering table, the output must be a file",
                 path=output,
                 remedy="name a file with -o",
             )
@@ -204,8 +198,8 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
     """If the user interrupts the block, say how to continue, unless one of the files is a pipe.
 
     Args:
-        inputs: The files that are read.
-        outputs: The files that are written; the error names the first.
+        inputs: The input files.
+        outputs: The output files; the message names the first.
     """
     from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible

@@ -8,6 +8,7 @@ outputs can be written is also checked before the work begins.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -15,17 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
-from phrasescore.runs.final_names import hidden, scratch_folder
-from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+from phrasescore.runs.final_names import scratch_folder
+from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, unwritable
 
 # A key of the attribute `meta` of a click context. If it is present, the command is only planned,
 # not run, and the value is a list that collects the paths.
@@ -54,7 +51,7 @@ class _Named:
         path: The path as the user wrote it.
         use: The use of the path.
         label: The option or argument that names the path.
-        found: The state of the existing file, links followed; ``None`` if no file exists.
+        found: The ``os.stat`` of the file; ``None`` if the file does not exist.
         may_replace: The label of another path that this path may replace.
     """
 
@@ -65,8 +62,8 @@ class _Named:
     may_replace: str = ""
 
 
-class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
-    """The name of a file or folder.
+class PathName(click.Path):
+    """The name of a file or folder, which a shell can complete.
 
     Args:
         use: The use of the path; for a file, ``-`` is standard input or output.
@@ -74,13 +71,13 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         may_replace: The label of another path of the call that this path may replace.
     """
 
-    name = "path"
-
     def __init__(
         self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
     ) -> None:
+        is_folder = use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
+        super().__init__(file_okay=not is_folder)
         self._use = use
-        self.metavar = "FOLDER" if use in (Use.READ_FOLDER, Use.WRITE_FOLDER) else "FILE"
+        self.metavar = "FOLDER" if is_folder else "FILE"
         self._kind = kind
         self._may_replace = may_replace
 
@@ -90,7 +87,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: No input can have this path.
+            InputError: The path is too long, or the current folder does not exist.
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -105,15 +102,6 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
                 _refuse_unwritable(named)
         return self._kind(text)
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem[str]]:
-        """Let the shell complete file names, or folder names if the command takes a folder."""
-        from click.shell_completion import CompletionItem
-
-        is_folder = self._use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
-        return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
-
 
 INPUT = PathName(Use.READ)
 INPUT_FOLDER = PathName(Use.READ_FOLDER)
@@ -122,22 +110,31 @@ OUTPUT_FOLDER = PathName(Use.WRITE_FOLDER)
 
 
 def takes_standard_output(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    """Reserve standard output for a flag that prints there, as the callback of the flag.
+    """Reserve standard output for a flag that prints there; this is the callback of the flag.
 
     Raises:
         SettingsError: Another output is already written to standard output.
     """
     if value and not ctx.resilient_parsing:
-        found = _found(STANDARD_STREAM, Use.WRITE)
-        _add(_Named(STANDARD_STREAM, Use.WRITE, label_of(param), found), ctx)
+        reserve_standard_output(label_of(param), ctx)
     return value
 
 
+def reserve_standard_output(label: str, context: click.Context) -> None:
+    """Compare standard output with the paths of the call, as if an option named it.
+
+    Raises:
+        SettingsError: It is an input, or another output is written to it.
+    """
+    found = _found(STANDARD_STREAM, Use.WRITE)
+    _add(_Named(STANDARD_STREAM, Use.WRITE, label, found), context)
+
+
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
-    """Raise an error if an output would replace a file that is read but is not an option.
+    """Raise an error if an output would replace an input that is not an option.
 
     Args:
-        inputs: The name of each such file, e.g. ``the phrase table of the ini``, and its path.
+        inputs: For each such input, words such as ``the phrase table of the ini``, and the path.
 
     Raises:
         SettingsError: An output would replace one of them.
@@ -170,19 +167,23 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
         raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
     # a control character would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
-        raise SettingsError("a control character in a name", path=text, remedy="choose another")
-    problem = too_long(text)
-    if problem is not None:
-        raise InputError(problem, path=text, remedy="choose a shorter one")
+        raise SettingsError(
+            "the name has a control character", path=text, remedy="choose another name"
+        )
     if text != STANDARD_STREAM and not Path(text).is_absolute():
         try:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
+    try:
+        Path(text).lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise refusal(error, text) from None
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
-    """Return the state of a file; for a standard stream, of the file that the shell opened."""
+    """Return ``os.stat`` of a file or of a standard stream's file; ``None`` if that fails."""
     with contextlib.suppress(OSError):
         if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
             return os.fstat(1 if use.writes else 0)
@@ -210,7 +211,7 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
     written, read = (one, other) if one.use.writes else (other, one)
     if _is_same(written, read) or _is_within(written, read):
         raise SettingsError(
-            f"{written.label} would replace what {read.label} {read.use.value}",
+            f"{written.label} would replace an input: {read.label}",
             path=STANDARD_OUTPUT if written.path == STANDARD_STREAM else written.path,
             remedy="name another output",
         )
@@ -255,14 +256,6 @@ def _refuse_unwritable(named: _Named) -> None:
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
-    for ending in ("part", "journal", "lock"):
-        place = hidden(path, ending)
-        if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
-            raise SettingsError(
-                "this is no file, and stands where work on an output is kept",
-                path=place,
-                remedy="move it away, or name another output",
-            )
     try:
         with scratch_folder(path):
             pass
@@ -282,11 +275,15 @@ def refuse_unwritable_folder(path: Path) -> None:
             "a file, where a folder was expected", path=path, remedy="name a folder"
         )
     if os.path.realpath(path) == "/":
-        raise SettingsError("not the root of all files", path=path, remedy="name a folder in it")
+        raise SettingsError(
+            "the root folder cannot be the output folder", path=path, remedy="name a folder in it"
+        )
     there = path.absolute()
     while not there.exists():
         if there.is_symlink():
-            raise SettingsError("its links lead nowhere", path=path, remedy="name another folder")
+            raise SettingsError(
+                "this is a broken symbolic link", path=path, remedy="name another folder"
+            )
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise SettingsError("cannot write there", path=path, remedy="name another folder")

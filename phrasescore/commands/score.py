@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -71,10 +70,10 @@ class ScoreOptions(Computing, OnCluster, Result):
 def score(options: ScoreOptions) -> None:
     """Append one score for each model, p(target | source), to every line of TABLE.
 
-    TABLE is plain, .gz, or - for standard input. Every other byte and the order of the lines stay
-    as they are. A table that already has a model's score gets another one; --replace-column
-    replaces it. If the command is interrupted, even by kill -9, the same command continues where it
-    stopped.
+    TABLE is plain, .gz, or - for standard input. All other bytes of the lines and their order stay
+    the same. If the table already has a model's score, another score is appended, unless
+    --replace-column replaces it. If the command is interrupted, even by kill -9, the same command
+    continues where it stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
@@ -96,19 +95,18 @@ def score(options: ScoreOptions) -> None:
         ready = rescoring.ready
         for note in ready.notes:
             click.echo(note, err=True)
-        record = rescoring.run()
-    click.echo(described(record), err=True)
+        figures = rescoring.figures(rescoring.run())
+    click.echo(described(figures), err=True)
     used = {
         "settings": vars(rescoring.settings),
         "numerics": ready.numerics,
         "bf16_checks": [vars(check) for check in ready.checks],
     }
-    record = dataclasses.replace(record, provenance=provenance(settings=used))
-    options.show(record.to_json())
+    options.show({**figures, "provenance": provenance(settings=used)})
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Connect to the cluster until the stack closes; without ``--cluster``, set the threads."""
+    """Return a cluster, which the stack closes; or, without ``--cluster``, set the threads."""
     if options.cluster is None:
         options.use_threads()
         return None

@@ -1,4 +1,4 @@
-"""``phrasescore score-text``: ln p of any pairs of texts, word by word if wanted."""
+"""``phrasescore score-text``: append ln p to pairs of texts, optionally word by word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import BATCH
 from phrasescore.commands.options import Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.paths import INPUT, OUTPUT, reserve_standard_output
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -43,7 +43,7 @@ class ScoreTextOptions(Computing, Result):
     output: str | None = option(
         OUTPUT,
         "Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
-        "[default: standard output; with --perplexity nowhere]",
+        "[default: standard output; with --perplexity none]",
         "-o",
     )
     words: bool = flag("Append a column with ln p of each word and of the end.")
@@ -80,18 +80,18 @@ def score_text(options: ScoreTextOptions) -> None:
     r"""Append ln p(target | source), or ln p(text) of a language model, to each line of texts.
 
     PAIRS has a source and a target in the first two columns of each line, separated by a tab. Two
-    files, SOURCE and TARGET, may take its place. For a language model, TEXT has the text to score
-    in its first column. All may be plain or .gz, and one may be - (standard input). Texts may be of
-    any length; they must be prepared like the training text.
+    files, SOURCE and TARGET, may replace PAIRS. For a language model, TEXT has the text to score in
+    its first column. The files may be plain or .gz, and one may be - (standard input). Texts may be
+    of any length; they must be prepared like the training text.
 
     Each output line is the input line, a tab, and ln p of the target and its end, computed in fp32.
     With --words a further column has ln p of each word and, last, of the end. A model trained with
     --direction target-source reads the targets and predicts the sources.
 
     To filter parallel text, give two models of opposite directions, --dual and, for example,
-    --keep 20%: the new columns are the scores of the models and then the dual one.
+    --keep 20%. The new columns are the scores of the models and then the dual score.
 
-    If it is interrupted, even by kill -9, the same command continues where it stopped.
+    If the command is interrupted, even by kill -9, the same command continues where it stopped.
     """
     from phrasescore.model.folder import load_model
     from phrasescore.scoring.shared_scorer import SharedScorer
@@ -142,21 +142,21 @@ def score_text(options: ScoreTextOptions) -> None:
 
 
 def _destination(options: ScoreTextOptions) -> str:
-    """Return where the lines are written; standard output can take only a single output."""
-    output = options.output or (os.devnull if options.perplexity else "-")
-    if output == "-" and (options.perplexity or options.as_json):
-        result = "JSON" if options.as_json else "perplexity"
+    """Return the output for the lines, checking that standard output gets at most one output."""
+    context = click.get_current_context()
+    if options.perplexity and not options.as_json:
+        reserve_standard_output("--perplexity", context)
+    if options.output is not None:
+        return options.output
+    if not options.perplexity:
+        reserve_standard_output("the lines", context)
+        return "-"
+    if options.words:
         raise SettingsError(
-            f"the lines and the {result} would both go to standard output",
-            remedy="write the lines to a file with -o"
-            + (", or the JSON with --json-file" if options.as_json else ""),
+            "--words adds a column to the lines, but --perplexity without -o writes no lines",
+            remedy="name a file with -o, or leave out --words",
         )
-    if options.words and options.output is None and options.perplexity:
-        raise SettingsError(
-            "--words is about the lines, and --perplexity alone writes none",
-            remedy="say with -o where to write them, or leave out --words",
-        )
-    return output
+    return os.devnull
 
 
 def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
@@ -174,7 +174,7 @@ def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
     if len(options.texts) > columns:
         remedy = "give one file with columns, or one for each text"
         raise SettingsError(
-            f"{counted(len(options.texts), 'file')}, where this kind of model takes at most "
+            f"{counted(len(options.texts), 'file')}, but this kind of model takes at most "
             f"{columns}",
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )

@@ -21,7 +21,7 @@ from phrasescore.commands.declarations import (
     flag,
     option,
 )
-from phrasescore.commands.numbers import BoundedFloat, BoundedInt
+from phrasescore.commands.numbers import BoundedFloat, bounded
 from phrasescore.commands.options import Device, Duration
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
@@ -32,14 +32,14 @@ _HELD_OUT_TEXT = "--held-out-text"
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
-    "self_normalise": BoundedFloat(0, 1e6, above=True),
+    "self_normalise": BoundedFloat(0, 1e6, min_open=True),
     "held_out_text": PathName(Use.READ, Path),
     "checkpoint_every": Duration(),
 }
 
 
 def _declared() -> dict[str, Any]:
-    """Declare the arguments, and an option for each field of the settings that describes one."""
+    """Declare the arguments, and an option for each settings field with the metadata ``click``."""
     paths = argument(PathName(Use.READ, Path), "INPUT... MODEL/", nargs=-1, required=True)
     declared = {"paths": paths}
     hints = typing.get_type_hints(TrainingSettings, include_extras=True)
@@ -63,9 +63,7 @@ def _type_of(hint: Any) -> Any:
     if bounds is None:
         return click.STRING
     numbers = [each for each in typing.get_args(hint) if each is not NoneType] or [hint]
-    if int in (numbers[0], *typing.get_args(numbers[0])):
-        return BoundedInt(int(bounds.low), int(bounds.high))
-    return BoundedFloat(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
+    return bounded(bounds, whole=int in (numbers[0], *typing.get_args(numbers[0])))
 
 
 TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
@@ -75,7 +73,7 @@ class _Train(DeclaredCommand):
     """A command whose ``--held-out-text`` takes one file for each text that the kind reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite ``--held-out-text A B`` to the option twice, with one name each."""
+        """Rewrite ``--held-out-text A B`` as ``--held-out-text A --held-out-text B``."""
         takes = max(1, len(kind_named(_kind_among(args)).inputs))
         spread: list[str] = []
         left = 0
@@ -115,10 +113,10 @@ def train(options: Options) -> None:
     \b
       phrasescore train train.fr MODEL/ --kind feed-forward-lm
 
-    MODEL.training/ has the state of a training; after Ctrl-C or a crash, the same command
+    MODEL.training/ holds the state of the training; after Ctrl-C or a crash, the same command
     continues. To train a finished model further, give the same command a larger --max-time or
     --max-epochs. Under torchrun, several processes share the work.
-    """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
+    """  # noqa: D301 - this character tells click to keep the lines of a paragraph
     from phrasescore.training.session import train_model
 
     given = vars(options)

@@ -1,4 +1,4 @@
-"""``phrasescore warm-up``: compile ahead everything that is compiled once per machine."""
+"""``phrasescore warm-up``: compile ahead of time all code that numba caches on a machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40
 
-# the commands of a step run in parallel, on the outputs of the steps before
+# the commands of a step run in parallel, and read the outputs of the earlier steps
 STEPS: tuple[tuple[str, ...], ...] = (
     ("build text.en text.fr system --alignment links --threads 1",),
     (
@@ -103,8 +103,8 @@ def _run(folder: Path, command: str) -> None:
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
         raise PhrasescoreError(
-            f"`phrasescore {command}` failed on a text made for it: {said}",
-            remedy="that command does not work on this machine, either: begin with what it says",
+            f"`phrasescore {command}` failed on a small test text: {said}",
+            remedy="correct the cause of that message, then run warm-up again",
         )
 
 
@@ -140,8 +140,8 @@ def warm_up(options: WarmUpOptions) -> None:
     warm-up runs all commands on a small text in a temporary folder, so that a container image or a
     cluster is compiled before the first job. The compiled code goes to NUMBA_CACHE_DIR, or else
     beside the program, or else to the user's cache folder; users who cannot write there can still
-    read it. It is valid for one version of phrasescore, Python and numba, and for one kind of
-    processor: on a cluster with several kinds, run warm-up on each.
+    read it. The code is valid for one version of phrasescore, Python and numba, and for one kind of
+    processor: on a cluster with several kinds, run warm-up on each kind.
     """
     start = time.monotonic()
     compiled = compile_all(options.threads)

@@ -51,8 +51,8 @@ def choose_folder() -> None:
     global chosen_folder
     if os.path.lexists(".numba_config.yaml"):
         raise SettingsError(
-            "the current folder holds .numba_config.yaml, which can make numba run code of "
-            "whoever wrote it",
+            "the current folder holds .numba_config.yaml, which can make numba run any code of "
+            "its author",
             remedy="run the command in another folder, or remove that file",
         )
     # numba makes thousands of messages that are not shown; colouring them would take time
@@ -96,7 +96,7 @@ def _own_folders() -> list[Path]:
 
 
 def _prepare(folder: Path, read_only: Path | None) -> None:
-    """Fill a new folder from one that cannot be written; remove old versions and broken files."""
+    """Fill a new folder from a read-only folder; remove old versions and broken files."""
     with contextlib.suppress(OSError):  # the disk is full, or another process is doing the same
         if not any(folder.iterdir()):
             if read_only:
@@ -128,7 +128,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _digest() -> str:
-    """Return a digest of what compiled code depends on, except the processor (numba checks it)."""
+    """Return a digest of all that compiled code depends on, except the processor (numba checks)."""
     from importlib import metadata  # late, because it would make --help a fifth slower
 
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]

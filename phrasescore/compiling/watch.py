@@ -3,7 +3,8 @@
 numba numbers the files of its cache without a lock. If two processes compile a function for
 different types, the code of one could be stored under the name of the other. numba looks into the
 cache while it holds its internal lock, and emits an event when it acquires that lock. A process
-that waits at this event until another process has compiled then finds the function in the cache.
+that waits at this event until another process has compiled a function then finds that function in
+the cache.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PAUSE = 0.01  # seconds between attempts to get the lock
 
 
 class _Watch(event.Listener):
-    """Counts the functions that this process compiles, and tells the user once if it takes long."""
+    """Counts the functions that this process compiles; tells the user once if that takes long."""
 
     def __init__(self) -> None:
         self.functions, self.seconds = 0, 0.0
@@ -54,7 +55,7 @@ class _Watch(event.Listener):
             with contextlib.suppress(OSError):
                 print(  # noqa: T201
                     "compiling for this machine, once per version; "
-                    "`phrasescore warm-up` does it ahead",
+                    "`phrasescore warm-up` does this ahead of time",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -94,7 +95,7 @@ def _locked() -> int:
     with contextlib.suppress(OSError):  # some file systems have no locks
         while time.monotonic() - began < _MAX_WAIT:
             try:
-                # unlike with flock, a process that is forked in the meantime does not inherit this
+                # unlike with flock, a process forked in the meantime does not inherit the lock
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except (BlockingIOError, PermissionError):

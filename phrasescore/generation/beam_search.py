@@ -42,7 +42,8 @@ class BeamSearch(Prefixes):
         super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
         self._settings = settings
         self._room = np.full(len(lengths), settings.size, np.int64)
-        self._finished = np.full((len(lengths), settings.size), -np.inf)  # ln p of finished ones
+        # ln p of finished targets
+        self._finished = np.full((len(lengths), settings.size), -np.inf)
 
     def prepare(self) -> None:
         """Allocate arrays for the best words that follow each row."""
@@ -65,7 +66,7 @@ class BeamSearch(Prefixes):
             words[:] = np.where(words < 0, words, known)
 
     def extend(self) -> NDArray[np.int64]:
-        """Select the best continuations; return the parent row of each unfinished one."""
+        """Select the best continuations; return the parent row of each unfinished continuation."""
         parents, words, sums = self._chosen()
         ended = words == END
         self._keep_ended(parents[ended], sums[ended])

@@ -44,8 +44,8 @@ class PhraseCounts:
         share = self.unknown / self.words if self.words else 0.0
         mean = self.ln_p / self.lines if self.lines else 0.0
         said = (
-            f"{self.targets:,} targets for {self.lines:,} phrases, of whose words {share:.2%} "
-            f"are unknown; mean ln p of the first {mean:.4f}"
+            f"{self.targets:,} targets for {self.lines:,} phrases; {share:.2%} of the source words "
+            f"are unknown; mean ln p of the first targets {mean:.4f}"
         )
         return "\n".join(filter(None, [said, unknown_warning(share)]))
 
@@ -120,7 +120,7 @@ def generate_for_phrases(
 
     Raises:
         InputError: The file cannot be read, or a line has no phrase.
-        SettingsError: The output is the input, or cannot be written.
+        SettingsError: The output cannot be written.
         ModelError: A result of the model is not a number.
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)

@@ -112,7 +112,7 @@ class SentenceModels:
         """Check that at least one model has attention.
 
         Args:
-            purpose: What needs attention, e.g. ``--replace-unknown``.
+            purpose: The feature that needs attention, e.g. ``--replace-unknown``.
 
         Raises:
             ModelError: No model has attention.
@@ -121,7 +121,7 @@ class SentenceModels:
             raise unsuitable(
                 self.first.settings,
                 self.first.path,
-                f"aligns no words, and {purpose} needs the alignment",
+                f"aligns no words, but {purpose} needs an alignment",
                 "name a model trained with --kind search",
             )
 
@@ -158,8 +158,8 @@ def _must_fit(loaded: LoadedModel, first: LoadedModel) -> None:
     ):
         if not fits:
             raise ModelError(
-                f"it has another {what} than {first.path}, so the two cannot translate together",
+                f"the {what} is not that of {first.path}, so the two cannot translate together",
                 path=loaded.path,
-                remedy="train both on the same texts in the same --direction, with --source-words "
-                "and --target-words alike, and with different --seed",
+                remedy="train both on the same texts with the same --direction, --source-words and "
+                "--target-words, but with different --seed",
             )

@@ -1,6 +1,6 @@
 """Soft alignments: the attention alpha of each target word to each source word.
 
-They are matrices, or pictures after figure 3 of Bahdanau et al. (2014).
+An alignment is a matrix, or a picture like figure 3 of Bahdanau et al. (2014).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _PAIRS = 64  # maximum number of pairs in a batch
 _AREA = 1 << 16  # maximum number of elements in the matrices of a batch
 _MAX_AREA = 20_000_000  # maximum number of elements for one pair; each takes about 20 bytes
 
-_CELL = 0.28  # inches, unless the matrix would exceed
+_CELL = 0.28  # size of a cell in inches; smaller if the matrix would exceed the next size
 _MAX_SIZE = 30.0  # inches
 _SCALE = 1.1  # inches: the width of the colour scale and its minimum height
-_LETTERS = 0.09  # inches of a letter at the largest font size
+_LETTERS = 0.09  # width of a letter in inches, at the largest font size
 _POINTS, _POINTS_PER_INCH = 9.0, 72
 
 
@@ -69,8 +69,8 @@ class SoftAlignments:
         if (S * T).max(initial=0) > _MAX_AREA:
             longest = int(np.argmax(S * T))
             raise CorpusError(
-                f"a sentence of {S[longest]:,} words and its translation of {T[longest]:,}: their "
-                "alignment would not fit into memory",
+                f"the alignment of a sentence of {S[longest]:,} words with its translation of "
+                f"{T[longest]:,} words would not fit into memory",
                 remedy="split the sentence",
             )
         # pairs of similar lengths form a batch, so that there is little padding
@@ -148,7 +148,7 @@ def draw_alignment(
         source: J words, </s> the last of them.
         target: I words, </s> the last of them.
         alignment: (I, J) the share of attention that each target word gives each source word. The
-            darkest colour is 0, the lightest the largest share, which the scale shows.
+            darkest colour is 0, and the lightest is the largest share, which the scale shows.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -203,9 +203,9 @@ def draw_alignments(
     Args:
         models: At least one of them has attention.
         source: The source text, plain, gzip or ``-``.
-        target: The target text, line by line its translation.
+        target: The target text; each line translates the same line of the source text.
         sentences: The numbers of the lines to draw, from 1.
-        folder: Gets the pictures, each named after its line; it is made if need be.
+        folder: The folder for the pictures, each named after its line; created if missing.
         form: ``png``, ``svg`` or ``pdf``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
@@ -225,12 +225,14 @@ def draw_alignments(
     )
     aligned = SoftAlignments(models.aligning, device).align(read, predicted)
     aligned = between_words(aligned, (read, predicted), vocabularies)
-    # not before the alignments, which may run out of memory: no empty folder is left
+    # only now, because computing the alignments may fail and must not leave an empty folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(
-            f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
+            f"cannot create this folder ({error.strerror})",
+            path=folder,
+            remedy="name another output",
         ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
         source_words, target_words = map(_shown, pair)
@@ -263,7 +265,7 @@ def _read(
         raise CorpusError(
             f"there is no sentence {missing[0]:,}: the text has {counted(lines, 'line')}",
             path=source,
-            remedy="give --sentences the numbers of lines, from 1",
+            remedy="give --sentences numbers of lines, counted from 1",
         )
     return found
 

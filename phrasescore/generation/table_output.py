@@ -72,9 +72,9 @@ class TableCounts:
             f"{self.generated:,} targets for {self.sources - self.unknown_sources:,} of "
             f"{self.sources:,} sources; {self.unknown_sources:,} have unknown words and keep their "
             "pairs\n"
-            f"{self.known:,} of them were extracted, too: {of_generated:.1%} of the generated "
+            f"{self.known:,} of the targets are in the table: {of_generated:.1%} of the generated "
             f"pairs, {of_lines:.1%} of the table's {self.lines:,}\n"
-            f"written: {self.kept:,} pairs of the table, {self.new:,} new ones"
+            f"written: {self.kept:,} pairs of the table, {self.new:,} new pairs"
         )
 
 
@@ -193,7 +193,7 @@ def _refuse_bars(phrases: list[bytes]) -> None:
             raise CorpusError(
                 f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns and "
                 "factors of a phrase table",
-                remedy="give a model of a text in which bars are escaped (phrasescore preprocess)",
+                remedy="train the model on text in which bars are escaped (phrasescore preprocess)",
             )
 
 
@@ -201,7 +201,7 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
     """Raise an error if the table has rules or factors, which the model cannot generate."""
     if block.format.hierarchical:
         raise PhraseTableError(
-            "hierarchical rules, and a model of phrases cannot write gaps",
+            "the table has hierarchical rules, but a phrase model cannot write gaps",
             path=block.path,
             remedy="give a table of plain phrase pairs",
         )
@@ -212,7 +212,7 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
     if len(factored):
         line = int(np.searchsorted(targets.offsets, factored[0], side="right")) - 1
         raise PhraseTableError(
-            "a token with factors, and the model writes words of one factor",
+            "a token with factors, but the model writes words with one factor",
             path=block.path,
             line=block.first_line + line,
             remedy="give a table without factors",
@@ -240,8 +240,8 @@ class ReorderingCounts:
         return {"kept": self.kept, "estimated": self.estimated, "without": self.without}
 
     def __str__(self) -> str:
-        text = f"reordering table: {self.kept:,} lines as they were, {self.estimated:,} estimated"
-        return text + (f"; {self.without:,} pairs have none" if self.without else "")
+        text = f"reordering table: {self.kept:,} lines copied, {self.estimated:,} estimated"
+        return text + (f"; {self.without:,} pairs have no line" if self.without else "")
 
 
 def generate_reordering(
@@ -355,7 +355,7 @@ def generate_table(
 
     Raises:
         InputError: A table cannot be read, violates its format or is not sorted.
-        SettingsError: The output is the input table, or cannot be written.
+        SettingsError: The output cannot be written.
         ModelError: A result of the model is not a number.
     """
     stream = BlockStream(

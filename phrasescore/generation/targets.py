@@ -23,9 +23,10 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix
 # are always allowed
 _TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
-_GROUP = {"cpu": 128, "cuda": 4096}  # sources
-_AREA = {"cpu": 4096, "cuda": 65536}  # sources times words of the longest, in a group
-_CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
+_GROUP = {"cpu": 128, "cuda": 4096}  # number of sources in a group
+# number of sources times words of the longest source, in a group
+_AREA = {"cpu": 4096, "cuda": 65536}
+_CHUNK = {"cpu": 128, "cuda": 8192}  # number of prefixes at a time
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class BeamSettings:
         if self.best > self.size:
             raise SettingsError(
                 f"a beam of {self.size} cannot give the {self.best} best targets",
-                remedy=f"give --beam at least {self.best}, or a smaller --nbest-size",
+                remedy=f"give a beam of at least {self.best}, or ask for fewer targets",
             )
 
 

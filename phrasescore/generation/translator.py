@@ -3,8 +3,8 @@
 A model writes ``<unk>`` for every word outside its vocabulary. ``<unk>`` can be replaced by the
 source word with the largest attention, or by the most probable translation of that source word in a
 lexical table of Moses. A line of such a table is ``written read p(written | read)``; NULL means no
-word. Moses writes two tables: in ``lex.f2e`` the first word of a line is a target word, in
-``lex.e2f`` a source word.
+word. Moses writes two tables: in ``lex.f2e`` the first word of a line is a target word, and
+in ``lex.e2f`` it is a source word.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SENTENCES_PER_BLOCK = 512
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return each word's most probable translation; among equals, the first in byte order.
+    """Return each word's most probable translation; in a tie, the first in byte order.
 
     Args:
         path: The lexical table: plain, gzip, or ``-`` for standard input.
@@ -87,7 +87,7 @@ def read_lexicon(
         raise CorpusError(
             "the columns have the wrong order: the words that the model reads come first",
             path=path,
-            remedy=f"give the other one of Moses's two lexical tables, {_FILES[direction]}",
+            remedy=f"give the other lexical table of Moses, {_FILES[direction]}",
         )
     return {word: translation for word, (_, translation) in best.items()}
 
@@ -117,7 +117,7 @@ def without_unknown(
     alignment: Alignment,
     lexicon: Mapping[bytes, bytes],
 ) -> list[bytes]:
-    """Return a target's words, with each ``<unk>`` replaced by way of its source word.
+    """Replace each ``<unk>`` of a target by a translation of its source word.
 
     Args:
         words: T words.
@@ -332,8 +332,8 @@ class TranslationCounts:
         empty = f", {self.empty:,} of them empty" if self.empty else ""
         return (
             f"{counted(self.lines, 'sentence')}{empty}; {self.words:,} words read, {share:.2%} of "
-            f"them unknown; {self.written:,} words written, {self.written_unknown:,} of them "
-            f"unknown to the models; mean ln p {self.mean_ln_p:.4f}"
+            f"them unknown; {self.written:,} words written, for {self.written_unknown:,} of which "
+            f"the models chose <unk>; mean ln p {self.mean_ln_p:.4f}"
         )
 
 
@@ -380,7 +380,7 @@ def translate_text(
 
     Raises:
         InputError: The text cannot be read, or a sentence is too long.
-        SettingsError: An output is the input, or cannot be written.
+        SettingsError: An output cannot be written.
         ModelError: A result of a model is not a number.
     """
     texts = Texts(
@@ -423,7 +423,7 @@ def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlo
         if len(too_long):
             row = int(too_long[0])
             raise CorpusError(
-                f"{int(lengths[row]):,} words, and a sentence may have {longest:,}",
+                f"{int(lengths[row]):,} words, but a sentence may have at most {longest:,}",
                 path=block.path,
                 line=block.first_line + row,
                 remedy="write one sentence on each line, or raise --max-sentence-length",

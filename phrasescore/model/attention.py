@@ -126,8 +126,8 @@ def _attend_rows_backward(
         weights: ``(N, J)``, alpha.
         grad_found: ``(N, D)``.
         grad_queries: ``(N, A)``, filled.
-        grad_keys: ``(P, A)`` float32, added to.
-        grad_vector: ``(A,)`` float32, added to.
+        grad_keys: ``(P, A)`` float32; the result is added to it.
+        grad_vector: ``(A,)`` float32; the result is added to it.
     """
     N, A = queries.shape
     D = values.shape[1]
@@ -168,7 +168,7 @@ class Attended:
 
     Attributes:
         keys: ``(P, A)``, h_j U_a of all positions.
-        values: ``(P, D)``, the vectors to sum: h_j, or a product of h_j.
+        values: ``(P, D)``, the vectors to sum: h_j, or h_j times a matrix.
         begins: ``(N,)`` the first position of each row.
         lengths: ``(N,)`` the number of positions of each row.
     """
@@ -241,12 +241,12 @@ def run_attentive_unit(
     Args:
         inputs: ``(L, B, 3H)`` contributions of the words to candidate, update and reset.
         start: ``(B, H)``.
-        seen: Positions of B sequences, J for each; those of sequence b begin at row ``b * J``.
+        seen: Positions of B sequences, J for each; sequence b begins at row ``b * J``.
         weights: The parameters.
-        looks: Number of contexts: L, or L + 1 to compute one more after the last step.
+        looks: Number of contexts: L, or L + 1 to compute another after the last step.
 
     Returns:
-        States ``(L + 1, B, H)``, of which ``start`` is the first; contexts ``(looks, B, D)``;
+        States ``(L + 1, B, H)``, beginning with ``start``; contexts ``(looks, B, D)``;
         alignments ``(looks, B, J)``, which have no gradient.
     """
     J = len(seen.keys) // len(start)
@@ -313,7 +313,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
     def backward(
         ctx: Any, grad_states: Tensor, grad_contexts: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
-        """Go back through the sequence; the weight gradients are summed over it in one product."""
+        """Go back through the sequence; one product sums each weight gradient over all steps."""
         states, gates, candidates, resets, queries, contexts, alignments = ctx.saved_tensors[:7]
         seen = Attended(*ctx.saved_tensors[7:11])
         weights = AttentiveWeights(*ctx.saved_tensors[11:])

@@ -1,4 +1,4 @@
-"""Chooses a device, tells what it can do, and spreads work over its cores."""
+"""Chooses a device, reports its abilities, and spreads work over its cores."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda")
     if int(number) >= torch.cuda.device_count():
         raise SettingsError(
-            f"there is no device cuda:{number}: the last one is "
+            f"there is no device cuda:{number}: the last device is "
             f"cuda:{torch.cuda.device_count() - 1}",
-            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible, or "
+            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide, or "
             "start fewer processes",
         )
     return torch.device("cuda", int(number))
@@ -68,11 +68,11 @@ def processor_of(device: torch.device) -> str:
 
 
 class Cores:
-    """Threads that compute on one core each; they are started when there is work for them.
+    """Threads that compute on one core each; they start when there is work.
 
     On some processors the last digits of a matrix product depend on the number of cores that share
     it. Here a single core computes each group of rows, so digits depend only on the group. Threads
-    are kept until :meth:`rest` ends them, because each new thread would leave memory behind.
+    are kept until :meth:`rest` ends them, because each new thread would leak memory.
 
     Args:
         device: The device that computes. For a CPU, there are as many threads as torch uses.
@@ -101,7 +101,7 @@ class Cores:
             torch.set_num_threads(before)
 
     def rest(self) -> None:
-        """End the threads; more work starts new ones."""
+        """End the threads; further work starts new threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

@@ -1,8 +1,8 @@
 """Model folders: plain files that are safe to open and whose damage is detected.
 
-``model.safetensors`` holds the weights, ``config.json`` the settings, two text files the
-vocabularies, a third the words outside the shortlist, ``provenance.json`` the origin,
-``curves.jsonl`` the learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled.
+The weights are in ``model.safetensors``, the settings in ``config.json``, the vocabularies in two
+text files, the words outside the shortlist in a third text file, the origin in ``provenance.json``,
+the learning curve in ``curves.jsonl``, and the digests in ``SHA256SUMS``. Nothing is pickled.
 Torch is imported only to build a network. The decoder reads the weights as numpy arrays.
 
 A kill during saving loses no model. The new folder is written beside the old one, with a hidden
@@ -147,7 +147,7 @@ class LoadedModel:
 
     @property
     def sides(self) -> dict[Side, Vocabulary]:
-        """Vocabularies by side of a corpus: the side read, if any, then the side predicted."""
+        """Vocabularies by side of a corpus; the side that the model reads, if any, comes first."""
         read, predicted = SIDES if self.direction == "source-target" else SIDES[::-1]
         if not kind_named(self.settings.kind).reads_source:
             return {predicted: self.target_vocabulary}
@@ -181,7 +181,7 @@ def load_model(folder: str | Path) -> LoadedModel:
         ModelError: The folder is not a model, is incomplete or damaged, or has a newer format.
     """
     loaded = load_weights(folder)
-    loaded.model  # noqa: B018 - its errors belong here
+    loaded.model  # noqa: B018 - its errors are raised here
     return loaded
 
 
@@ -254,7 +254,7 @@ def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
 def _no_folder(folder: Path) -> ModelError:
     if backup_of(folder).is_dir():
         problem = "training was killed while it replaced this model, which is kept"
-        remedy = f"repeat the command of training, or rename {backup_of(folder)}"
+        remedy = f"run the training command again, or rename {backup_of(folder)}"
         return ModelError(problem, path=folder, remedy=remedy)
     problem, remedy = "no such model folder", "train one: phrasescore train"
     return ModelError(problem, path=folder, remedy=remedy)
@@ -274,10 +274,10 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise _damaged(folder, f"{CONFIG} is not JSON ({error})") from None
     number = config.get("format")
     if type(number) is not int or number < 1:
-        raise _no_model(folder, f"its {CONFIG} names no format number")
+        raise _no_model(folder, f"its {CONFIG} has no format number")
     if number > FORMAT:
         raise ModelError(
-            f"a model of format {_shown(str(number))}; this version reads up to {FORMAT}",
+            f"the model has format {_shown(str(number))}, but this version reads up to {FORMAT}",
             path=folder,
             remedy="update phrasescore",
         )
@@ -290,7 +290,7 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
     vocabulary = Vocabulary.read(folder / name, pairs)
     if len(vocabulary) != size:
         raise ModelError(
-            f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
+            f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}", path=folder
         )
     return vocabulary
 
@@ -305,7 +305,7 @@ def _build_network(stored: LoadedModel) -> SequenceModel:
     found = {name: value.shape for name, value in stored.weights.items()}
     if expected != found:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
-        problem = f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs"
+        problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
         raise _damaged(stored.path / WEIGHTS, problem)
     # not with to_empty: for meta tensors it imports a computer algebra system, which takes 0.7 s
     weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
@@ -367,7 +367,7 @@ def save_model(
 
 
 def recover(folder: Path) -> None:
-    """If a kill interrupted the replacement of a model by another, complete or undo it."""
+    """If a kill interrupted the replacement of a model, complete or undo the replacement."""
     before = backup_of(folder)
     if before.is_symlink() or not before.is_dir():
         return
@@ -378,7 +378,7 @@ def recover(folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise an error if the path is anything but a model folder, or free.
+    """Raise an error unless the path is free, or a model folder without foreign files.
 
     Raises:
         SettingsError: Something else has this name, or the model folder contains foreign files.
@@ -396,14 +396,16 @@ def _refuse_foreign_files(folder: Path) -> None:
     if others:
         shown = visible(os.fsencode(others[0]), 80)
         raise SettingsError(
-            f"the model's folder has {shown} in it, which training did not write",
+            f"the model folder contains {shown}, which training did not write",
             path=folder,
-            remedy="move that away, or name another folder",
+            remedy="move it away, or name another folder",
         )
 
 
 def _not_a_model(folder: Path) -> SettingsError:
-    return SettingsError("something else is there", path=folder, remedy="name another folder")
+    return SettingsError(
+        "the name is taken, but not by a model", path=folder, remedy="name another folder"
+    )
 
 
 def _replace(part: Path, folder: Path) -> None:

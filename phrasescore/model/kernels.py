@@ -93,7 +93,7 @@ def state_backward(
     """Turn dh' into the gradients of the inputs of the candidate's tanh and the update's sigmoid.
 
     Args:
-        flowing: ``(B, H)`` float32, dh' on entry; z dh', the part that goes to h, on return.
+        flowing: ``(B, H)`` float32, dh' on entry; z dh', the part for h, on return.
         gates: ``(B, 2H)``, z and r.
         candidates: ``(B, H)``, k.
         states: ``(B, H)``, h.
@@ -119,7 +119,7 @@ def reset_backward(
     """Turn d(r h) into the gradient of the reset's sigmoid input, and add r d(r h) to dh.
 
     Args:
-        flowing: ``(B, H)`` float32, added to.
+        flowing: ``(B, H)`` float32; the result is added to it.
         gates: ``(B, 2H)``, z and r.
         states: ``(B, H)``, h.
         grad_resets: ``(B, H)``, d(r h).
@@ -148,7 +148,7 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
 
 @_compiled
 def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
-    """Set ``out (V,)`` to the logits of a row plus bias, and return the key of its maximum.
+    """Set ``out (V,)`` to the logits of a row plus bias, and return the maximum.
 
     The maximum is taken over integer keys that sort like the floats. A maximum of floats does not
     vectorise, because NaN needs a separate case.
@@ -181,7 +181,7 @@ def softmax_gradient(
             1 + 2 normaliser_weight ln Z, minus the target distribution.
         bias: ``(V,)`` float32.
         wanted: ``(N,)`` word ids.
-        grad_bias: ``(V,)`` float32, added to.
+        grad_bias: ``(V,)`` float32; the result is added to it.
         smoothing: Label smoothing: the target distribution is one-hot with weight 1 - smoothing
             plus uniform with weight smoothing.
         normaliser_weight: Weight of the term that keeps Z, the sum of exp(logit), near 1.

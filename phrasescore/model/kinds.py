@@ -177,7 +177,7 @@ def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
         folder: The model's folder, for the error.
 
     Raises:
-        ModelError: It is a language model.
+        ModelError: The model is a language model.
     """
     if not kind_named(settings.kind).reads_source:
         raise unsuitable(
@@ -197,7 +197,7 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
         folder: The model's folder, for the error.
 
     Raises:
-        ModelError: It is a model of sentences, or a language model.
+        ModelError: The model is a model of sentences, or a language model.
     """
     must_read_a_source(settings, folder)
     if kind_named(settings.kind).of_sentences:
@@ -217,7 +217,7 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
         folder: The model's folder, for the error.
 
     Raises:
-        ModelError: It is not a model of phrases, or it reads the target side of a table.
+        ModelError: The model is not a model of phrases, or reads the target side of a table.
     """
     must_be_of_phrases(settings, folder)
     if settings.direction == "target-source":

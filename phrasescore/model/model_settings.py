@@ -29,9 +29,9 @@ class ModelSettings:
         kind: Name in ``config.json``.
         source_vocabulary: Words to read, </s> and <unk> included; 0 for a language model.
         target_vocabulary: Words to predict, </s> and <unk> included.
-        hidden: Units of the hidden layer; kinds with two such layers say which.
+        hidden: Units of the hidden layer; a kind with two hidden layers says which.
         direction: The side of a pair that the model reads.
-        factor: Which factor of each token the model reads and predicts, counted from 0.
+        factor: The factor of each token that the model reads and predicts, counted from 0.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class ModelSettings:
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings by name: those given, and those that follow from them."""
+        """Return the given settings, and the settings that follow from them, by name."""
         return dict(sizes)
 
     @property
@@ -72,14 +72,14 @@ class _ReadoutSettings(ModelSettings):
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings by name; by default, ``maxout`` is half of ``hidden`` (papers)."""
+        """Return the settings by name; by default, ``maxout`` is half of ``hidden``."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"maxout": max(1, hidden // 2), **sizes}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderDecoderSettings(_ReadoutSettings):
-    """Sizes and choices of the RNN Encoder-Decoder; the defaults are section 4.1.1 of the paper."""
+    """Sizes and choices of the RNN Encoder-Decoder; the defaults are from section 4.1.1."""
 
     unit: UnitName = "gated"  # the hidden unit of section 2.3, a plain tanh layer, or an LSTM
     # whether the decoder sees the summary c of the source at every step or only at its start
@@ -106,7 +106,7 @@ class FeedForwardPhraseSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class FeedForwardLmSettings(ModelSettings):
-    """Sizes of the feed-forward language model; the defaults are section 4.1.2 of Cho et al."""
+    """Sizes of the feed-forward language model; defaults from section 4.1.2 of Cho et al."""
 
     # length n of the n-grams: each word is predicted from the n - 1 words before it
     order: Annotated[int, Between(2, _MAX)] = 7
@@ -135,7 +135,7 @@ class RnnLmSettings(_ReadoutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceModelSettings(_ReadoutSettings):
-    """Settings of RNNencdec and RNNsearch; the defaults are appendix A.2.3 and B.2 of the paper."""
+    """Settings of RNNencdec and RNNsearch; the defaults are from appendices A.2.3 and B.2."""
 
     embedding: Size = 620  # size of a word's vector, both sides
     rank: Size = 620  # inner size of the factored output layer, as in the authors' program
@@ -158,6 +158,6 @@ class RnnSearchSettings(_SentenceModelSettings):
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings by name; by default, ``alignment`` is ``hidden`` (the paper)."""
+        """Return the settings by name; ``alignment`` is by default ``hidden``, as in the paper."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"alignment": hidden, **super().completed(sizes)}

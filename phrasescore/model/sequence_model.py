@@ -32,7 +32,7 @@ class State:
     Attributes:
         rows: Tensors whose first dimension is B.
         memory: Tensors of the same length that all rows share, such as the encoder's states of all
-            source words. If there is a memory, ``rows[0]`` says where each row's part of it begins.
+            source words. If there is a memory, ``rows[0]`` is where each row's part of it begins.
     """
 
     rows: tuple[Tensor, ...]
@@ -128,7 +128,7 @@ class StepModel(nn.Module, ABC):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """Encode sources; return the state before the first word and its ln p, ``(B, V)``.
+        """Encode sources; return the state before word 1, and ln p of word 1, ``(B, V)``.
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
@@ -216,12 +216,12 @@ class SequenceModel(StepModel):
     def log_normalisers(self, batch: Batch) -> Tensor:
         """Return ln Z of every target word and final </s>, ``(N,)``.
 
-        Only for models whose settings are ``is_self_normalised``, like :meth:`centre`.
+        Only self-normalised models (``is_self_normalised``) have this method and :meth:`centre`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     def centre(self, mean: float) -> None:
-        """Subtract the mean of ln Z from every logit: the mean becomes 0, and ln p stays."""
+        """Subtract the mean of ln Z from every logit: the mean becomes 0; ln p does not change."""
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     @abstractmethod

@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from phrasescore.model import kernels
 
-# size of a chunk's logits; on a CPU, the last-level cache also has to hold the layer's weights
+# bytes of a chunk's logits; on a CPU, the last-level cache also has to hold the layer's weights
 _CHUNK_BYTES = {"cpu": 8 << 20, "cuda": 512 << 20}
 _CACHE_LINE = 16  # float32 numbers
 

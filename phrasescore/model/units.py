@@ -9,7 +9,7 @@ The gradient of the gated unit over a sequence is written by hand. Autograd woul
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
 matrix products and a few passes over its gates, and each weight gradient is one large product at
 the end. The formulas are those of section 2.3 of the paper in the form of the authors' program
-(reset before the product). Tests compare them with numerical gradients.
+(which applies the reset gate before the product). Tests compare them with numerical gradients.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RecurrentUnit(nn.Module, ABC):
         E: Size of a word vector.
         H: Number of units.
         parts: Number of columns of a projection, in multiples of H.
-        biased: How many parts have a bias; these are the first ones.
+        biased: Number of parts with a bias, which are the first parts.
 
     Attributes:
         carries: Size of the carried state in multiples of H: 1, or 2 with a memory.
@@ -67,12 +67,12 @@ class RecurrentUnit(nn.Module, ABC):
         Args:
             inputs: The projected inputs.
             start: ``(B, carries * H)`` carried state before the first step, h first.
-            waiting: ``(L, B)`` mask of steps that do not change the state; ``None`` for no such
-                step.
+            waiting: ``(L, B)`` mask of steps that do not change the state; ``None`` if all steps
+                change it.
 
         Returns:
-            Hidden states ``(L + 1, B, H)``, of which the first is the one in ``start``, and the
-            carried state after the last step, ``(B, carries * H)``.
+            Hidden states ``(L + 1, B, H)``, beginning with the state in ``start``, and the carried
+            state after the last step, ``(B, carries * H)``.
         """
 
     def states_with_context_inside(
@@ -227,18 +227,18 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, start: Tensor, gate_weight: Tensor, candidate_weight: Tensor
     ) -> Tensor:
-        """Step through the sequence, keeping what the gradient needs."""
+        """Step through the sequence; keep the values that the gradient needs."""
         L, B, H3 = inputs.shape
         H = H3 // 3
         states = inputs.new_empty(L + 1, B, H)
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
-        resets = inputs.new_empty(L, B, H)  # r * h, what the candidate sees of the state
+        resets = inputs.new_empty(L, B, H)  # r * h, the candidate's input from the state
         # the state accumulates over the steps: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         kept = states, gates, candidates, resets
-        # all views are made at once: one by one they take longer than a step of a small network
+        # create all views at once; one by one takes longer than a step of a small network
         s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
         finish_gates, finish_state = _forward_passes(inputs)
         x, h, s, g, k, r = map(_seen_by_passes, (inputs, carried, *kept))
@@ -254,7 +254,7 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Go back through the sequence; the weight gradients are summed over it in one product."""
+        """Go back through the sequence; one product sums each weight gradient over all steps."""
         states, gates, candidates, resets, gate_weight, candidate_weight = ctx.saved_tensors
         L, B, H = candidates.shape
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
@@ -275,7 +275,7 @@ class _Recurrence(torch.autograd.Function):
             back_reset(f, g[t], s[t], p, out[t])
             torch.mm(into_gates[t], gate_back, out=product)
             add_flow(f, p, above[t])
-        # the sum over the steps of the weight gradients, as one product each
+        # each weight gradient, summed over the steps, is one product
         flat = grad_inputs.view(L * B, 3 * H)
         grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
         grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
@@ -302,7 +302,7 @@ def _seen_by_passes(tensor: Tensor) -> Any:
     return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
 
 
-# Twins of the kernels in plain torch, for float64, for other devices, and for tests.
+# Versions of the kernels in plain torch, for float64, for other devices, and for tests.
 
 
 def _gates_forward(inputs: Tensor, gates: Tensor, carried: Tensor, resets: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Saving matplotlib figures, as files or as images inside a page, reproducibly.
+"""Saves matplotlib figures as files or as images inside a page, reproducibly.
 
 matplotlib is loaded when the first figure is made. It draws without a screen and without pyplot,
 which would keep figures alive and choose a window system. It reads no matplotlibrc except for the
@@ -31,7 +31,7 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
-_POINTS_IN_PAGE = 9.0  # font size for a figure 8 inches wide, which a page magnifies by a half
+_POINTS_IN_PAGE = 9.0  # font size for a figure 8 inches wide, which a page magnifies by 50 %
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # metadata that would differ from run to run
 _METADATA: dict[str, dict[str, Any]] = {
@@ -44,10 +44,10 @@ _SETTINGS = {"svg.hashsalt": "phrasescore", "svg.fonttype": "none", "pdf.fonttyp
 
 
 def figure_format(path: str | Path) -> str:
-    """Return the format that the extension of a picture's name asks for.
+    """Return the format of a picture, which is the extension of its name.
 
     Raises:
-        SettingsError: It is none of ``FORMATS``.
+        SettingsError: The extension is none of ``FORMATS``.
 
     >>> figure_format("lengths.SVG")
     'svg'
@@ -55,7 +55,7 @@ def figure_format(path: str | Path) -> str:
     ending = Path(path).suffix[1:].lower()
     if ending not in FORMATS:
         raise SettingsError(
-            "a picture's format goes by its name, and this names none",
+            "the name of a picture must end in its format, but this name does not",
             path=STANDARD_OUTPUT if str(path) == STANDARD_STREAM else path,
             remedy="end the name in .png, .svg or .pdf",
         )
@@ -82,9 +82,9 @@ def _figure_class() -> type[Figure]:
 
 @contextlib.contextmanager
 def _beside_our_matplotlibrc() -> Iterator[None]:
-    """Change to this folder while matplotlib is loaded, which reads settings in the current one.
+    """Change to this folder while matplotlib is loaded, because it reads a local matplotlibrc.
 
-    The current folder may be a stranger's, and its matplotlibrc unreadable or endless.
+    The current folder may belong to a stranger, and its matplotlibrc may be unreadable or endless.
     """
     if "matplotlib" in sys.modules:
         yield
@@ -124,7 +124,7 @@ def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> I
 
 
 def svg_image(draw: Callable[[Figure], None], width: float, height: float) -> str:
-    """Return a figure as the address of an image of a page, which contains all of it.
+    """Return a figure as a data URL for an image of a page.
 
     Args:
         draw: Draws on an empty figure.

@@ -3,8 +3,9 @@
     python -I -S bound_program.py PARENT REPORT SIGNALS PROGRAM [ARGUMENT ...]
 
 PARENT is the process id of the parent. REPORT is a file descriptor that gets the error number if
-PROGRAM cannot be started. SIGNALS, separated by commas, are ignored by Python but must not be
-ignored by PROGRAM. The script is run as a file and imports little, so that it starts quickly.
+PROGRAM cannot be started. SIGNALS are the numbers, separated by commas, of signals that Python
+ignores but PROGRAM must not ignore. The script is run as a file and imports little, so that it
+starts quickly.
 """
 
 import ctypes

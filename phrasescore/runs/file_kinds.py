@@ -6,7 +6,7 @@ is an error.
 
 Work folders, results and models may come from somebody else. If such a folder has a named pipe in
 place of a file, reading it would wait for ever; a link to ``/dev/zero`` would fill the memory.
-Commands declare their work folders here, and in these only regular files are read or replaced.
+Commands declare their work folders here. Only regular files are read or replaced in them.
 Inputs and outputs that the user names may be pipes.
 
 Some folders must be private, because compiled functions in them are unpickled and parsed tables are
@@ -43,7 +43,7 @@ _work_folders: list[str] = []
 
 @contextlib.contextmanager
 def pipes_read_once() -> Iterator[None]:
-    """Refuse to read a pipe twice while the block runs; otherwise it is allowed, as in an API."""
+    """Refuse to read a pipe twice while the block runs; programs that use the library may do so."""
     _readings.append(set())
     try:
         yield
@@ -52,7 +52,7 @@ def pipes_read_once() -> Iterator[None]:
 
 
 def can_be_read_again(path: str | Path) -> bool:
-    """Tell whether a path is a file, not standard input, a named pipe or the shell's ``<(...)``."""
+    """Tell whether a path is a regular file, unlike standard input and pipes like ``<(...)``."""
     return str(path) != STANDARD_STREAM and Path(path).is_file()
 
 
@@ -83,7 +83,7 @@ def refuse_pipe(path: str | Path) -> None:
 
 
 def _finite(path: str | Path) -> os.stat_result:
-    """Return the state of a path; refuse devices that never end."""
+    """Return ``os.stat`` of a path; refuse devices that never end."""
     found = Path(path).stat()
     if stat.S_ISCHR(found.st_mode) and found.st_rdev in _ENDLESS:
         raise InputError("this device never ends", path=path, remedy="name a file")
@@ -92,31 +92,8 @@ def _finite(path: str | Path) -> os.stat_result:
 
 def _read_twice(path: str | Path) -> InputError:
     return InputError(
-        "a pipe, and it is read more than once", path=path, remedy="write it to a file first"
+        "a pipe, but it must be read more than once", path=path, remedy="write it to a file first"
     )
-
-
-def refuse_same_file(path: str | Path, output: str | Path) -> None:
-    """Raise an error if an output is one of its inputs; ``-`` is the file that the shell opened.
-
-    The files themselves are compared, because names can differ.
-
-    Args:
-        path: The input.
-        output: The output.
-
-    Raises:
-        SettingsError: Input and output are the same file.
-    """
-    try:
-        read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
-        written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
-    except OSError:
-        return  # the output does not exist yet, or reading the input will report the error
-    if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
-        raise SettingsError(
-            "the output is one of the inputs", path=output, remedy="name another output with -o"
-        )
 
 
 def is_stream(path: str | Path) -> bool:
@@ -199,7 +176,7 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 def _opened(path: str, flags: int) -> int:
     # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # test the open file and not its name, which another file could get in between
+    # test the open file, not the name, which another file could get in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
@@ -259,7 +236,7 @@ def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
             f"{option} needs a folder that you alone can write, but "
             f"{'it' if each == folder else each} {problem}",
             path=folder,
-            remedy="name another folder, or take the right to write from the others",
+            remedy="name another folder, or remove the write permission of other users",
         )
 
 
@@ -275,7 +252,7 @@ def _trusted_owners() -> frozenset[int]:
 def _is_own_group(group: int) -> bool:
     """Tell whether a group belongs to root, or has this user as its only member.
 
-    Many systems give each user a group of that kind, and let it write the user's files (umask 002).
+    Many systems give each user such a group, and let the group write the user's files (umask 002).
     """
     if group == 0:
         return True

@@ -19,7 +19,6 @@ import re
 import secrets
 import stat
 import sys
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -29,8 +28,9 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
-_LEVEL = 3  # compression level; in zlib-ng, faster than zlib's level 1 with 17 % smaller files
+_LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
+_NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # without separators of folders and controls
 _MAX_NAME = 255  # bytes of a file name, on all usual file systems
 _MAX_STEM = 200  # bytes of a name, before endings are added
 
@@ -96,7 +96,7 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
         buffering: See ``open``.
 
     Raises:
-        SettingsError: A link, a pipe or a device has this name, or the file has a second name.
+        SettingsError: A link, a pipe or a device has this name, or the file has a second hard link.
         OSError: The file cannot be created.
     """
     # truncate the file only after the checks below; O_NONBLOCK: do not wait for a pipe's reader
@@ -113,7 +113,7 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
     is_file = stat.S_ISREG(found.st_mode)
     if not is_file or found.st_nlink > 1:
         os.close(opened)
-        raise _not_ours("a file with a second name" if is_file else "a pipe or a device", path)
+        raise _not_ours("a file with a second hard link" if is_file else "a pipe or a device", path)
     if flags & os.O_TRUNC:
         os.ftruncate(opened, 0)
     return os.fdopen(opened, "r+b", buffering=buffering)
@@ -150,7 +150,7 @@ def _not_ours(what: str, path: Path) -> SettingsError:
 
 
 class _GzipMembers(io.RawIOBase):
-    """Compresses a stream in members of equal size, so that bytes do not depend on its writes."""
+    """Compresses a stream in members of equal size, however the data are cut into writes."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._packed, self._pending = packed, bytearray()
@@ -335,36 +335,25 @@ def remove(part: Path) -> None:
             part.unlink()
 
 
-def file_name(name: str, ending: str, noun: str) -> str:
-    """Return a name that was read from a file, with an ending, if it is a valid file name.
+def file_name(feature: str, ending: str) -> str:
+    """Return the name of a feature, which was read from a file, with an ending as a file name.
 
     Args:
-        name: The name; bytes that are not UTF-8 are surrogates.
+        feature: The name; bytes that are not UTF-8 are surrogates.
         ending: An ending such as ``.gz``.
-        noun: The kind of thing that has the name, for errors, e.g. ``feature``.
 
     Raises:
         InputError: The name is empty, ``.`` or ``..``, or too long, or contains a slash, a
             backslash or a control character. The error has no path.
 
-    >>> file_name("TranslationModel0", ".gz", "feature")
+    >>> file_name("TranslationModel0", ".gz")
     'TranslationModel0.gz'
     """
-    size = len(os.fsencode(name + ending))
-    if not name:
-        problem = "is empty"
-    elif name in (".", ".."):
-        problem = "means a folder"
-    elif "/" in name or "\\" in name:
-        problem = "has a separator of folders"
-    elif any(unicodedata.category(letter) == "Cc" for letter in name):
-        problem = "has a control character"
-    elif size > _MAX_NAME:
-        problem = f"makes a name of {size:,} bytes, where {_MAX_NAME} are possible"
-    else:
-        return name + ending
-    shown = visible(os.fsencode(name), 60)
-    raise InputError(
-        f"the name of a {noun}, {shown!r}, cannot be that of a file: it {problem}",
-        remedy=f"call the {noun} otherwise, with letters, digits, '.', '-' and '_'",
-    )
+    name = feature + ending
+    is_name = _NAME.fullmatch(feature) and feature not in (".", "..")
+    if not is_name or len(os.fsencode(name)) > _MAX_NAME:
+        raise InputError(
+            f"the feature name {visible(os.fsencode(feature), 60)!r} cannot be a file name",
+            remedy="rename the feature; use letters, digits, '.', '-' and '_'",
+        )
+    return name

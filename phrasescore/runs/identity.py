@@ -29,13 +29,13 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         now: The current values; a missing value equals ``None``.
 
     >>> differences({"seed": 1, "sha256 of the table": "0" * 64}, {"seed": 2})
-    ['seed was 1 and is now 2', 'sha256 of the table is another']
+    ['seed was 1 and is now 2', 'sha256 of the table has changed']
     """
     texts = [(name, _text(before, name), _text(now, name)) for name in sorted({*before, *now})]
     return [
         f"{name} was {old} and is now {new}"
         if max(len(old), len(new)) <= _MAX_SHOWN
-        else f"{name} is another"
+        else f"{name} has changed"
         for name, old, new in texts
         if old != new
     ]
@@ -129,7 +129,7 @@ def provenance(
     return {
         "phrasescore": __version__,
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
         "gzip": packer(),
         "machine": platform.machine(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -152,7 +152,8 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """Return the version of an installed package, ``None`` for one that is not installed."""
     from importlib import metadata  # late, because it would make --help a fifth slower
 
     try:

@@ -83,7 +83,7 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
 
             words = [word for word in sys.argv[1:] if word != without]
             raise InterruptedWorkError(
-                "stopped; what is done is kept",
+                "stopped; finished work is kept",
                 path=path,
                 remedy=f"to continue, type: {shlex.join(['phrasescore', *words])}",
             ) from None

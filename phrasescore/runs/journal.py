@@ -113,7 +113,8 @@ class JournaledOutputs:
                 opened.enter_context(held(file))
             if self._files and os.path.lexists(self._journal_path):
                 with _refusals_named(self._files[-1]):
-                    own_file(self._journal_path, os.O_APPEND).close()  # raises if it is not a file
+                    # raises an error for a link or a pipe
+                    own_file(self._journal_path, os.O_APPEND).close()
             self._streams = [opened.enter_context(_opened(path)) for path in self._paths]
             if self._files:
                 with _refusals_named(self._files[-1]):
@@ -168,7 +169,7 @@ class JournaledOutputs:
             raise ResumeError(
                 f"the journal of an earlier run is damaged: {error.problem}",
                 path=self._journal_path,
-                remedy="delete it",
+                remedy="delete the file",
             ) from None
 
     def announce(self, lines: int) -> None:
@@ -179,9 +180,9 @@ class JournaledOutputs:
         """
         text = ""
         if lines:
-            text = f"going on after line {lines:,}, where an earlier run stopped"
+            text = f"continuing after line {lines:,}, where an earlier run stopped"
         elif self.discarded:
-            text = "an interrupted run with other inputs or options is thrown away"
+            text = "the work of an interrupted run with other inputs or options is discarded"
         if text:
             print(f"{self._paths[-1]}: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note
 
@@ -190,7 +191,7 @@ class JournaledOutputs:
 
         Args:
             texts: The bytes for each output, plain or as a gzip member.
-            state: JSON values that a run which continues after this block needs.
+            state: JSON values that a run needs to continue after this block.
         """
         sizes = []
         for path, stream, text in zip(self._paths, self._streams, texts, strict=True):

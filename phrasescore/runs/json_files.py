@@ -69,7 +69,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def is_too_deep(value: Any, levels: int = MAX_LEVELS) -> bool:
-    """Tell whether lists and tables are nested more than ``levels`` deep."""
+    """Tell whether arrays and objects are nested more than ``levels`` deep."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value

@@ -1,9 +1,10 @@
 """Locks that let one process at a time work on an output.
 
 The process that holds a lock keeps a file open and locked with ``flock``. When the process ends for
-whatever reason, the kernel releases the lock, also on network file systems. Therefore no lock is
-ever stale, and a lock file that a killed process has left has no effect. The text in the file tells
-people which process holds the lock. On a file system without ``flock``, there is no protection.
+whatever reason, the kernel releases the lock, so a lock file that a killed process has left has no
+effect. On a network file system, the server may keep the locks of a machine that died for a while.
+The text in the file tells people which process holds the lock. On a file system without ``flock``,
+there is no protection.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
         stream = _taken(file)
     except OSError as error:
         if inside and not is_full(error):
-            problem = f"cannot make this folder ({error.strerror})"
+            problem = f"cannot create this folder ({error.strerror})"
             raise SettingsError(problem, path=owner, remedy="name another output") from None
         raise unwritable(error, owner) from None
     if stream is None:
@@ -68,7 +69,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
 
 
 def _taken(file: Path) -> BinaryIO | None:
-    """Return the open, locked lock file; ``None`` if another process has it."""
+    """Return the open, locked lock file; ``None`` if another process holds the lock."""
     for _ in range(_ATTEMPTS):
         stream = own_file(file, os.O_APPEND, 0)
         # the process that held the lock may have removed the file after it was opened here
@@ -95,4 +96,4 @@ def _holder(file: Path) -> str:
     """Return the text of a lock file, made safe to print, since anybody may have written it."""
     with contextlib.suppress(OSError, InputError), open_regular(file) as stream:
         return visible(stream.read(_SHOWN).rstrip(b"\n"))
-    return "an unknown one"
+    return "its lock file cannot be read"

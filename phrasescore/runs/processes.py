@@ -27,7 +27,7 @@ _SCRIPT = Path(__file__).with_name("bound_program.py")
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
-# Python ignores these signals, and a child program would inherit this
+# Python ignores these signals, and a child program would inherit the setting
 _IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
 _MAX_REPORT = 16  # maximum number of bytes of an error number
 
@@ -65,7 +65,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
             )
         finally:
             os.close(report)
-        # if the program is started, the pipe is closed and nothing is read
+        # starting the program closes the pipe, and nothing is read
         number = reading.read(_MAX_REPORT)
     if number:
         process.communicate()
@@ -85,7 +85,7 @@ def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
 
 
 def phrasescore_command(arguments: Sequence[str]) -> list[str]:
-    """Return the command that runs ``phrasescore ARGUMENTS`` with the code that runs now."""
+    """Return the command that runs ``phrasescore ARGUMENTS`` with the code of this process."""
     return python_command(_RUN_PHRASESCORE, arguments)
 
 
@@ -137,4 +137,4 @@ def run(
 def last_line(log: Path) -> str:
     """Return the last line that a program wrote into a log, without a full stop."""
     lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
-    return lines[-1].strip().rstrip(".") if lines else "it said nothing"
+    return lines[-1].strip().rstrip(".") if lines else "it printed nothing"

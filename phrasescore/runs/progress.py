@@ -1,4 +1,4 @@
-"""Shows the progress of long work: as a bar on a terminal, as occasional lines in a log."""
+"""Shows the progress of long work: as a bar on a terminal, or as occasional lines in a log."""
 
 from __future__ import annotations
 

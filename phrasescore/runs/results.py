@@ -78,7 +78,7 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
 
 @dataclass(frozen=True)
 class SystemDifference:
-    """The difference between a system and the first system in one metric, in fractions.
+    """The difference between a system and the first system in one metric, as fractions.
 
     Attributes:
         gain: The mean over runs minus the mean of the first system.
@@ -127,7 +127,7 @@ class ComparedSystem:
         """The difference from the first system; ``None`` for the first system itself."""
         if self.gain is None:
             return None
-        # a record from elsewhere may lack p-values; 1 means that nothing is shown to differ
+        # a record from elsewhere may lack p-values; a p-value of 1 shows no difference
         p_values = (self.p_randomization, self.p_bootstrap)
         chances = (1.0 if p_value is None else p_value for p_value in p_values)
         return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
@@ -166,58 +166,14 @@ class ComparisonRecord(Record):
 
 
 @dataclass(frozen=True)
-class ScoringModel:
-    """A model that scored a table, and the mean of its scores."""
-
-    name: str
-    mean_ln_p: Number
-
-
-@dataclass(frozen=True)
-class ScoredColumn:
-    """A column of new scores, and how many of them have the lowest value that Moses reads."""
-
-    name: str
-    floor_hits: Count
-
-
-@dataclass(frozen=True, kw_only=True)
 class ScoringRecord(Record):
-    """The record of ``score``.
+    """The part of the record of ``score`` that other commands read.
 
     Args:
-        pairs: The number of phrase pairs in the table.
-        resumed_pairs: The number of pairs that an interrupted earlier run had scored.
-        seconds: The running time of this run.
-        pairs_per_second: The speed of this run.
-        source_unknown_rate: The share of source words outside the shortlist.
-        target_unknown_rate: The share of target words outside the shortlist.
-        unknown: The probability of a word outside the shortlist: ``whole`` or ``share``.
-        models: The models, in the order of their columns.
-        columns: The new columns.
-        processors: The kinds of processors that computed the scores.
-        table_sha256: The SHA-256 of the table's file; ``None`` for a pipe.
-        output: The table that was written.
-        replace_column: The first replaced column, from 1; ``None`` if columns were appended.
-        unknown_column: Whether a column that counts unknown words follows the new columns.
         provenance: The provenance of the scores.
     """
 
     kind: ClassVar[str] = "score"
-    pairs: Count
-    resumed_pairs: Count
-    seconds: Seconds
-    pairs_per_second: Number
-    source_unknown_rate: Probability
-    target_unknown_rate: Probability
-    unknown: str
-    models: tuple[ScoringModel, ...]
-    columns: tuple[ScoredColumn, ...]
-    processors: list[Any]
-    table_sha256: str | None
-    output: str = ""
-    replace_column: Positive | None = None
-    unknown_column: bool = False
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -341,7 +297,7 @@ class BuildRecord(Record):
 
 @dataclass(frozen=True)
 class FilteredTable:
-    """A filtered table: the feature that uses it, and its numbers of lines before and after."""
+    """A filtered table: the feature that uses it, and its lines before and after filtering."""
 
     name: str
     lines: Count

@@ -77,7 +77,7 @@ class Stamp:
 
 
 class Steps:
-    """The steps that share a folder of stamps, one JSON file each; threads may share it.
+    """Steps with their stamps in one folder, a JSON file for each; threads may share an object.
 
     Args:
         folder: The folder of the stamps, which is created if it does not exist. Outputs must be in
@@ -129,7 +129,7 @@ class Steps:
             return False
         self._make_places(step)
         if changes:
-            say(f"{step.name}: {'; '.join(changes)}; so it runs again")
+            say(f"{step.name}: {'; '.join(changes)}; therefore the step runs again")
             self._delete(step)
         begun = Stamp(dict(step.settings), self.digests(step.inputs))
         if outputs_are_whole:
@@ -173,7 +173,7 @@ class Steps:
             refuse_link(path)
 
     def _delete(self, step: Step[Any]) -> None:
-        """Delete the outputs and the stamp of a step with other inputs or settings."""
+        """Delete the outputs and the stamp of a step whose inputs or settings have changed."""
         for path in (*step.outputs, *((step.state,) if step.state else ())):
             if path.is_relative_to(self.folder.parent):
                 remove(path)
@@ -187,7 +187,7 @@ class Steps:
         """
         found = differences(stamp.settings, step.settings)
         if len(step.inputs) != len(stamp.inputs):
-            return [*found, f"it reads {len(step.inputs)} files, not {len(stamp.inputs)}"]
+            return [*found, f"the step reads {len(step.inputs)} files, not {len(stamp.inputs)}"]
         names = list(map(str, step.inputs))
         before = dict(zip(names, stamp.inputs, strict=True))
         return found + differences(before, dict(zip(names, self.digests(step.inputs), strict=True)))
@@ -203,9 +203,9 @@ class Steps:
         for path, recorded in zip(step.outputs, stamp.outputs, strict=False):
             if self._content(path) != recorded:
                 raise ResumeError(
-                    "this was changed since it was made",
+                    "this output was changed after it was created",
                     path=path,
-                    remedy="move it away to have it made again, or name another output",
+                    remedy="move it away, so that it is created again, or name another output",
                 )
         return True
 
@@ -276,7 +276,7 @@ def run_steps(
                     stamp.settings,
                     step.settings,
                     folder,
-                    "name another folder, or give --update to build anew what they change",
+                    "name another folder, or give --update to repeat the steps with these settings",
                 )
         for step in steps:
             ran = stamps.do(step, functools.partial(_timed, step.work))

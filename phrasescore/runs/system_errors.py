@@ -15,8 +15,6 @@ from pathlib import Path
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
 STANDARD_OUTPUT = "standard output"  # its name in errors
-_MAX_NAME = 255  # bytes of a name in a path, on almost all file systems
-_MAX_PATH = 4095
 # the message of numpy when a disk is full
 _NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -26,13 +24,14 @@ _PROBLEMS = {
     errno.ENOTDIR: "a part of this path is a file, where a folder was expected",
     errno.EACCES: "no permission to read it",
     errno.EPERM: "no permission to read it",
-    errno.ELOOP: "its links lead in a circle",
+    errno.ENAMETOOLONG: "the path, or a name in it, is too long",
+    errno.ELOOP: "its symbolic links form a circle",
     errno.EBADF: "it is closed",
 }
 # messages for errors without the name of a file
 _NAMELESS = {
-    errno.ENOENT: "the folder in which the command was called is gone",
-    errno.EBADF: "standard input or output is needed, and it is closed",
+    errno.ENOENT: "the current folder no longer exists",
+    errno.EBADF: "standard input or output is needed, but it is closed",
 }
 _OUT_OF_MEMORY = (
     *("allocate memory", "not enough memory", "out of memory", "start new thread"),
@@ -41,7 +40,7 @@ _OUT_OF_MEMORY = (
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
-    errno.EFBIG: "raise the limit of a file's size (ulimit -f), then run the command again",
+    errno.EFBIG: "raise the file size limit (ulimit -f), then run the command again",
     errno.ENOSPC: "make room, then run the command again",
 }
 
@@ -53,7 +52,7 @@ def is_full(error: OSError) -> bool:
 
 
 def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
-    """Return the error for a file that cannot be read, or for a failure of unknown purpose.
+    """Return the error for a file that cannot be read, or for any other failure.
 
     Args:
         error: The error of the operating system.
@@ -62,8 +61,6 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
     place = path if path is not None else _named(error)
     if is_full(error):
         return _full(error, place)
-    if error.errno == errno.ENAMETOOLONG:
-        return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
     if place is None and error.errno in _NAMELESS:
         # some of Python's messages contain more, e.g. that no folder for temporary files is usable
         is_bare = error.strerror == os.strerror(error.errno or 0)
@@ -85,19 +82,8 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
     return SettingsError(problem, path=path, remedy="name another output")
 
 
-def too_long(path: str) -> str | None:
-    """Return the problem of a path that is too long for any file system, or ``None``."""
-    size = len(os.fsencode(path))
-    if size > _MAX_PATH:
-        return f"a path of {size:,} bytes, where at most {_MAX_PATH:,} are possible"
-    longest = max(len(name) for name in os.fsencode(path).split(b"/"))
-    if longest > _MAX_NAME:
-        return f"a name of {longest:,} bytes, where at most {_MAX_NAME} are possible"
-    return None
-
-
 def out_of_memory(error: BaseException) -> StorageError | None:
-    """Return the error for exhausted memory, if a library's error means that."""
+    """Return the error for exhausted memory, if an error of a library has this meaning."""
     words = str(error)
     # torch has no separate class of error for the memory of a CPU
     told = isinstance(error, RuntimeError | ImportError)
@@ -105,7 +91,7 @@ def out_of_memory(error: BaseException) -> StorageError | None:
     if not (isinstance(error, MemoryError) or torch_says):
         return None
     return StorageError(
-        "the memory does not suffice" + (f" ({words.splitlines()[0]})" if words else ""),
+        "out of memory" + (f" ({words.splitlines()[0]})" if words else ""),
         remedy="give smaller sizes or batches, or more memory",
     )
 

@@ -27,7 +27,7 @@ class ScoringModel:
     """A model ready to score.
 
     Args:
-        name: The folder as given, for messages.
+        name: The folder as the user named it, for messages.
         loaded: The model.
         scorer: The scorer that computes with the model.
         outside: The words outside the vocabulary of the side that the model predicts.
@@ -48,9 +48,9 @@ class ScoringSettings:
         unknown_column: Whether to add a last column, exp(number of words outside the first model's
             shortlists).
         replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
-        factor: The factor of a factored token that is scored, from 0.
+        factor: The factor of tokens such as ``surface|tag`` to score, counted from 0.
         unknown: The probability of a predicted word outside the shortlist. ``whole``: p(<unk>),
-            which is the probability of all such words together. ``share``: the word's share of it.
+            which is the probability of all such words together. ``share``: the word's part of it.
     """
 
     average: bool = False
@@ -58,12 +58,6 @@ class ScoringSettings:
     replace_column: int | None = None
     factor: int = 0
     unknown: Unknown = "whole"
-
-    def __post_init__(self) -> None:
-        if self.replace_column is not None and self.replace_column < 1:
-            raise SettingsError("scores are counted from 1: --replace-column must be 1 or more")
-        if self.factor < 0:
-            raise SettingsError("factors are counted from 0: --factor must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -118,7 +112,7 @@ class BlockScorer:
 
     Args:
         models: The models, in the order of their columns.
-        settings: What goes into the table.
+        settings: The settings of the scores.
         processor: The kind of processor, for the counts.
     """
 
@@ -178,9 +172,9 @@ class BlockScorer:
         last = number + len(columns) - 1
         if last > block.format.scores:
             raise SettingsError(
-                f"there is no score {last} to replace: the table has {block.format.scores}",
+                f"there is no score {last} to replace: each line has {block.format.scores}",
                 path=block.path,
-                remedy="leave out --replace-column to append",
+                remedy="leave out --replace-column to append the scores",
             )
         return block.with_replaced_scores(number, columns)
 

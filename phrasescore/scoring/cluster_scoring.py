@@ -1,8 +1,8 @@
 """Scores blocks of a table on the workers of a cluster.
 
-The first half of this file runs in the process that reads and writes the table, the second half on
-the workers. A worker reads the models from a file system that all workers share, and keeps them in
-memory for the next block.
+The first half of this file runs in the process that reads and writes the table; the second half
+runs on the workers. A worker reads the models from a file system that all workers share, and keeps
+them in memory for the next block.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# Maximum number of blocks per worker that are read but not yet written. Three are in work: one is
-# being scored, one read or written, and one sent. Three more may be finished and wait for an
-# earlier block that is late.
+# Maximum number of blocks per worker that are read but not yet written. Three are in progress: one
+# is being scored, one is being read or written, and one is being sent. Three more may be finished
+# but cannot be written yet, because an earlier block is slow.
 BLOCKS = 6
 _MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
 # a block's lines as a gzip member, the number of its first line, its number of lines, the file of
@@ -55,7 +55,7 @@ class ScoringJob:
         factor: The factor to read; ``None`` for the factor of the models.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
         digests: The digests that the models must have; empty until a worker has described them.
-        settings: What goes into the table.
+        settings: The settings of the scores.
     """
 
     folders: tuple[str, ...]
@@ -79,7 +79,7 @@ def describe_on_worker(
     Args:
         cluster: The workers.
         folders: The models; this and the other arguments are as in `load_models`.
-        compute: How to compute.
+        compute: The settings of the computation.
         factor: The factor to read.
         sample: Lines to compare precisions on.
         precisions: The precision of each distinct folder, to repeat an earlier choice.
@@ -105,13 +105,13 @@ def describe_as_before(
     Args:
         cluster: The workers; this and the next three arguments are as in `describe_on_worker`.
         folders: The models.
-        compute: How to compute.
+        compute: The settings of the computation.
         factor: The factor to read.
         signature: The signature of the interrupted run.
 
     Returns:
-        The models; ``None`` if that run used other models, or if ``compute`` excludes its device or
-        precision.
+        The models; ``None`` if that run used other models, or a device, precision or batch size
+        that ``compute`` excludes.
     """
     chosen, distinct = signature.get("numerics", {}), dict.fromkeys(folders)
     agrees = (
@@ -143,7 +143,7 @@ class ClusterScorer:
         cluster: The workers.
         folders: The models, in the order of their columns.
         ready: The description of the models.
-        settings: What goes into the table.
+        settings: The settings of the scores.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class ClusterScorer:
             tuple(digest for digest, _ in ready.identities),
             settings,
         )
-        self._processors: dict[str, str] = {}  # by kind of processor, the first worker that has it
+        self._processors: dict[str, str] = {}  # kind -> the first worker that has it
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
         """Read blocks, let workers score them, and yield the scored blocks in their order."""
@@ -190,8 +190,8 @@ class ClusterScorer:
             if self._processors:
                 other, first = next(iter(self._processors.items()))
                 say(
-                    f"the worker {worker} computes on {kind}, the worker {first} on {other}: last "
-                    "digits may differ"
+                    f"the worker {worker} computes on {kind}, the worker {first} on {other}: the "
+                    "last digits may differ"
                 )
             self._processors[kind] = worker
         return GzipMember(text), counts
@@ -227,7 +227,7 @@ def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:
     """Score a block.
 
     Args:
-        job: The models and how to score with them.
+        job: The models and the settings of scoring with them.
         block: See `packed_block`.
 
     Returns:
@@ -236,7 +236,7 @@ def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:
     Raises:
         ClusterError: A model or the device is missing here, or a model differs from the one that
             was described.
-        PhrasescoreError: For the reasons that ``BlockScorer.score`` states.
+        PhrasescoreError: As in ``BlockScorer.score``.
     """
     with _loading:
         scorer = _scorer(job)
@@ -257,9 +257,9 @@ def _scorer(job: ScoringJob) -> BlockScorer:
     for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
         if model.loaded.digest != digest:
             raise ClusterError(
-                f"the worker {own_name()} has another model there",
+                f"the worker {own_name()} has another model in this folder",
                 path=folder,
-                remedy="wait until all machines show the same files, and type the command again",
+                remedy="wait until all machines see the same files, then run the command again",
             )
     return BlockScorer(models, job.settings, processor_of(choose_device(job.compute.device)))
 
@@ -275,6 +275,6 @@ def _load(
         raise ClusterError(
             f"the worker {own_name()} cannot score: {error.problem}",
             path=error.path,
-            remedy="put the models on a file system that all workers share, under one name, and "
-            "name a device that all workers have",
+            remedy="put the models into a folder that all workers see under the same path, and "
+            "choose a device that all workers have",
         ) from None

@@ -1,4 +1,4 @@
-"""Loads the models that score a table, and tries on lines of it whether bfloat16 is precise."""
+"""Loads the models that score a table; checks on some lines whether bfloat16 is precise enough."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.words.token_sequences import TokenSequences
 
-# limits of the difference of ln p per word (</s> counted) between bfloat16 and float32: of the mean
-# over all pairs, and of the maximum
+# limits of the difference in ln p per word (</s> counted) between bfloat16 and float32: the limit
+# of the mean over all pairs, and the limit of the maximum
 MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
 _STRETCH, _STRETCHES = 16, 40  # the sample consists of 40 stretches of 16 lines
 
@@ -43,7 +43,7 @@ class ComputeSettings:
 
     @property
     def wants_sample(self) -> bool:
-        """Whether bfloat16 is a choice and has to be tried on a sample of pairs."""
+        """Whether bfloat16 may be chosen, so that it must be checked on a sample of pairs."""
         if self.precision == "auto":
             return has_fast_bf16(choose_device(self.device))
         return self.precision == "bf16"
@@ -106,7 +106,7 @@ def load_models(
 
     Args:
         folders: One or more model folders.
-        settings: How to compute.
+        settings: The settings of the computation.
         factor: The factor to read; ``None`` for the factor of the models.
         sample: Lines to compare precisions on; ``None``: do not compare, and use float32 for
             ``auto``.

@@ -30,8 +30,8 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # ids in keys are positive, so with four zero bytes at its end a source sorts before every
-    # longer source that begins with it
+    # The ids in keys are positive. Four zero bytes after a source therefore make it sort before
+    # every longer source that begins with it.
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
@@ -81,7 +81,7 @@ def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> lis
 
 
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return (N,) bool: true for the first phrase, and if a phrase differs from the one before it.
+    """Return (N,) bool: whether a phrase is the first or differs from the phrase before it.
 
     >>> from phrasescore.words.token_sequences import from_lists
     >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
@@ -165,26 +165,28 @@ class PrefixTrie:
                 number more than it has words.
             found: The output.
         """
-        _fill_path_words(self.parents, self.ends, edges, at_ends, stops, found)
+        nodes, at = self.ends, stops - 1
+        found[at] = at_ends[nodes]
+        while len(nodes):  # one word further towards the roots each time
+            is_word = self.parents[nodes] >= 0
+            nodes, at = nodes[is_word], at[is_word] - 1
+            found[at] = edges[nodes]
+            nodes = self.parents[nodes]
 
 
-def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = None) -> PrefixTrie:
+def build_trie(phrases: TokenSequences, roots: Numbers) -> PrefixTrie:
     """Build the trie of phrases that are sorted by root, then by their words.
 
     Args:
         phrases: N phrases, in the order of ``pair_order`` within a root.
         roots: (N,) the root of each phrase: ascending numbers from 0, without gaps.
-        ending: A word to add after each phrase, or ``None``.
     """
-    lengths = phrases.offsets[1:] - phrases.offsets[:-1]
-    N, extra = len(lengths), 0 if ending is None else 1
-    max_nodes = (int(roots[-1]) + 1 if N else 0) + int(lengths.sum()) + N * extra
-    longest = int(lengths.max(initial=0)) + (extra if N else 0)
+    N, longest = len(phrases), int(phrases.lengths.max(initial=0))
+    max_nodes = (int(roots[-1]) + 1 if N else 0) + len(phrases.tokens)
     # parents, words, levels and roots; nodes are numbered in the order of the phrases for now
     nodes = np.full((4, max_nodes), -1, np.int64)
     ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
-    last = -1 if ending is None else ending
-    count = _build(phrases.tokens, phrases.offsets, roots, last, nodes, ends, path)
+    count = _build(phrases.tokens, phrases.offsets, roots, nodes, ends, path)
     return _by_level(nodes[:, :count], ends, longest)
 
 
@@ -214,7 +216,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     first_children[1:] += levels[1]
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
-    # ranks count from the beginning of a level: subtract the nodes with children in levels before
+    # ranks count from the beginning of a level: subtract those in earlier levels
     seen = np.concatenate([[0], np.cumsum(has)])
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(
@@ -224,7 +226,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
 
 @compiled
 def _common_words(tokens: NDArray[np.int32], offsets: Numbers, left: int, right: int) -> int:
-    """Return the number of words at the beginning that two phrases have in common."""
+    """Return the number of words in the longest common prefix of two phrases."""
     a, b = offsets[left], offsets[right]
     shorter = min(offsets[left + 1] - a, offsets[right + 1] - b)
     for i in range(shorter):
@@ -238,7 +240,6 @@ def _build(
     tokens: NDArray[np.int32],
     offsets: Numbers,
     roots: Numbers,
-    ending: int,
     nodes: Numbers,
     ends: Numbers,
     path: Numbers,
@@ -252,7 +253,6 @@ def _build(
         (tokens, offsets, roots, nodes, ends, path)
     )
     N = len(ends)
-    extra = 1 if ending >= 0 else 0
     count = roots[N - 1] + 1 if N else 0
     for root in range(count):
         nodes[2, root] = 0
@@ -263,33 +263,12 @@ def _build(
         if i and roots[i] == roots[i - 1]:
             known = _common_words(tokens, offsets, i - 1, i)
         path[0] = roots[i]
-        equal = known == length and i and known == offsets[i] - offsets[i - 1]
-        for depth in range(known + 1, length + extra + 1):
-            if extra and depth == length + 1 and equal and roots[i] == roots[i - 1]:
-                continue  # a repeated phrase: the path already has the node of its ending
+        for depth in range(known + 1, length + 1):
             nodes[0, count] = path[depth - 1]
-            nodes[1, count] = ending if depth == length + 1 else tokens[begin + depth - 1]
+            nodes[1, count] = tokens[begin + depth - 1]
             nodes[2, count] = depth
             nodes[3, count] = roots[i]
             path[depth] = count
             count += 1
-        ends[i] = path[length + extra]
+        ends[i] = path[length]
     return int(count)
-
-
-@compiled
-def _fill_path_words(
-    parents: Numbers,
-    ends: Numbers,
-    edges: NDArray[np.float32],
-    at_ends: NDArray[np.float32],
-    stops: Numbers,
-    found: NDArray[np.float64],
-) -> None:
-    for i in range(len(ends)):
-        node, at = ends[i], stops[i] - 1
-        found[at] = at_ends[node]
-        while parents[node] >= 0:
-            at -= 1
-            found[at] = edges[node]
-            node = parents[node]

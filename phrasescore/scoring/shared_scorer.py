@@ -9,9 +9,9 @@ that it reads together.
 
 `SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
 with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
-``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In the latter,
-ln p of a word depends only on the last few words, so prefixes of different sentences that end in
-the same words share one evaluation.
+``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In that
+language model, ln p of a word depends only on the last few words, so prefixes of different
+sentences that end in the same words share one evaluation.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _GROUP = {"cpu": 2048, "cuda": 32768}  # number of pairs in a group
 # matrix products. On a GPU, its computation takes longer than launching the kernels.
 _CHUNK = {"cpu": 256, "cuda": 16384}
 _PANEL = {"cpu": 1024, "cuda": 16384}  # number of words of the output layer in a panel
-_GPU_THREADS = 2  # one thread prepares the next group while the GPU computes the other's group
-# Longer than any phrase. Groups are limited so that padded sources take no more memory than a chunk
-# of sources of this length.
+_GPU_THREADS = 2  # one thread prepares a group while the GPU computes the group of the other
+# Number of words, more than in any real phrase. Groups are limited so that padded sources take no
+# more memory than a chunk of sources of this length.
 _LONG = 64
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
@@ -70,7 +70,6 @@ class SharedScorer:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: Precision of the large matrix products; states and sums are float32 or better.
         group: Number of pairs in a group; ``None`` for the default of the device.
-        compiled: Whether gated units use compiled passes; ``None``: if the device supports them.
 
     Attributes:
         device: The device that computes.
@@ -84,7 +83,6 @@ class SharedScorer:
         device: str = "auto",
         precision: Precision = "fp32",
         group: int | None = None,
-        compiled: bool | None = None,
     ) -> None:
         self.device = choose_device(device)
         self.precision = precision
@@ -92,7 +90,7 @@ class SharedScorer:
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
-        make = _steps_factory(model, self.device, dtype, compiled)
+        make = _steps_factory(model, self.device, dtype)
         self.cores = Cores(self.device, _GPU_THREADS)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
@@ -115,8 +113,8 @@ class SharedScorer:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
 
         Args:
-            sources: ``N`` phrases of ids of the side the model reads, without </s>.
-            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+            sources: ``N`` phrases of ids, of the side that the model reads, without </s>.
+            targets: ``N`` phrases of ids, of the side that the model predicts, without </s>.
 
         Raises:
             ModelError: A score is not finite.
@@ -133,12 +131,12 @@ class SharedScorer:
         """Return ln p of each target word and of each final </s>, one pair after the other.
 
         Args:
-            sources: ``N`` phrases of ids of the side the model reads, without </s>.
-            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+            sources: ``N`` phrases of ids, of the side that the model reads, without </s>.
+            targets: ``N`` phrases of ids, of the side that the model predicts, without </s>.
 
         Returns:
             ``(all target words + N,)``: for each pair, its words in their order and then </s>. The
-            sum over a pair is its result of :meth:`score`.
+            sum over the words of a pair is the pair's result of :meth:`score`.
 
         Raises:
             ModelError: A score is not finite.
@@ -181,8 +179,7 @@ class SharedScorer:
         steps = self._free.get()
         try:
             with torch.inference_mode():
-                steps.encode(sources.select(np.flatnonzero(new)))
-                edges, at_ends = steps.decode(trie)
+                edges, at_ends = steps.decode(sources.select(np.flatnonzero(new)), trie)
         finally:
             self._free.put(steps)
         keep(rows, trie, edges, at_ends)
@@ -199,14 +196,11 @@ def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _steps_factory(
-    model: SequenceModel,
-    device: torch.device,
-    dtype: torch.dtype,
-    compiled: bool | None,
+    model: SequenceModel, device: torch.device, dtype: torch.dtype
 ) -> Callable[[int, int], TrieSteps]:
-    """Return a function that makes the steps of one thread, the fastest that the network has.
+    """Return a function that makes the fastest steps for the network, for one thread.
 
-    Its arguments are the maximum number of pairs in a group and the number of prefixes in a chunk.
+    The function's arguments are the maximum number of pairs in a group and of prefixes in a chunk.
     """
     if (
         isinstance(model, EncoderDecoder)
@@ -214,7 +208,7 @@ def _steps_factory(
         and model.settings.formulation == "code"
     ):
         weights = pack(model, device, dtype, _PANEL[device.type])
-        return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
+        return lambda group, chunk: GatedSteps(weights, group, chunk)
     placed = copy.deepcopy(model).to(device).eval()
     if isinstance(placed, FeedForwardLm):
         return lambda _, chunk: HistorySteps(placed, dtype, chunk)
@@ -227,12 +221,12 @@ def _steps_factory(
 class TrieSteps(Protocol):
     """Reads sources, then computes ln p along the distinct prefixes of their targets."""
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Read sorted, distinct sources."""
-        ...
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+        """Compute ln p along a trie.
 
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """Compute ln p along a trie. Root n stands for source n of the last call of `encode`.
+        Args:
+            sources: Sorted, distinct sources.
+            trie: The targets; root n is source n.
 
         Returns:
             (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
@@ -252,13 +246,8 @@ class ModelSteps:
 
     def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
-        self._sources: TokenSequences
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Keep the sources, which :meth:`decode` reads; see :meth:`TrieSteps.encode`."""
-        self._sources = sources
-
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
@@ -267,37 +256,23 @@ class ModelSteps:
             kept: list[State] = []
             for a in range(begin, end, self._chunk):
                 b = min(a + self._chunk, end)
-                state, ln_p = self._advance(trie, level, a, b, before)
-                self._pick(trie, a, b, ln_p, edges, at_ends)
+                if before is None:
+                    ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
+                    begun = self._index(ids), self._index(lengths)
+                    state, ln_p = self._model.start(*begun, self._dtype)
+                else:
+                    states = before.gathered(self._index(trie.ranks[trie.parents[a:b]]))
+                    state, ln_p = self._model.step(states, self._index(trie.words[a:b]))
+                # ln p of the last words of the children, and of </s> after each prefix
+                children = slice(*trie.first_children[[a, b]].tolist())
+                places, words = trie.parents[children] - a, trie.words[children]
+                edges[children] = ln_p[self._index(places), self._index(words)].cpu().numpy()
+                at_ends[a:b] = ln_p[:, END].cpu().numpy()
                 # a rank below 0 marks a prefix without children, whose state is not needed
                 parents = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(state.gathered(self._index(parents)))
             before = kept[0].followed_by(kept[1:])
         return edges, at_ends
-
-    def _advance(
-        self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
-    ) -> tuple[State, Tensor]:
-        """Return the states and ln p of the next words after prefixes ``a`` to ``b`` of a level."""
-        if before is None:
-            ids, lengths = as_matrix(self._sources.select(np.arange(a, b)), END)
-            return self._model.start(self._index(ids), self._index(lengths), self._dtype)
-        parents = self._index(trie.ranks[trie.parents[a:b]])
-        return self._model.step(before.gathered(parents), self._index(trie.words[a:b]))
-
-    def _pick(
-        self,
-        trie: PrefixTrie,
-        a: int,
-        b: int,
-        ln_p: Tensor,
-        edges: NDArray[np.float32],
-        at_ends: NDArray[np.float32],
-    ) -> None:
-        children = slice(*trie.first_children[[a, b]].tolist())
-        places = self._index(trie.parents[children] - a)
-        edges[children] = ln_p[places, self._index(trie.words[children])].cpu().numpy()
-        at_ends[a:b] = ln_p[:, END].cpu().numpy()
 
     def _index(self, numbers: Rows) -> Tensor:
         return torch.from_numpy(numbers).to(self._model.device)
@@ -315,15 +290,13 @@ class HistorySteps:
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
-    def encode(self, sources: TokenSequences) -> None:
-        """Do nothing, because a language model has no source; see :meth:`TrieSteps.encode`."""
-
-    def decode(self, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """See :meth:`TrieSteps.decode`."""
+    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+        """See :meth:`TrieSteps.decode`; the sources of a language model are empty."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         # A node needs its own history for </s>, and its parent's history for its word. Nodes are
-        # sorted by the history that they need, so that a chunk of histories serves a range of them.
+        # sorted by the history that they need, so that the nodes of a chunk of histories are a
+        # range.
         asking = np.argsort(which, kind="stable")
         children = np.flatnonzero(trie.parents >= 0)
         children = children[np.argsort(which[trie.parents[children]], kind="stable")]
@@ -360,7 +333,7 @@ class HistorySteps:
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:
-    """Return the distinct rows, and for each row the number of its equal among these."""
+    """Return the distinct rows, and for each row the index of the equal distinct row."""
     offsets = np.arange(len(histories) + 1) * histories.shape[1]
     first = first_rows(phrase_digests(histories.astype(np.int32).ravel(), offsets))
     leaders, which = np.unique(first, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The work of ``score``: loads the models, here or on a cluster, and streams a table through them.
+"""The work of ``score``: loads models, in this process or on a cluster, and scores a table.
 
 Each block is read, scored, written and recorded. If the command is killed, running it again
 continues after the last complete block, and the output has the same bytes as without the kill.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from phrasescore.model.folder import load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
-from phrasescore.runs.results import ScoredColumn, ScoringModel, ScoringRecord
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
@@ -46,10 +45,10 @@ class Rescoring:
         folders: The models, in the order of their columns.
         ready: The description of the models. An interrupted run continues only if ``numerics`` is
             the same.
-        settings: What goes into the table.
+        settings: The settings of the scores.
         scorer: Scores blocks with the models, here or on workers.
-        begun: If the table cannot be read twice and reading has begun: its blocks, cut as
-            ``_read_table`` cuts them.
+        begun: The blocks of a table that cannot be read twice, if its first block has been read;
+            they have the same sizes as the blocks of ``_read_table``.
     """
 
     table: str | Path
@@ -60,8 +59,8 @@ class Rescoring:
     scorer: BlockScorer | ClusterScorer
     begun: Iterator[TableBlock] | None = None
 
-    def run(self, lines_per_block: int = LINES_PER_BLOCK) -> ScoringRecord:
-        """Write the table with the models' scores; return the record, without provenance.
+    def run(self, lines_per_block: int = LINES_PER_BLOCK) -> StreamReport[ScoringCounts]:
+        """Write the table with the models' scores.
 
         Args:
             lines_per_block: Maximum number of lines in a block; the first blocks are shorter.
@@ -83,7 +82,7 @@ class Rescoring:
             text, counts = scorer.score(block)
             return text, before + counts
 
-        stream = BlockStream(
+        return BlockStream(
             [table],
             asked,
             lambda _, done: scorer.ahead(self.begun or _read_table(table, lines_per_block, done)),
@@ -91,47 +90,50 @@ class Rescoring:
             ScoringCounts(),
             check=lambda: read_blocks(table, lines_per_block),
             note=scorer.note,
-        )
-        return self._record(stream.write(self.output))
+        ).write(self.output)
 
-    def _record(self, done: StreamReport[ScoringCounts]) -> ScoringRecord:
+    def figures(self, done: StreamReport[ScoringCounts]) -> dict[str, Any]:
+        """Return the figures of a run, as JSON values."""
         counts, settings = done.counts, self.settings
         columns = ["average"] if settings.average else self.folders
-        return ScoringRecord(
-            pairs=counts.lines,
-            resumed_pairs=done.resumed,
-            seconds=round(done.seconds, 3),
-            pairs_per_second=round(done.per_second, 1),
-            source_unknown_rate=counts.source_unknown / max(1, counts.source_tokens),
-            target_unknown_rate=counts.target_unknown / max(1, counts.target_tokens),
-            unknown=settings.unknown,
-            models=tuple(
-                ScoringModel(name, total / counts.lines)
+        return {
+            "pairs": counts.lines,
+            "resumed_pairs": done.resumed,
+            "seconds": round(done.seconds, 3),
+            "pairs_per_second": round(done.per_second, 1),
+            "source_unknown_rate": counts.source_unknown / max(1, counts.source_tokens),
+            "target_unknown_rate": counts.target_unknown / max(1, counts.target_tokens),
+            "unknown": settings.unknown,
+            "models": [
+                {"name": name, "mean_ln_p": total / counts.lines}
                 for name, total in zip(self.folders, counts.ln_p_sums, strict=True)
-            ),
-            columns=tuple(map(ScoredColumn, columns, counts.floor_hits)),
-            processors=list(counts.processors),
-            table_sha256=done.sha256[0] if done.sha256 else None,
-            output=str(self.output),
-            replace_column=settings.replace_column,
-            unknown_column=settings.unknown_column,
-        )
+            ],
+            "columns": [
+                {"name": name, "floor_hits": hits}
+                for name, hits in zip(columns, counts.floor_hits, strict=True)
+            ],
+            "processors": list(counts.processors),
+            "table_sha256": done.sha256[0] if done.sha256 else None,
+            "output": str(self.output),
+        }
 
 
-def described(record: ScoringRecord) -> str:
-    """Describe a run in lines for the user."""
-    unknown = record.source_unknown_rate, record.target_unknown_rate
-    resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
+def described(figures: Mapping[str, Any]) -> str:
+    """Describe a run in lines for the user, from its figures."""
+    unknown = figures["source_unknown_rate"], figures["target_unknown_rate"]
+    resumed = ""
+    if figures["resumed_pairs"]:
+        resumed = f", {figures['resumed_pairs']:,} of them in an earlier run"
     lines = [
-        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s",
+        f"{figures['pairs']:,} pairs{resumed}, {figures['pairs_per_second']:,.0f} pairs/s",
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
-        + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
+        + ("; predicted unknown words share p(<unk>)" if figures["unknown"] == "share" else ""),
         unknown_warning(*unknown),
     ]
-    lines += [f"{model.name}: mean ln p {model.mean_ln_p:.4f}" for model in record.models]
+    lines += [f"{each['name']}: mean ln p {each['mean_ln_p']:.4f}" for each in figures["models"]]
     lines += [
-        f"{column.name}: {column.floor_hits:,} pairs at Moses's floor of -100"
-        for column in record.columns
+        f"{each['name']}: {each['floor_hits']:,} pairs at Moses's floor of -100"
+        for each in figures["columns"]
     ]
     return "\n".join(filter(None, lines))
 
@@ -153,8 +155,8 @@ def prepare(
         table: The phrase table.
         output: The scored table.
         folders: The models, in the order of their columns.
-        compute: How to compute.
-        settings: What goes into the table; its factor is replaced by the one that is read.
+        compute: The settings of the computation.
+        settings: The settings of the scores; their factor is replaced by that of the models.
         factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
         cluster: Workers, each of which loads the models. The first worker chooses the precision for
@@ -212,7 +214,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         read_factor = model.settings.factor if factor is None else factor
         known = known_words(table, counts, model.sides, read_factor)
         if known.problem:
-            remedy = f"{known.remedy}; --accept-unknown scores with this one all the same"
+            remedy = f"{known.remedy}; or score with this model anyway, with --accept-unknown"
             raise ModelError(known.problem, path=folder, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""The work of ``score-text``: ln p of texts by one or more models, and the filtering of lines.
+"""The work of ``score-text``: computes ln p of texts with one or more models, and filters lines.
 
 As with a phrase table, a command that was killed and is run again continues after the last complete
 block and writes the same bytes. Memory does not depend on the length of the texts.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
-from phrasescore.runs.file_kinds import is_stream, refuse_same_file
+from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.final_names import hidden, open_output, remove
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import ln_p_texts
@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines that is kept, the best lines; ``None`` keeps all.
+        share: The share of the scored lines to keep, the best lines; ``None`` keeps all.
     """
 
     words: bool = False
@@ -57,12 +57,12 @@ class TextSettings:
         """Check that the models fit together, and that one score decides which lines are kept.
 
         Raises:
-            SettingsError: They do not fit together, or it is open which score decides.
+            SettingsError: The models do not fit together, or several scores could decide.
         """
         reads_source = [kind_named(each.model.settings.kind).reads_source for each in models]
         if len(set(reads_source)) > 1:
             raise SettingsError(
-                "a language model reads one text, and the other models read pairs",
+                "a language model reads one text, but the other models read pairs",
                 remedy="score with them in two runs",
             )
         directions = sorted(each.direction for each in models)
@@ -76,13 +76,13 @@ class TextSettings:
         keeps_some = self.threshold is not None or self.share is not None
         if keeps_some and len(models) > 1 and not self.dual:
             raise SettingsError(
-                f"{counted(len(models), 'model')} give as many scores, and --keep goes by one",
+                f"{counted(len(models), 'model')} give as many scores, but --keep needs one",
                 remedy="give one model, or two of opposite directions with --dual",
             )
 
 
 def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1: high if both ln p are high and alike.
+    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1; high if both ln p are high and close.
 
     Args:
         forward: ``(N,)`` mean ln p of a target token, given the source.
@@ -151,7 +151,7 @@ class TextCounts:
 def described(report: StreamReport[TextCounts]) -> str:
     """Describe a run in lines for the user."""
     counts = report.counts
-    earlier = f", {report.resumed:,} of them earlier" if report.resumed else ""
+    earlier = f", {report.resumed:,} of them in an earlier run" if report.resumed else ""
     said = [f"{counted(counts.lines, 'line')}{earlier}, {report.per_second:,.0f} pairs/s"]
     if counts.kept != counts.lines:
         said[0] += f"; {counts.kept:,} kept"
@@ -281,16 +281,15 @@ def score_texts(
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.
-        SettingsError: The models do not fit together, or the output is an input or cannot be
-            written.
+        SettingsError: The models do not fit together, or the output cannot be written.
         ModelError: A result of a model is not a log-probability.
     """
     settings.check(models)
     share = settings.share
     if share is not None and (str(output) == "-" or is_stream(output)):
         raise SettingsError(
-            "a share of the lines is known when all are scored, so the output must be a file",
-            remedy="name a file with -o, or keep by a threshold",
+            "the best lines are known only after all are scored, so the output must be a file",
+            remedy="name a file with -o, or give --keep a NUMBER",
         )
     stream = BlockStream(
         texts.paths,
@@ -310,8 +309,6 @@ def score_texts(
     # All scored lines are first written to a hidden file. The best lines are selected before that
     # file gets its final name. If a kill interrupts the selection, the journal still exists, and
     # the next run does not score the lines again.
-    for path in texts.paths:
-        refuse_same_file(path, output)
     scored = hidden(output, "scored.gz")
     place = -2 if settings.words and not settings.dual else -1  # index of the column that decides
     kept = [0]
@@ -334,7 +331,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
-    """Return ``(lines,)``: true for the best lines; of equally good lines, the first are taken."""
+    """Return ``(lines,)``: true for the best lines; of equal scores, the first are taken."""
     texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
     scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
     scorable = np.flatnonzero(~np.isnan(scores))

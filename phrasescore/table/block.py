@@ -49,7 +49,7 @@ LINES_PER_BLOCK = 65_536
 MAX_PHRASE = 10_000
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
-# determines the format of a table from its first lines; the path is for errors
+# determines the format of a table from its first lines; errors name the path
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
 FaultHandler: TypeAlias = Callable[[PhraseTableError], object]
 
@@ -87,7 +87,7 @@ class TokenSpans:
             data: uint8, the bytes of the block and then the bytes of the gap token.
             begins: (lines,) int64, the first byte of each phrase.
             ends: (lines,) int64, the byte after each phrase.
-            factor: The factor of a token that is used, from 0.
+            factor: The factor of a token to use, counted from 0.
             hierarchical: Whether the phrases are sides of rules.
 
         Returns:
@@ -107,7 +107,7 @@ class TokenSpans:
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
         """Find the tokens of texts, and the texts that lack the factor."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        # each text is followed by a byte, because numpy cannot make an array from zero bytes
+        # a line feed follows each text, because `frombuffer` refuses an empty buffer
         data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
         ends = np.cumsum(lengths + 1) - 1
         return cls.find(data, ends - lengths, ends, factor)
@@ -170,7 +170,7 @@ class TableBlock:
         if lengths.max(initial=0) > MAX_PHRASE:
             first = int(np.argmax(lengths > MAX_PHRASE))
             raise PhraseTableError(
-                f"the {side} phrase has {lengths[first]:,} words, where a model reads at most "
+                f"the {side} phrase has {lengths[first]:,} words, but a model reads at most "
                 f"{MAX_PHRASE:,}",
                 path=self.path,
                 line=self.first_line + first,
@@ -216,7 +216,7 @@ class TableBlock:
                 f"there is no score {number} to compare: the lines have "
                 f"{counted(self.format.scores, 'score')}",
                 path=self.path,
-                remedy="name another --column; they count from 1",
+                remedy="choose another --column; scores are counted from 1",
             )
         return self.score_values[:, number - 1]
 
@@ -290,7 +290,7 @@ def read_blocks(
         first: The number of lines in the first block; each next block has four times as many, up to
             ``lines``.
         format_of: Determines the format from the first lines.
-        on_fault: Receives the error of each faulty line, and the spans of the line are 0. Without
+        on_fault: Receives the error of each faulty line, whose spans are set to 0. Without
             ``on_fault``, the error is raised.
 
     Raises:
@@ -303,7 +303,7 @@ def read_blocks(
 
 
 def block_sizes(max_size: int, first: int | None = None) -> Iterator[int]:
-    """Yield sizes of blocks for ever; the first blocks are small, so that results come soon.
+    """Yield block sizes without end; the first blocks are small, so that results come soon.
 
     Args:
         max_size: The maximum size.
@@ -401,7 +401,7 @@ def checked_block(
         first_line: The 1-based number of the first line.
         path: The file of the lines, for errors.
         expected: The format of the table.
-        on_fault: Receives the error of each faulty line, and the spans of the line are 0.
+        on_fault: Receives the error of each faulty line, whose spans are set to 0.
 
     Raises:
         PhraseTableError: A line is faulty, and ``on_fault`` is ``None``.
@@ -443,8 +443,8 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
         remedy = f"write the columns with {SEPARATOR.decode()!r} between them, and s{remedy[1:]}"
     raise PhraseTableError(
         f"the source {visible(here, 40)!r} comes after "
-        f"{visible(previous, 40)!r}, but all lines of a source must be neighbours, "
-        "in the order of bytes",
+        f"{visible(previous, 40)!r}, but the lines must be sorted "
+        "by the bytes of the source",
         path=block.path,
         line=block.first_line + row,
         remedy=remedy,

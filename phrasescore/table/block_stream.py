@@ -1,6 +1,6 @@
 """Reads blocks of an input, works on them and writes an output; the three steps overlap.
 
-The caller decides what a block is, what is written for a block and what is counted. If a run was
+The caller defines the blocks, the bytes to write for a block, and the counts. If a run was
 killed, the next run of the same work continues the output file.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from phrasescore.errors import InputError
-from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.identity import identity_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
@@ -119,8 +117,6 @@ class BlockStream(Generic[Block, Counts]):
             InputError: The input is faulty.
             SettingsError: The output cannot be written.
         """
-        for path, name in itertools.product(self.inputs, [output, *beside]):
-            refuse_same_file(path, name)
         start = time.monotonic()
         identity = None
         if self.asked is not None:
@@ -166,7 +162,7 @@ class BlockStream(Generic[Block, Counts]):
                 written.result()
             if lines is not None and lines.result() != counts.lines:
                 raise InputError(
-                    "it changed while it was being read",
+                    "the file changed while it was being read",
                     path=self.inputs[0],
                     remedy="run the command again",
                 )

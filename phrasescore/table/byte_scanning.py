@@ -21,7 +21,7 @@ DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
 _PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
-# sets of separators: bit b stands for byte b; all separators are at most the space, 32
+# sets of separators: bit b is set if byte b is in the set; no separator is above 32, the space
 SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN
@@ -142,8 +142,8 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
 
     Returns:
         The value; the end of the number, or ``at`` if there is no number; and whether the value is
-        the nearest double. Otherwise the value is wrong by a few units in the last place, because
-        the mantissa or the power of ten is not exact as a double.
+        certainly the nearest double. If not, it may be wrong by a few units in the last place,
+        because the mantissa or the power of ten is not exact as a double.
     """
     data = borrowed(data)
     begin = at

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import os
 import re
 import sys
 import zlib
@@ -62,14 +61,14 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
             yield stream
         except EOFError:
             raise InputError(
-                "the gzip data end in the middle", path=path, remedy="copy or make the file again"
+                "the gzip data are cut short", path=path, remedy="copy or create the file again"
             ) from None
         except _damages() as error:
             raise InputError(
-                f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
+                f"damaged gzip data ({error})", path=path, remedy="copy or create the file again"
             ) from None
         except OSError as error:
-            # an error that names a file or reports a full disk is about another file, an output
+            # an error that names a file or reports a full disk concerns an output
             if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
                 raise
             raise refusal(error, path) from None
@@ -106,19 +105,12 @@ class _InputReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return self._stream.seekable()
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._position = self._stream.seek(offset, whence)
-        return self._position
-
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read1(len(buffer))
         if self._is_text and (place := data.find(b"\0")) >= 0:
             raise InputError(
                 f"binary data, a zero byte after {self._position + place:,} bytes, where text was "
-                "expected; perhaps it is in UTF-16",
+                "expected; perhaps the text is in UTF-16",
                 path=self._path,
                 remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
             )

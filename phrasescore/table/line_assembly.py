@@ -1,7 +1,7 @@
 """Assembles lines of phrases and formatted numbers in a compiled loop.
 
-Millions of lines contain few different numbers. Each distinct number is formatted once, and a line
-refers to its texts by their indices.
+Millions of lines contain few distinct numbers. Each distinct number is formatted once, and lines
+refer to the formatted texts by index.
 """
 
 from __future__ import annotations

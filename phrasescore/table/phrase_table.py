@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from phrasescore.errors import PhraseTableError, counted, visible
+from phrasescore.table.input_files import finite_number
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
@@ -34,13 +35,11 @@ Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 _SHOWN = 60  # characters of a wrong score
-# the notation of numbers that Moses accepts (double-conversion without flags), except inf
-_SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a phrase table; columns without the blanks around them, empty where missing."""
+    """The columns of one line, without the blanks around them; a missing column is empty."""
 
     source: bytes
     target: bytes
@@ -68,8 +67,8 @@ class TableFormat:
     def from_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
         """Find the format of a phrase table in its first lines.
 
-        A table is hierarchical if both phrases of all these lines end in a bracketed token, as
-        every rule does. A single phrase that ends so may be ordinary text.
+        A table is hierarchical if both phrases of all these lines end in a bracketed token, as in
+        every rule. A single phrase with this ending may be ordinary text.
 
         Args:
             lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
@@ -84,7 +83,7 @@ class TableFormat:
             )
         if any(PIPES in rest for rest in lines[0].split(b"\r")[1:]):
             raise PhraseTableError(
-                "the lines end in carriage returns alone, which are no line ends to Moses",
+                "the lines end in carriage returns alone, which Moses does not accept as line ends",
                 path=path,
                 remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
             )
@@ -171,19 +170,17 @@ def parse_scores(field: bytes) -> list[float]:
 
 
 def _parse_score(number: int, token: bytes) -> float:
-    is_number = _SCORE.fullmatch(token) is not None
-    value = float(token) if is_number else float("nan")
-    # -0.0 counts as 0; numbers too large for a double become infinite
-    if 0.0 <= value < float("inf"):
+    value = finite_number(token)  # the notation of Moses (double-conversion without flags)
+    if value is not None and value >= 0.0:  # -0.0 counts as 0
         return value
-    if is_number and token.startswith(b"-"):
+    if value is not None:
         raise PhraseTableError(
             f"score {number} is negative ({visible(token, _SHOWN)}), and Moses, which takes its "
             "logarithm, would silently drop the phrase pair",
             remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
     raise PhraseTableError(
-        f"score {number} is {visible(token, _SHOWN)!r}, expected a finite number as Moses reads it",
+        f"score {number} is {visible(token, _SHOWN)!r}, expected a finite number",
         remedy="repair or delete the line; Moses reads digits, a decimal point and an exponent",
     )
 
@@ -227,8 +224,8 @@ def scored_tokens(
     """Return the tokens of a phrase as a model sees them.
 
     A model sees one factor of a token such as ``surface|tag``, by default factor 0 as in Moses. If
-    this factor is empty, as in a bare ``|``, it sees the whole token. A hierarchical rule loses the
-    left-hand side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
+    this factor is empty, as in a bare ``|``, the model sees the whole token. A hierarchical rule
+    loses the left-hand side at its end, and each of its gaps ``[X][X]`` becomes the token ``[X]``.
 
     Args:
         phrase: The source or target column.
@@ -250,7 +247,7 @@ def scored_tokens(
             raise PhraseTableError(
                 f"the {side} phrase does not end in a label such as [X], "
                 "although the phrases of all lines before do",
-                remedy="keep hierarchical rules and plain phrase pairs in tables of their own",
+                remedy="keep hierarchical rules and plain phrase pairs in separate tables",
             )
         tokens.pop()
     return [_scored_token(token, side, factor, hierarchical) for token in tokens]
@@ -264,7 +261,7 @@ def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> 
         text = token.decode("utf-8", "backslashreplace")
         raise PhraseTableError(
             f"the {side} token {text} has {counted(len(factors), 'factor')}, "
-            f"so there is no factor {factor} (they count from 0)",
+            f"so there is no factor {factor} (factors are counted from 0)",
             remedy="name another --factor",
         )
     return factors[factor] or token

@@ -153,7 +153,7 @@ def find_tokens(
         data: uint8, whole lines and then the gap token.
         begins: (lines,) int64, the first byte of each phrase.
         ends: (lines,) int64, the byte after each phrase.
-        factor: The factor of a token that is used, from 0.
+        factor: The factor of a token to use, counted from 0.
         hierarchical: Whether the phrases are sides of rules.
         spans: (2, enough) int64, filled: begin and end of every token.
         offsets: (lines + 1,) int64, filled: the first token of each phrase.
@@ -221,41 +221,30 @@ def first_out_of_order(data: Bytes, spans: Positions, starts: Positions) -> int:
     data, spans, starts = borrowed((data, spans, starts))
     for run in range(1, len(starts)):
         line = starts[run]
-        if compare_phrases(data, spans[line], data, spans[line - 1], SOURCE) < 0:
+        if _sorts_before(data, spans[line], spans[line - 1]):
             return line
     return -1
 
 
 @compiled
-def compare_phrases(
-    data: Bytes, row: Positions, other: Bytes, other_row: Positions, column: int
-) -> int:
-    """Compare the phrases of two lines; return -1, 0 or 1.
+def _sorts_before(data: Bytes, row: Positions, above: Positions) -> bool:
+    """Tell whether the source of a line sorts before the source of the line above it.
 
-    As in Moses, the order is that of the bytes of a phrase, followed by `` |||``.
-
-    Args:
-        data: uint8, the bytes of the first line's block.
-        row: (6,) int64, the columns of the first line, from `find_columns`.
-        other: uint8, the bytes of the second line's block.
-        other_row: (6,) int64, the columns of the second line.
-        column: ``SOURCE`` or ``TARGET``.
+    As in Moses, the order is that of the bytes of a source, followed by `` |||``.
     """
-    data, row, other, other_row = borrowed((data, row, other, other_row))
-    at, end = row[column], row[column + 1]
-    there, there_end = other_row[column], other_row[column + 1]
-    while at < end and there < there_end and data[at] == other[there]:
+    data, row, above = borrowed((data, row, above))
+    at, end = row[SOURCE], row[SOURCE_END]
+    there, there_end = above[SOURCE], above[SOURCE_END]
+    while at < end and there < there_end and data[at] == data[there]:
         at += 1
         there += 1
-    if at == end and there == there_end:
-        return 0
-    # if one phrase is a prefix of the other, compare the separator after it
+    # if one source is a prefix of the other, compare the separator after it
     for place in range(4):
         ours = _byte_or_bar(data, at + place, end)
-        theirs = _byte_or_bar(other, there + place, there_end)
+        theirs = _byte_or_bar(data, there + place, there_end)
         if ours != theirs:
-            return -1 if ours < theirs else 1
-    return 0
+            return ours < theirs
+    return False
 
 
 @compiled

@@ -1,7 +1,7 @@
-r"""Blocks of lines with pairs of texts, in columns of one file or in files side by side.
+r"""Blocks of lines with pairs of texts, in columns of one file or in parallel files.
 
 In a single file, the texts of a line are its first columns, separated by tabs; further columns are
-kept unchanged. With files side by side, line i of each file is a text, and tabs separate tokens.
+kept unchanged. In parallel files, line i of each file is a text, and tabs separate tokens.
 Lines end at ``\n``, tokens at a space or a tab. A carriage return at the beginning or end of a text
 is ignored, as in a phrase table. Blocks have a maximum number of lines and of bytes; where they end
 depends only on the input.
@@ -29,11 +29,14 @@ _LARGEST = 1e9  # the maximum absolute value of a score; records of results have
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
 
-# the reasons why a line cannot be scored; if several apply, the first one is reported
+# the reasons why a line cannot be scored; if several apply, the first of these is reported
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
 # their descriptions and remedies
 _FAULTS = {
-    _NO_TAB: ("no tab, where a source, a tab and a target were expected", "write them so"),
+    _NO_TAB: (
+        "no tab, where a source, a tab and a target were expected",
+        "separate source and target by a tab",
+    ),
     _EMPTY: ("the source is empty", "delete the line"),
 }
 
@@ -80,12 +83,12 @@ class Texts:
     Args:
         paths: One file with all texts in columns, or one file for each text; plain, gzip or ``-``.
         columns: 2 for source and target, 1 for a model without a source.
-        factor: The factor of a token that is used, from 0.
+        factor: The factor of a token to use, counted from 0.
         skips: Whether faulty lines are marked and returned; otherwise they are errors.
         empties: Whether a source may be empty.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
         lines_per_block: The maximum number of lines in a block.
-        bytes_per_block: A block ends with the line with which it reaches this size.
+        bytes_per_block: A block ends after the line with which its size reaches this number.
     """
 
     paths: tuple[str | Path, ...]
@@ -178,13 +181,13 @@ class Texts:
                 f"line {line:,} has no counterpart: {shorter} ends before it",
                 path=longer,
                 line=line,
-                remedy="give two files in which line i of one belongs to line i of the other",
+                remedy="give two files whose lines with equal numbers belong together",
             )
         problem, remedy = _FAULTS[fault]
         return CorpusError(problem, path=self.paths[0], line=line, remedy=remedy)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
-        # a single text is the target; if it consists of whole lines, a model reads it as a source
+        # a single text is a target, except that whole lines are sources
         named = SIDES[: len(texts)] if self.whole_lines else SIDES[-len(texts) :]
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:

@@ -8,7 +8,8 @@ as after shuffling all pairs.
 Words that occur once are sometimes replaced by ``<unk>``. If the shortlist has room for every word
 of a text, the text contains no ``<unk>``. A model would then give new target words no probability,
 and new source words a random vector. By the estimate of Good and Turing, new words are about as
-frequent as words that occur once. Therefore each batch replaces some of these, drawn at random.
+frequent as words that occur once. Therefore each batch replaces some of the words that occur once,
+drawn at random.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _sorted_plan(
     return found
 
 
-# the authors' sort_k_batches and seqlen for phrases
+# with the authors' sort_k_batches and seqlen for phrases
 paper_plan = functools.partial(_sorted_plan, batches=10, max_length=30)
 # the same plan for sentences (Bahdanau et al., appendix B.2)
 paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
@@ -202,7 +203,7 @@ class Passes:
         self.words = len(rows) + sum(int(pairs.target.lengths(part).sum()) for part in parts)
 
     def batches(self, number: int, done: int = 0) -> Iterator[PlannedBatch]:
-        """Yield the batches of a pass, except for the first ``done`` ones."""
+        """Yield the batches of a pass after the first ``done`` batches."""
         rng = np.random.default_rng([self._seed, number])
         runs = np.arange(-(-len(self._rows) // _RUN))
         if len(self._rows) > STRETCH:
@@ -224,7 +225,7 @@ class Passes:
         return self._rows[places[places < len(self._rows)]]
 
 
-SHARE = 0.5  # share of the pairs whose rare words become <unk>; the others teach the words
+SHARE = 0.5  # share of the pairs whose rare words become <unk>; other pairs teach the words
 _ROWS_AT_ONCE = 1 << 16
 
 

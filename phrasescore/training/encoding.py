@@ -254,7 +254,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         settings: Sizes of the shortlists, and the factor.
 
     Raises:
-        InputError: The table cannot be read or breaks its format.
+        InputError: The table cannot be read or violates its format.
     """
     folder = Path(folder)
 
@@ -292,8 +292,8 @@ def encode_texts(
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
         max_length: Pairs with more words on either side are left out of training.
-        held_out: Held-out texts for the same sides, if any. Their pairs are the last ones, and
-            their words are not counted for the shortlists.
+        held_out: Held-out texts for the same sides, if any. Their pairs come last, and their
+            words are not counted for the shortlists.
 
     Raises:
         InputError: A text cannot be read.
@@ -373,7 +373,9 @@ def _write_sides(
 
 def _nothing_left(lines: int, sides: int, max_length: int, path: Path) -> CorpusError:
     if not lines:
-        return CorpusError("it has no lines", path=path, remedy="check that this is the right text")
+        return CorpusError(
+            "the text has no lines", path=path, remedy="check that this is the right text"
+        )
     what, why = ("pair", "a side") if sides > 1 else ("sentence", "each")
     return CorpusError(
         f"no {what} is left of {counted(lines, 'line')}: {why} is empty or has more than "

@@ -60,7 +60,7 @@ def refuse_divergence(
     Args:
         folder: The model's folder, for the error.
         model: The trained model.
-        figures: Its figures on held-out pairs, if any were held out.
+        figures: The model's figures on held-out pairs, if any were held out.
 
     Raises:
         ModelError: A weight or a perplexity is not finite.
@@ -89,7 +89,7 @@ def score_share(
         model: A model on any device.
         pairs: All pairs.
         rows: ``(N,)`` rows of the held-out pairs.
-        plan: Cuts them into batches.
+        plan: Cuts the rows into batches.
         dtype: Type of the recurrent products; the output layer uses the type of the parameters.
         at: Number of the share, from 0.
         count: Number of shares.
@@ -112,7 +112,7 @@ def normalisers(
         model: A model on any device.
         pairs: All pairs.
         rows: ``(N,)`` one or more rows.
-        plan: Cuts them into batches.
+        plan: Cuts the rows into batches.
     """
     with torch.no_grad():
         found = [

@@ -91,8 +91,8 @@ class Trainer:
 
         Args:
             weights: The model's ``state_dict``.
-            state: The final state of its run.
-            curves: Its learning curve, which may not exist.
+            state: The final state of the run that trained the model.
+            curves: The model's learning curve, which may not exist.
         """
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
         self.state = state
@@ -124,7 +124,7 @@ class Trainer:
                 self.model.load_state_dict(best)
 
     def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
-        """Score pairs held out by source, and those held out at random, in the parameters' type."""
+        """Score pairs held out by source, and pairs held out at random, in the parameters' type."""
         split = self.split
         rows = split.held_out_sources, split.held_out_pairs
         sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
@@ -232,7 +232,7 @@ class Trainer:
         state.evaluations = max(state.evaluations + 1, passed)
         # pairs of unseen sources measure generalisation; if there are none, watch the random pairs
         watched = sources or pairs
-        # without held-out pairs, a falling stand-in makes the last weights count as the best
+        # without held-out pairs, a falling dummy loss makes the last weights count as the best
         nll = self._processes.agree(watched.nll if watched else -float(state.evaluations))
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0

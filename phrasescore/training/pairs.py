@@ -72,7 +72,7 @@ class PhraseSide:
         offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
         digests: (N,) uint64, memory-mapped: a hash of each pair's phrase, equal for equal phrases.
         vocabulary: The shortlist.
-        coverage: How much of the input the shortlist covers.
+        coverage: The coverage of the input by the shortlist.
         outside: The words outside the shortlist.
     """
 
@@ -163,13 +163,13 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
         if len(source.digests) != len(target.digests):
             raise ValueError("its sides have different numbers of pairs")
         if not 0 <= manifest.set_aside < len(target.digests):
-            raise ValueError("more pairs are set aside than there are")
+            raise ValueError("more pairs are set aside than exist")
         return EncodedPairs(source, target, manifest.summary, manifest.sha256, manifest.set_aside)
     except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
         raise InputError(
             f"the encoded pairs are incomplete ({error})",
             path=folder,
-            remedy="delete the folder; it is made again",
+            remedy="delete the folder; the next run creates it again",
         ) from None
 
 
@@ -197,11 +197,11 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
     fewest = int(side == "source")  # a table may have empty targets
     for begin in range(0, len(digests), ROWS_AT_ONCE):
         if np.diff(offsets[begin : begin + ROWS_AT_ONCE + 1]).min() < fewest:
-            raise ValueError(f"the {side} arrays have a pair of no words")
+            raise ValueError(f"the {side} arrays have a pair without words")
     for begin in range(0, len(tokens), ROWS_AT_ONCE):
         ids = tokens[begin : begin + ROWS_AT_ONCE]
         if ids.min() < UNK_ID or ids.max() >= len(vocabulary):
-            raise ValueError(f"the {side} array of ids has one that is no word's")
+            raise ValueError(f"the {side} arrays have an id without a word")
     return PhraseSide(tokens, offsets, digests, vocabulary, coverage, outside)
 
 
@@ -250,7 +250,7 @@ class Split:
     Args:
         training: Pairs to learn from.
         held_out_sources: All pairs of some sources, which occur in no other part.
-        held_out_pairs: Pairs drawn at random from the rest; their sources may be trained on.
+        held_out_pairs: Pairs drawn at random from the rest; training may have their sources.
     """
 
     training: Remainder
@@ -261,8 +261,8 @@ class Split:
 def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
     """Hold out pairs by source and at random, reproducibly.
 
-    If there are held-out texts, their pairs are the pairs of unseen sources, and no others are
-    drawn.
+    If there are held-out texts, their pairs are the held-out pairs of unseen sources, and no pairs
+    are drawn.
 
     Args:
         pairs: All pairs.
@@ -285,7 +285,7 @@ def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed:
         raise SettingsError(
             f"there are {N:,} pairs; with {len(of_sources):,} held out "
             f"by source and {held_out_pairs:,} at random, none is left to learn from",
-            remedy="lower --held-out-sources, where there is a source, and --held-out-pairs",
+            remedy="lower --held-out-pairs or, if there is a source, --held-out-sources",
         )
     single = rest[np.sort(generator.choice(len(rest), held_out_pairs, replace=False))]
     return Split(Remainder(N, np.union1d(of_sources, single)), of_sources, single)

@@ -1,6 +1,6 @@
 """Training recipes: batches, optimiser, initial weights and learning rate.
 
-The recipe ``paper`` does what the authors did (section 4.1.1 and their program). The recipe
+The recipe ``paper`` follows the authors (section 4.1.1 and their program). The recipe
 ``fast`` reaches the same likelihood in a fraction of the time on today's machines.
 """
 
@@ -143,7 +143,7 @@ def recipe_named(name: RecipeName, learns_from: Material) -> Recipe:
 def recipe_of(
     settings: TrainingSettings, pairs: int, model: ModelSettings
 ) -> tuple[Recipe, int, float]:
-    """Return the recipe with the batch size and the highest learning rate in force.
+    """Return the recipe, and the batch size and the highest learning rate to use.
 
     Args:
         settings: The user's settings, which override the recipe's.

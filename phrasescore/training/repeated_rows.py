@@ -1,9 +1,9 @@
 """Finds equal rows among any number of digests, in constant memory.
 
-A hash table of all digests would not fit into the processor's caches, and a large one not into
-memory. Instead, the digests are partitioned. The part of a digest depends only on its value, so
-equal digests are in the same part. A part is small enough for a hash table in a cache. Each block
-of digests is sorted by part ("dealt") when it is read, and the results are sorted back.
+A hash table of all digests would not fit into the processor's caches, and a large table not even
+into memory. Instead, the digests are partitioned. The part of a digest depends only on its value,
+so equal digests are in the same part. A part is small enough for a hash table in a cache. Each
+block of digests is sorted by part ("dealt") when it is read, and the results are sorted back.
 
 The arrays are raw files on disk and are not memory-mapped: the pages of a mapped file count as
 memory of the process, which would seem to grow with the table, and a full disk would kill the

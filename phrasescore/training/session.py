@@ -127,7 +127,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
             )
         else:
             _encode(settings, asked)
-    # the other processes wait here until the leading one has encoded the pairs
+    # the other processes wait here until the leading process has encoded the pairs
     earlier = _Earlier(int(processes.agree(earlier)))
     if earlier is _Earlier.TRAINED:
         return
@@ -192,7 +192,7 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
 
 
 def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
-    """Find out what an earlier run has left; refuse to replace anything else."""
+    """Return the kind of model that an earlier run has left; refuse to replace anything else."""
     model, work = settings.model, settings.work_folder
     found = _Earlier.NOTHING
     # `auto` may choose another precision on another machine
@@ -267,7 +267,7 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], Non
     if model.settings.is_self_normalised and figures:
         mean, deviation = normalisers(model, pairs, trainer.split.held_out_sources, plan)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
-        say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")
+        say(f"ln Z of unseen words: mean {mean:.4f}, deviation {deviation:.4f}")
     say(
         f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
         f"the {_unit(settings)}"

@@ -5,7 +5,7 @@
 torch, so that ``--help`` is quick.
 """
 
-# ruff: noqa: RUF009 - what _option and _size return is a dataclasses.field
+# ruff: noqa: RUF009 - _option and _size return a dataclasses.field
 
 from __future__ import annotations
 
@@ -78,6 +78,7 @@ DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
 }
 _PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
 _SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
+_PAPER_TEXT = DEFAULTS["text", "paper"]
 
 _PHRASE, _FEED_FORWARD, _LM = (
     EncoderDecoderSettings,
@@ -134,7 +135,9 @@ class TrainingSettings:
 
     kind: str = _option(
         KINDS[0].option,
-        "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS) + ".",
+        "The kind of model. "
+        + "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS)
+        + ".",
     )
     inputs: tuple[Path, ...] = ()
     model: Path = Path("model")
@@ -151,18 +154,19 @@ class TrainingSettings:
     )
     max_time: Annotated[float, Between(0, _TEN_YEARS, above=True)] | None = _option(
         None,
-        "End after this wall-clock time, such as 45m or 2h, while the learning rate decays. "
-        "Reading the input and compiling do not count.",
+        "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
+        "decays over this time. Reading the input and compiling do not count.",
     )
     patience: OftenOrNever | None = _option(
         None,
-        "End after this many evaluations without a better result on unseen sources; 0: never.  "
-        f"[default: {_PHRASES.patience}; paper: {_PAPER.patience}]",
+        "Stop after this many evaluations without a better result on unseen sources; 0: never.  "
+        f"[default: {_PHRASES.patience}, with --recipe paper {_PAPER.patience}; language models "
+        f"with --recipe paper: {_PAPER_TEXT.patience}]",
     )
     evaluations: Often | None = _option(
         None,
         "The number of times that a run scores the held-out pairs.  [default: "
-        f"{_PHRASES.evaluations}; of language models with --recipe paper: after each pass]",
+        f"{_PHRASES.evaluations}; language models with --recipe paper: once after each pass]",
     )
     self_normalise: float | None = _size(
         "For feed-forward-lm: keep the sum Z over the vocabulary near 1, so that the decoder may "
@@ -205,7 +209,7 @@ class TrainingSettings:
         f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]", "NAME"
     )
     context: ContextName | None = _size(
-        "When the decoder sees the source's summary: every-step, or once, at its start.  "
+        "When the decoder reads the summary of the source: every-step, or once, at its start.  "
         f"[default: {_PHRASE.context}]",
         "NAME",
     )
@@ -236,34 +240,36 @@ class TrainingSettings:
     )
     byte_pairs: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
-        "Cut rare words into pieces by N merges of byte pairs, learnt from both texts. No word "
-        "is unknown then, and the layers over words are smaller (extra: byte-pairs).  [default: "
+        "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then no word is "
+        "unknown, and the layers over words are smaller. Needs the extra byte-pairs.  [default: "
         "whole words]",
         "translates",
         metavar="N",
     )
     batch_size: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
-        "The number of pairs in an update.  [default: by the size of the table; paper: 64; "
-        "search, encdec: 64; paper: 80; language models: 64 sentences]",
+        "The number of pairs in an update.  [default: depends on the size of the table, with "
+        "--recipe paper 64; search, encdec: 64, with --recipe paper 80; language models: 64 "
+        "sentences]",
     )
     learning_rate: Annotated[float, Between(0, 100, above=True)] | None = _option(
         None,
-        "The highest learning rate.  [default: the recipe's; smaller models of phrases learn at a "
-        "higher one]",
+        "The maximum learning rate.  [default: depends on the recipe; higher for small models of "
+        "phrases]",
     )
     held_out_sources: ItemsOrNone | None = _option(
         None,
-        "The number of pairs to hold out whose sources are in no training pair.  [default: "
-        f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; paper: "
-        f"{_PAPER.held_out_sources}]",
+        "The number of held-out pairs whose sources occur in no training pair.  [default: "
+        f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; with "
+        f"--recipe paper: {_PAPER.held_out_sources}]",
         "reads_source",
     )
     held_out_pairs: ItemsOrNone | None = _option(
         None,
         "The number of pairs, or sentences of a text, to hold out at random from the rest.  "
-        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; paper: {_PAPER.held_out_pairs}; "
-        f"language models: one sentence in 1,000, {_TEXT.held_out_sources} at least]",
+        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; with --recipe paper: "
+        f"{_PAPER.held_out_pairs}; language models: one sentence in 1,000, at least "
+        f"{_TEXT.held_out_sources}]",
     )
     held_out_text: tuple[Path, ...] = _option(
         (),
@@ -282,13 +288,13 @@ class TrainingSettings:
     dropout: Share | None = _option(
         None,
         "For models of sentences: the share of units to set to 0 in training.  [default: "
-        f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; paper: 0]",
+        f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; with --recipe paper: 0]",
         "of_sentences",
     )
     label_smoothing: Share | None = _option(
         None,
-        f"For models of sentences: the label smoothing.  [default: {_SENTENCES.label_smoothing}; "
-        "paper, language models: 0]",
+        "For models of sentences: the label smoothing.  [default: "
+        f"{_SENTENCES.label_smoothing}; language models, or with --recipe paper: 0]",
         "of_sentences",
     )
     # up to 2^53, which stays exact if a JSON reader turns it into a floating-point number
@@ -297,18 +303,18 @@ class TrainingSettings:
     )
     precision: Literal["auto", "bf16", "fp32"] = _option(
         "auto",
-        "The precision of matrix products. auto is bf16 for recipe fast if the hardware has it, "
-        "except for small models of small tables on a CPU.",
+        "The precision of matrix products. With --recipe fast, auto is bf16 if the hardware has "
+        "it, except for small models of small tables on a CPU; otherwise auto is fp32.",
     )
     device: str = "auto"
     threads: Annotated[int, Between(1, 256)] | None = _option(None, "Cores to use.  [default: all]")
     checkpoint_every: Annotated[float, Between(0, _TEN_YEARS)] = _option(
         300.0,
-        "The time between saves of the state from which the same command continues.",
+        "The time between saves of the training state, from which the same command continues.",
         default="5m",
     )
     overwrite: bool = _option(
-        False, "Start again, and replace a training or a model that is there."
+        False, "Start again, and replace an existing training state or model."
     )
 
     def __post_init__(self) -> None:
@@ -324,7 +330,7 @@ class TrainingSettings:
         kind = self.model_kind
         if len(self.inputs) != len(kind.inputs):
             raise SettingsError(
-                f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, and "
+                f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but "
                 f"{len(self.inputs) + 1} names are given"
             )
         for each in sorted(dataclasses.fields(self), key=lambda each: each.name):
@@ -337,8 +343,8 @@ class TrainingSettings:
             )
         if self.held_out_text and len(self.held_out_text) != len(kind.inputs):
             raise SettingsError(
-                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, and "
-                f"another number of names is given ({len(self.held_out_text)})"
+                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, but "
+                f"{len(self.held_out_text)} names are given"
             )
         if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""The work folder of a training run, and continuing from it or from a finished model.
+"""The work folder of a training run; continues from it, or from a finished model.
 
 ``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
 curve and two checkpoints: the latest state and the best model so far. Each file is replaced
@@ -151,13 +151,13 @@ def known_settings(work: Path) -> dict[str, Any] | None:
     if not os.path.lexists(work):
         return None
     if work.is_symlink() or not work.is_dir():
-        raise _foreign(work, "it is no folder of its own")
+        raise _foreign(work, "it is a file or a link")
     names = set(whole_names(work).values())
     for name in names:
         if not _OWN.fullmatch(name):
-            raise _foreign(work, f"{visible(os.fsencode(name), 80)} is no file of one")
-    # without settings no run has begun: they are written first, under a temporary name; encoded
-    # pairs alone can serve any run
+            raise _foreign(work, f"{visible(os.fsencode(name), 80)} is not one of its files")
+    # without settings no run has begun, because they are written first, under a temporary name; any
+    # run may use encoded pairs that are there alone
     if (names <= {SETTINGS} or PAIRS in names) and not (work / SETTINGS).exists():
         return None
     try:
@@ -165,7 +165,7 @@ def known_settings(work: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise _foreign(work, f"its {SETTINGS} cannot be read ({error})") from None
     if INPUT not in known:
-        raise _foreign(work, f"its {SETTINGS} is another program's")
+        raise _foreign(work, f"its {SETTINGS} comes from another program")
     return known
 
 

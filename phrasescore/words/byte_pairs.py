@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -104,31 +103,19 @@ class BytePairs:
         """Write the merges."""
         write_atomically(path, _bytes(self.text))
 
-    def cutter(self, known: Collection[bytes] = ()) -> Cutter:
-        """Return the function that cuts a word.
+    def cutter(self, known: Collection[bytes] = ()) -> Callable[[bytes], list[bytes]]:
+        """Return the function that cuts a word into pieces with marks.
 
         Args:
             known: If given, pieces outside this set are cut further, as far as the merges allow.
+
+        Raises:
+            MissingDependencyError: subword-nmt is not installed.
         """
-        return Cutter(self, frozenset(known))
-
-
-@dataclass(frozen=True)
-class Cutter:
-    """Cuts words into pieces; see :meth:`BytePairs.cutter`."""
-
-    pairs: BytePairs
-    known: frozenset[bytes]
-
-    @cached_property
-    def _merges(self) -> Any:
         _, apply = _library()
-        known = {_text(piece) for piece in self.known}
-        return apply(io.StringIO(self.pairs.text), separator=MARK.decode(), vocab=known)
-
-    def __call__(self, word: bytes) -> list[bytes]:
-        """Return the pieces of a word, with marks; without the marks, they make up the word."""
-        return [_bytes(piece) for piece in self._merges.segment_tokens([_text(word)])]
+        vocabulary = {_text(piece) for piece in known}
+        merges = apply(io.StringIO(self.text), separator=MARK.decode(), vocab=vocabulary)
+        return lambda word: [_bytes(piece) for piece in merges.segment_tokens([_text(word)])]
 
 
 def joined(pieces: Sequence[bytes]) -> Iterator[bytes]:

@@ -22,9 +22,7 @@ from phrasescore.compiled import Records, borrowed, compiled
 HASH_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_SPLITMIX_1, _SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
-_SHIFT_31, _SHIFT_32, _SHIFT_33 = np.uint64(31), np.uint64(32), np.uint64(33)
+_SHIFT_32, _SHIFT_33 = np.uint64(32), np.uint64(33)
 # 2^64 divided by the golden ratio: products of successive numbers are far apart
 PAIR_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _FREE = np.uint64(0)
@@ -54,14 +52,6 @@ def murmur_mix(value: Any) -> Any:
     value = (value ^ (value >> _SHIFT_33)) * _MURMUR_1
     value = (value ^ (value >> _SHIFT_33)) * _MURMUR_2
     return value ^ (value >> _SHIFT_33)
-
-
-@compiled
-def splitmix(value: Any) -> Any:
-    """Spread a number's bits over all bits, unlike `murmur_mix`: the finaliser of splitmix64."""
-    value = (value ^ (value >> _SHIFT_30)) * _SPLITMIX_1
-    value = (value ^ (value >> _SHIFT_27)) * _SPLITMIX_2
-    return value ^ (value >> _SHIFT_31)
 
 
 @compiled
@@ -108,11 +98,11 @@ def phrase_digests(types: NDArray[np.int32], offsets: Rows) -> Digests:
     digests = np.empty((len(offsets) - 1, 2), np.uint64)
     for row in range(len(digests)):
         length = np.uint64(offsets[row + 1] - offsets[row])
-        first, second = murmur_mix(_SEED_1 + length), splitmix(_SEED_2 + length)
+        first, second = murmur_mix(_SEED_1 + length), murmur_mix(_SEED_2 + length)
         for i in range(offsets[row], offsets[row + 1]):
             word = np.uint64(types[i])
             first = murmur_mix((first ^ word) + _SEED_1)
-            second = splitmix((second ^ word) + _SEED_2)
+            second = murmur_mix((second ^ word) + _SEED_2)
         digests[row, 0], digests[row, 1] = first, second
     return digests
 
@@ -123,7 +113,7 @@ def pair_digests(sources: Digests, targets: Digests) -> Digests:
     digests = np.empty((len(sources), 2), np.uint64)
     for row in range(len(sources)):
         digests[row, 0] = murmur_mix(murmur_mix(sources[row, 0] + _SEED_1) ^ targets[row, 0])
-        digests[row, 1] = splitmix(splitmix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
+        digests[row, 1] = murmur_mix(murmur_mix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
     return digests
 
 

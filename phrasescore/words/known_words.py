@@ -47,9 +47,11 @@ class KnownWords:
         """The problem, if any, as a part of a sentence."""
         if self.share >= MIN_SHARE:
             return ""
-        said = f"it knows {self.share:.0%} of the words on the {self.side} side of {self.table}"
+        said = (
+            f"the model knows {self.share:.0%} of the words on the {self.side} side of {self.table}"
+        )
         if self.is_swapped:
-            return f"{said} and {self.swapped:.0%} of those on the other side, whose model it seems"
+            return f"{said}, but {self.swapped:.0%} of the words on the other side"
         return said
 
     @property
@@ -57,7 +59,7 @@ class KnownWords:
         """The remedy for the problem."""
         if self.is_swapped:
             return f"give a model that was trained on the {self.side} side of the parallel text"
-        return "see that its training text has the language, tokenisation and case of the table"
+        return "check that its training text has the language, tokenisation and case of the table"
 
 
 def unknown_warning(*unknown: float) -> str:
@@ -69,8 +71,8 @@ def unknown_warning(*unknown: float) -> str:
     if max(unknown) <= 1 - MIN_SHARE:
         return ""
     return (
-        "warning: the model does not know most of these words, so what it says is worth little: "
-        "see that language, direction, tokenisation and case are its own"
+        "warning: the model does not know most of these words, so its scores mean little: check "
+        "that language, direction, tokenisation and case are those of its training text"
     )
 
 
@@ -86,7 +88,7 @@ def known_words(
         table: The table, for the result.
         counts: The words of the table, as `first_words` returns them.
         sides: The vocabulary of each side that the model knows.
-        factor: The factor of a token that the model knows.
+        factor: The factor of a token that the model reads.
     """
     shares = {side: known_share(counts[side], words, factor) for side, words in sides.items()}
     side = min(shares, key=lambda each: shares[each])

@@ -8,12 +8,12 @@ With byte pairs, the shortlist has pieces of words. A word that cannot be cut in
 single ``<unk>``, so a sequence of ids shows where its words end.
 
 A model reads every word outside its shortlist as ``<unk>``, so p(<unk>) is the probability of all
-words outside together (footnote 3 of Cho et al. (2014)). If it is divided in proportion to counts,
-a word w outside has the probability p(<unk>) q(w), with q(w) = (c(w) + 1) / (N + U + 1). c(w) is
-the count of w in the distinct phrases that the shortlist was made from, U is the number of words
-outside, and N is the sum of their counts. Words that were never seen have c = 0; all of them
-together count as one word. The file has a line ``WORD<TAB>COUNT`` for each word outside, which ends
-at ``\n``.
+words outside together (footnote 3 of Cho et al. (2014)). If p(<unk>) is divided in proportion to
+counts, a word w outside has the probability p(<unk>) q(w), with q(w) = (c(w) + 1) / (N + U + 1).
+c(w) is the count of w in the distinct phrases that the shortlist was made from, U is the number of
+words outside, and N is the sum of their counts. Words that were never seen have c = 0; all of them
+together count as one word. A second file has a line ``WORD<TAB>COUNT``, which ends at ``\n``, for
+each word outside.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if self.words[:2] != SPECIALS:
             raise ModelError(
-                "a vocabulary begins with the lines </s> and <unk>, and this one does not",
+                "a vocabulary begins with the lines </s> and <unk>, but this one does not",
                 remedy="use the file that training wrote, unchanged",
             )
         for line, word in enumerate(self.words, 1):
@@ -98,7 +98,7 @@ class Vocabulary:
 
         Raises:
             InputError: The file cannot be read.
-            ModelError: A word is repeated, a line is not one word, or the first two are missing.
+            ModelError: A word is repeated, a line is not one word, or </s> or <unk> is missing.
         """
         try:
             return cls(tuple(plain_lines(path)), byte_pairs)
@@ -171,7 +171,7 @@ class Vocabulary:
         return ends
 
     def count_words(self, ids: Ids) -> int:
-        """Return the number of words that the ids, ``(N,)``, are the pieces of."""
+        """Return the number of words that the pieces ``ids (N,)`` form."""
         return int(self._ends_word[ids].sum())
 
     @cached_property
@@ -232,7 +232,7 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
     """Return the most frequent words; equally frequent words are in the order of their bytes.
 
     Words that cannot be written to the file, such as a word that ends with a carriage return, are
-    not part of it.
+    left out.
 
     Args:
         words: Every distinct word of the side.

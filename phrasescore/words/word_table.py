@@ -207,7 +207,7 @@ class WordTable:
         return int(self.arrays.size[0])
 
     def reserve(self, words: int, text: int) -> None:
-        """Make room for this many more words, which have ``text`` bytes in all."""
+        """Make room for ``words`` more words, which have ``text`` bytes in all."""
         arrays, size = self.arrays, len(self)
         used = int(arrays.ends[size])
         if used + text > arrays.text.size:
@@ -257,7 +257,7 @@ class WordTable:
     def encode_lines(
         self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the ids of the words of N lines, and ``(N + 1,)`` where each line begins in them.
+        """Return the ids of the words of N lines, and ``(N + 1,)`` offsets of the lines in them.
 
         Args:
             text: Whole lines, each with its line feed.

@@ -17,7 +17,7 @@ WORDS = b"a b c d".split()
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models and two texts."""
+    """Return a folder with models and two texts."""
     folder = tmp_path_factory.mktemp("alignments")
     targets = [word.upper() for word in WORDS]
     save_random_model(folder / "model", WORDS, targets, kind="search")
@@ -38,7 +38,7 @@ def run(*arguments: str | Path) -> None:
 def words_of(picture: Path) -> list[str]:
     """Return the words of an SVG, along its columns and then along its rows."""
     words = re.findall(r">([^<>]+)</text>", picture.read_text("utf-8"))
-    # behind them are the numbers of the scale
+    # the numbers of the colour scale follow
     words = words[: next(place for place, word in enumerate(words) if word.startswith("0"))]
     return [word.replace("&lt;/s&gt;", "</s>") for word in words]
 
@@ -53,7 +53,7 @@ def words_of(picture: Path) -> list[str]:
 def test_a_picture_for_each_pair(
     model: str, words: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Named after its line; columns are what the model reads, rows what it predicts."""
+    """Each picture is named after its line; columns are words read, rows are words predicted."""
     run(
         *("--model", data / model, "--source", data / "source", "--target", data / "target"),
         *("--sentences", "4,1,4", "-o", tmp_path / "new" / "pictures", "--format", "svg"),
@@ -70,19 +70,19 @@ def test_a_picture_for_each_pair(
         (["--sentences", "1,5"], "source: there is no sentence 5: the text has 4 lines"),
         (["--sentences", "2"], "target:2: sentence 2 is empty in one of the texts"),
         (["--sentences", "3"], "source:3: sentence 3 is empty in one of the texts"),
-        (["--sentences", "0"], "not a list of numbers from 1; write 3,17"),
-        (["--sentences", "1-3"], "not a list of numbers from 1; write 3,17"),
+        (["--sentences", "0"], "not a list of line numbers; write 3,17"),
+        (["--sentences", "1-3"], "not a list of line numbers; write 3,17"),
         (["--sentences", "1", "--target", "shorter"], "shorter ends before it"),
-        (["--sentences", "1", "--model", "encdec"], "encdec aligns no words, and a picture needs"),
+        (["--sentences", "1", "--model", "encdec"], "encdec aligns no words, but a picture needs"),
         (["--sentences", "1", "--model", "phrases"], "kind phrase does not translate sentences"),
-        (["--sentences", "1", "-o", "source"], "would replace what --source reads"),
+        (["--sentences", "1", "-o", "source"], "would replace an input: --source"),
         (["--sentences", "1", "--source", "-", "--target", "-"], "would both read standard input"),
     ],
 )
 def test_wrong_calls(
     arguments: list[str], message: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets a sentence, and no folder is made."""
+    """Each wrong call prints one sentence and makes no folder."""
     monkeypatch.chdir(data)
     given = {"--model": "model", "--source": "source", "--target": "target", "-o": "pictures"}
     given |= dict(zip(arguments[::2], arguments[1::2], strict=True))

@@ -20,7 +20,7 @@ SOURCES += [b"%s red0 w1" % word for word in HOSTILE] + [b"na\xc3\xafve &apos;s 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models and a table of about a hundred phrases."""
+    """Return a folder with models and a table of about a hundred phrases."""
     pytest.importorskip("bokeh")
     pytest.importorskip("sklearn")
     folder = tmp_path_factory.mktemp("map")
@@ -36,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(data: Path, start_phrasescore: Any) -> Path:
-    """A map of all the phrases."""
+    """Make a map of all phrases."""
     done = start_phrasescore(
         *(data, "analyze", "map", "--model", "model", "table.gz", "-o", "map.html"),
         *("--min-words", "3", "--threads", "1"),
@@ -50,7 +50,7 @@ def page(data: Path, start_phrasescore: Any) -> Path:
 
 @pytest.mark.browser
 def test_search_and_hover(page: Path, pages: Pages) -> None:
-    """What is found is marked; a phrase of markup is text, and nothing of it runs."""
+    """Found phrases are marked; phrases with markup are shown as text, no script in them runs."""
     opened = pages.open(page)
     opened.on("dialog", lambda dialog: pytest.fail(dialog.message))
     search = opened.locator("input")
@@ -73,7 +73,7 @@ def test_search_and_hover(page: Path, pages: Pages) -> None:
 
 
 def test_a_map_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """The most frequent ones; w0 to w3, &apos;s and naïve, too."""
+    """The map has the most frequent words, including w0 to w3, &apos;s and naïve."""
     call = "analyze", "map", "--words", "--threads", "1", "--phrases", "20", "-o", "words.html"
     done = phrasescore(*call, "--model", data / "model")
     assert done.returncode == 0, done.stderr
@@ -85,13 +85,13 @@ def test_a_map_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) ->
     ("arguments", "message", "status"),
     [
         (["table.gz", "-o", "map.gif"], "a map is an HTML page. End its name", 2),
-        (["-o", "m.html"], "PHRASE-TABLE and --words: exactly one of them", 2),
-        (["small", "-o", "m.html"], "at least 10 points, and here 1 point", 2),
+        (["-o", "m.html"], "exactly one of PHRASE-TABLE and --words", 2),
+        (["small", "-o", "m.html"], "at least 10 points, but this map would have 1 point", 2),
         (["table.gz", "-o", "m.html", "--min-words", "9"], "no source phrase of at least 9", 3),
         (["table.gz", "-o", "m.html", "--side", "source"], "Add --words", 2),
         (["table.gz", "-o", "m.html", "--model", "search"], "Add --words for its word", 4),
         (["table.gz", "-o", "m.html", "--phrases", "3"], "is not in the range", 2),
-        (["table.gz", "-o", "table.gz"], "would replace what PHRASE-TABLE reads", 2),
+        (["table.gz", "-o", "table.gz"], "would replace an input: PHRASE-TABLE", 2),
     ],
 )
 def test_wrong_calls(
@@ -102,7 +102,7 @@ def test_wrong_calls(
     phrasescore: Phrasescore,
     tmp_path: Path,
 ) -> None:
-    """Each gets a sentence, and there is no map."""
+    """Each wrong call prints one sentence and writes no map."""
     for each in data.iterdir():
         if not each.name.endswith(".html"):
             (tmp_path / each.name).symlink_to(each)

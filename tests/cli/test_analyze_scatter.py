@@ -1,4 +1,4 @@
-"""``phrasescore analyze scatter`` as a user runs it: every number computed another way."""
+"""``phrasescore analyze scatter`` as a user runs it; the tests recompute every number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD = (
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of both directions, and tables."""
+    """Return a folder with models of both directions, and tables."""
     folder = tmp_path_factory.mktemp("scatter")
     sides = [b"e%d" % word for word in range(WORDS)], [b"f%d" % word for word in range(WORDS)]
     save_random_model(folder / "model", *sides)
@@ -66,7 +66,7 @@ def scatter(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> Any:
 def test_figures_and_pairs(
     data: Path, scatter: Any, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The pairs have the ln p of score, the figures are those of the pairs."""
+    """The pairs have the ln p of ``score``, and the figures follow from the pairs."""
     found = scatter("--model", str(data / "model"))
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"pairs.tsv.gz", "scatter.svg", "result.json"}
@@ -83,7 +83,7 @@ def test_figures_and_pairs(
     table, model = (np.array([float(pair[place]) for pair in pairs]) for place in (2, 3))
     np.testing.assert_allclose(table, of_score[:, 2], atol=1e-5)
     np.testing.assert_allclose(model, of_score[:, 4], atol=1e-4)
-    # what the model likes more than the table comes first
+    # pairs that the model prefers more than the table come first
     assert (np.diff(model - table) <= 1e-4).all()
     assert found["pairs"] == found["drawn_pairs"] == PAIRS + len(ODD)
     assert found["near"] == pytest.approx((abs(table - model) <= 1).mean())
@@ -98,7 +98,7 @@ def test_figures_and_pairs(
 def test_prune_takes_the_lines(
     data: Path, scatter: Any, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Every listed pair is found in the table and dropped, odd bytes or not."""
+    """``prune`` finds and drops every listed pair in the table, even with odd bytes."""
     scatter("--model", str(data / "model"))
     odd = [b"e1 <script>", b"f1 \xff <b>"]
     listed = rows(tmp_path / "out" / "pairs.tsv.gz")
@@ -114,7 +114,7 @@ def test_prune_takes_the_lines(
 def test_a_score_in_place_of_a_model(
     data: Path, scatter: Any, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """A table that was scored needs no model."""
+    """A scored table needs no model."""
     by_model = scatter("--model", str(data / "model"))
     phrasescore("score", data / "table.gz", "--model", data / "model", "-o", "scored.gz", *FP32)
     found = scatter("--model-column", "5", "--format", "png", table=tmp_path / "scored.gz")
@@ -128,11 +128,11 @@ def test_a_score_in_place_of_a_model(
     [
         (["empty", "--model", "model"], 3, "the file is empty"),
         (["table.gz", "--model", "lm"], 4, "is a language model, which reads no source"),
-        (["table.gz"], 2, "exactly one of them"),
+        (["table.gz"], 2, "exactly one of"),
         (
             ["table.gz", "--model", "model", "--model-column", "4"],
             2,
-            "exactly one of them",
+            "exactly one of",
         ),
         (["table.gz", "--model-column", "9"], 2, "there is no score 9 to compare"),
         (["table.gz", "--model", "model", "--column", "7"], 2, "there is no score 7 to compare"),
@@ -147,7 +147,7 @@ def test_wrong_input_is_one_sentence(
     status: int,
     problem: str,
 ) -> None:
-    """What is wrong and what to do; nothing is left behind."""
+    """Wrong input prints one sentence with the problem and a remedy, and leaves no file."""
     names = {"empty", "table.gz", "model", "lm"}
     given = [data / each if each in names else each for each in arguments]
     done = phrasescore("analyze", "scatter", *given, "-o", "out", stdin=b"a ||| b ||| 1\n")

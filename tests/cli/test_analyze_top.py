@@ -12,7 +12,7 @@ from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 
 WORDS = b"a b c d".split()
-# what is not Unicode, and what a page would run, are words like others
+# bytes that are not Unicode, and text that a page would run as a script, are ordinary words
 LINES = [
     b"<script> b c d ||| A \xff ||| 1 1 0.25 1 ||| 0-0 ||| 1 40 10",
     b"<script> b c d ||| B ||| 1 1 0.75 1 ||| 0-0 ||| 1 40 30",
@@ -28,7 +28,7 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some models, and tables with and without counts."""
+    """Return a folder with models, and tables with and without counts."""
     folder = tmp_path_factory.mktemp("top")
     targets = [word.upper() for word in WORDS]
     save_random_model(folder / "model", WORDS, targets)
@@ -47,7 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_lists_are_those_of_score_and_generate(
     data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The model's ln p is what score-text gives, the samples are what generate draws."""
+    """The model's ln p equal those of score-text, and the samples are those of generate."""
     model = "--model", data / "model"
     done = phrasescore(
         *("analyze", "top", data / "table.gz", *model, "-o", "top.md", "--json-file", "top.json"),
@@ -69,7 +69,7 @@ def test_the_lists_are_those_of_score_and_generate(
         {"target": "D C", "p": 0.5},
         {"target": "A B C D", "p": 0.6},
     ]
-    # what the model prefers; bytes that are not Unicode are escaped in the JSON
+    # the targets that the model prefers; bytes that are not Unicode are escaped in JSON
     sources = [each["source"].encode().replace(b"\\xfe", b"\xfe") for each in found]
     ranked = [(s, t) for s, each in zip(sources, found, strict=True) for t in each["by_model"]]
     lines = [
@@ -81,7 +81,7 @@ def test_the_lists_are_those_of_score_and_generate(
     assert [float(line.split(b"\t")[2]) for line in scored] == pytest.approx(
         [each["ln_p"] for _, each in ranked], abs=1e-3
     )
-    # what it writes
+    # the targets that the model generates
     (tmp_path / "phrases").write_bytes(b"".join(source + b"\n" for source in sources))
     drawn = phrasescore(
         *("generate", *model, "-i", "phrases", "--samples", "40", "--seed", "3"),
@@ -108,13 +108,13 @@ def test_the_lists_are_those_of_score_and_generate(
         (["table.gz", "--model", "backwards"], 4, "writes source phrases"),
         (["table.gz", "--model", "model", "--column", "5"], 2, "there is no score 5 to compare"),
         (["table.gz", "--model", "model", "--json"], 2, "would both go to standard output"),
-        (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace what"),
+        (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace an input"),
     ],
 )
 def test_wrong_input_is_one_sentence(
     data: Path, phrasescore: Phrasescore, arguments: list[str], status: int, problem: str
 ) -> None:
-    """What is wrong, what to do, and a status that says whose fault it is."""
+    """Wrong input prints one sentence with the problem and a remedy, and the right exit status."""
     names = {"empty", "none", "table.gz", "bare", "model", "lm", "search", "backwards"}
     given = [data / each if each in names else each for each in arguments]
     done = phrasescore("analyze", "top", *given)

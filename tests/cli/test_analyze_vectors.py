@@ -1,4 +1,4 @@
-"""``phrasescore analyze vectors`` as a user runs them, with real models."""
+"""``phrasescore analyze vectors`` as a user runs it, with real models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = [b"a", b"b", b"c", b"<script>", b"caf\xe9"]
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of several kinds, and phrases."""
+    """Return a folder with models of several kinds, and phrases."""
     folder = tmp_path_factory.mktemp("vectors")
     targets = [word.upper() for word in WORDS]
     save_random_model(folder / "model", WORDS, targets)
@@ -31,7 +31,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def summary_of(folder: Path, words: list[bytes]) -> np.ndarray:
-    """Return c of one phrase."""
+    """Return the summary c of one phrase."""
     loaded = load_model(folder)
     assert isinstance(loaded.model, EncoderDecoder)
     ids = torch.tensor([loaded.source_vocabulary.encode(words)])
@@ -40,14 +40,14 @@ def summary_of(folder: Path, words: list[bytes]) -> np.ndarray:
 
 
 def texts_of(path: Path) -> list[bytes]:
-    """Return what the vectors of a file are of, as a user would."""
+    """Return the texts that the vectors of a file belong to, as a user would read them."""
     with np.load(path) as arrays:
         text, offsets = arrays["text"].tobytes(), arrays["offsets"].tolist()
     return [text[a:b] for a, b in itertools.pairwise(offsets)]
 
 
 def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Row i is the summary of line i, unknown words too."""
+    """Row i is the summary of line i, also for unknown words."""
     done = phrasescore(
         *("analyze", "vectors", "--model", data / "model", data / "phrases", "-o", "v.npz")
     )
@@ -61,7 +61,7 @@ def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path
 
 
 def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Of all words; either side, and kinds without any summary."""
+    """Vectors of all words are written, for both sides and for models without summaries."""
     common = "--model", data / "model", "--words", "-o", "w.npz"
     known = load_weights(data / "model")
     for side, vocabulary in (
@@ -83,12 +83,12 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("command", "message", "status"),
     [
-        ("vectors --model model -o v.npz", "PHRASES and --words: exactly one of them", 2),
-        ("vectors --model model phrases --words -o v.npz", "exactly one of them", 2),
+        ("vectors --model model -o v.npz", "exactly one of PHRASES and --words", 2),
+        ("vectors --model model phrases --words -o v.npz", "exactly one of", 2),
         ("vectors --model model phrases --side target -o v.npz", "Add --words", 2),
         ("vectors --model search phrases -o v.npz", "kind search makes no summary", 4),
         ("vectors --model feed-forward-lm --words --side source -o v.npz", "target side only", 4),
-        ("vectors --model model empty -o v.npz", "there is no phrase", 3),
+        ("vectors --model model empty -o v.npz", "the file has no phrases", 3),
         ("vectors --model model blank -o v.npz", "blank:2: a phrase of 0 words", 3),
         ("vectors --model model long -o v.npz", "long:2: a phrase of 10,001 words", 3),
     ],
@@ -101,7 +101,7 @@ def test_wrong_calls(
     phrasescore: Phrasescore,
     tmp_path: Path,
 ) -> None:
-    """Each gets a sentence, and nothing is written."""
+    """Each wrong call prints one sentence and writes nothing."""
     for each in data.iterdir():
         (tmp_path / each.name).symlink_to(each)
     (tmp_path / "empty").write_bytes(b"")

@@ -19,7 +19,7 @@ WORDS = [b"w%d" % i for i in range(40)]
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> tuple[str, str, str]:
-    """Source, target and alignment of a small corpus, as names in the current folder."""
+    """Return source, target and alignment of a small corpus, as names in the current folder."""
     source, target, links = write_corpus(tmp_path, random_corpus(3, 200, WORDS, 10))
     return source.name, target.name, links.name
 
@@ -27,7 +27,7 @@ def corpus(tmp_path: Path) -> tuple[str, str, str]:
 def test_build_and_build_again(
     phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
 ) -> None:
-    """The same command again finds everything done; other options are refused or an update."""
+    """A repeated command finds everything done; other options are refused, or need --update."""
     source, target, links = corpus
     command = ("build", source, target, "system/", "--alignment", links, "--memory", "16M")
     first = phrasescore(*command)
@@ -55,7 +55,7 @@ def test_build_and_build_again(
 def test_further_text_of_words(
     phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
 ) -> None:
-    """It is prepared like the target side, and gets a language model and a weight of its own."""
+    """A further text is prepared like the target, and gets its own language model and weight."""
     source, target, links = corpus
     (tmp_path / "more").write_text("W1 w2\n\nNEW w3\n" * 9)
     command = ("build", source, target, "system", "--alignment", links, "--lowercase")
@@ -80,7 +80,7 @@ def test_further_text_of_words(
 
 
 FAILURES = [
-    # (what is wrong, files by name, options, exit code, what is said)
+    # (fault, files by name, options, exit code, message)
     ("a missing file", {"en": None}, (), 3, "en: no such file"),
     ("a missing line", {"fr": b"x\n"}, (), 3, "en:2: line 2 has no counterpart"),
     ("an empty text", {"en": b"", "fr": b""}, (), 3, "en: the text contains no sentence"),
@@ -88,10 +88,10 @@ FAILURES = [
     ("an empty sentence", {"en": b"a\n\n"}, ("--no-cleaning",), 3, "en:2: a sentence of 0 words"),
     ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),
     ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
-    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data end"),
+    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
     ("a wrong order", {}, ("--lm-order", "21"), 2, "order"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
-    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a code"),
+    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a language code"),
     ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),
     ("no memory size", {}, ("--memory", "much"), 2, "not a size such as 512M"),
     ("an unknown aligner", {}, ("--aligner", "giza"), 2, "there is no aligner giza"),
@@ -108,14 +108,14 @@ def test_failures(
     code: int,
     said: str,
 ) -> None:
-    """What is wrong is said in one sentence, with file and line where there is one."""
+    """Each failure prints one sentence with the file and, if there is one, the line."""
     for name, data in ({"en": b"a\nb\n", "fr": b"x\ny\n", "al": b"0-0\n0-0\n"} | files).items():
         if data is not None:
             (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     arguments = ["phrasescore", "build", "en", "fr", "system", "--alignment", "al", *options]
     monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as caught:  # in this process: a new one each would take a second
+    with pytest.raises(SystemExit) as caught:  # in this process, because a new one takes a second
         main()
     assert caught.value.code == code
     assert said in capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_failures(
 def test_interrupted(
     tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Ctrl-C ends the command with what to do; the next run does not repeat what was done."""
+    """Ctrl-C prints how to continue; the next run does not repeat finished steps."""
     paths = write_corpus(tmp_path, random_corpus(4, 2000, WORDS, 12))
     source, target, links = (path.name for path in paths)
     command = ["build", source, target, "system", "--alignment", links]
@@ -133,7 +133,7 @@ def test_interrupted(
     ended = kill_when(stamp.exists, start_phrasescore(tmp_path, *command), signal.SIGINT)
     said = ended.errors
     assert ended.status == 130, said
-    assert b"stopped; what is done is kept. To continue, type: phrasescore build" in said
+    assert b"stopped; finished work is kept. To continue, type: phrasescore build" in said
     again = phrasescore(*command)
     assert again.returncode == 0
     lines = again.stderr.split(b"\n")

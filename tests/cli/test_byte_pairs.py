@@ -1,4 +1,4 @@
-"""Models of pieces of words: their users see words, from ``train`` to the Python API."""
+"""Models of byte pairs: users see only words, from ``train`` to the Python API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE, TARGET = b"low newest slower\nwidest zz\n", b"bas neuve lent\nlarge qq\n
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of pieces with random weights, and two texts."""
+    """Return a folder with byte-pair models of random weights, and two texts."""
     folder = tmp_path_factory.mktemp("pieces")
     pairs = BytePairs.learn(dict.fromkeys([*WORDS, *TARGETS], 3), 8)
     save_random_model(folder / "model", WORDS, TARGETS, kind="search", byte_pairs=pairs)
@@ -40,7 +40,7 @@ def run(*arguments: str | Path) -> None:
 
 
 def test_training_learns_the_pieces_of_both_texts(tmp_path: Path) -> None:
-    """The folder has the merges with their digest; trained further, it is the same model."""
+    """The folder has the merges with their digest, and keeps them when training continues."""
     texts = tmp_path / "source", tmp_path / "target"
     for path, words in zip(texts, (WORDS, TARGETS), strict=True):
         lines = [b" ".join((*words[at % 5 :], words[at % 3])) + b"\n" for at in range(40)]
@@ -69,7 +69,7 @@ def test_training_learns_the_pieces_of_both_texts(tmp_path: Path) -> None:
 
 
 def test_scores_of_words_are_sums_over_pieces(data: Path, tmp_path: Path) -> None:
-    """score-text, nbest and Python give the same ln p, and count words."""
+    """score-text, nbest and the Python API give equal ln p, and count words."""
     model = phrasescore.load(data / "model")
     texts = list(zip(SOURCE.decode().splitlines(), TARGET.decode().splitlines(), strict=True))
     totals, words = model.score(texts), model.score_words(texts)
@@ -94,7 +94,7 @@ def test_scores_of_words_are_sums_over_pieces(data: Path, tmp_path: Path) -> Non
 
 
 def test_translations_and_alignments_are_in_words(data: Path, tmp_path: Path) -> None:
-    """No marks in the output; rows and columns of an alignment are words, and rows sum to 1."""
+    """Output has no byte-pair marks; alignments have rows and columns of words; rows sum to 1."""
     given = "translate", "--model", data / "model", "-i", data / "source"
     run(*given, "-o", tmp_path / "out", "--alignments", tmp_path / "soft", "--replace-unknown")
     out = (tmp_path / "out").read_bytes()

@@ -1,4 +1,4 @@
-"""Compiled functions are kept where nobody else can write, or a sentence says what is wrong."""
+"""Compiled functions are cached where no other user can write; otherwise a message explains."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: boo
     table.write_text("a ||| b ||| 0.5\n")
     home.mkdir()
     temporary.mkdir()
-    # a program beside which nothing has been compiled
+    # a copy of the program without compiled functions next to it
     program = tmp_path / "program"
     for package in ("phrasescore", "moses_integration", "tuning"):
         without = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / package, program / package, ignore=without)
-    # read-only for this call alone
+    # read-only for this call only
     others = [home] if temporary_is_writable else [tmp_path, Path("/tmp"), Path("/var/tmp")]
     shell = "".join(_MOUNT.format(folder) for folder in (program, *others)) + 'exec "$@"'
     command = [sys.executable, "-m", "phrasescore", "prune", table, "--top", "1", "-o", "-"]
@@ -70,7 +70,7 @@ def _run(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
 
 
 def _plant(folder: Path, form: str) -> Path:
-    """Put settings of numba into a folder, and texts to evaluate."""
+    """Write numba's settings file into a folder, and texts to evaluate."""
     settings = folder / ".numba_config.yaml"
     if form == "FIFO":
         os.mkfifo(settings)
@@ -88,7 +88,7 @@ def _plant(folder: Path, form: str) -> Path:
     "form", ["cache_dir: cache", "{", "[1]", "disable_jit: 1", "FIFO", "folder", "/dev/zero", "/no"]
 )
 def test_settings_of_numba_in_the_current_folder(tmp_path: Path, form: str) -> None:
-    """They could name a cache folder of a stranger, which numba unpickles."""
+    """They are refused, because they could name another user's cache, which numba unpickles."""
     settings = _plant(tmp_path, form)
     done = _run(tmp_path, "evaluate", "text", "--reference", "text")
     assert done.returncode == 2, done.stderr
@@ -116,7 +116,7 @@ for name in sys.argv[1:]:
 
 
 def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> None:
-    """Libraries, Dask workers and tests import modules without a command."""
+    """The folder is chosen for libraries, Dask workers and tests too, which run no command."""
     _plant(tmp_path, "cache_dir: cache")
     paths = [
         path.relative_to(PROJECT).with_suffix("")
@@ -138,7 +138,7 @@ def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> 
 
 @pytest.fixture(params=["world", "sticky", "parent", "group", "owner"])
 def others_folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A folder that another user can write or replace, named by a link."""
+    """Return a link to a folder that another user can write or replace."""
     folder = tmp_path / "parent" / "cache"
     folder.mkdir(parents=True)
     modes = {"world": 0o777, "sticky": 0o1777, "group": 0o770}
@@ -175,7 +175,7 @@ def test_parsed_tables_where_others_can_write(
 
 
 def test_a_warm_up_removes_what_a_killed_one_left(tmp_path: Path) -> None:
-    """Kill -9 leaves the folder of its texts; the next call removes that."""
+    """SIGKILL leaves a folder of texts, which the next call removes."""
     command = [sys.executable, "-m", "phrasescore", "warm-up"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
@@ -193,7 +193,7 @@ def test_a_warm_up_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 
 def test_empty_files_in_the_cache(tmp_path: Path) -> None:
-    """A machine that lost power may have left files with nothing in them."""
+    """Empty cache files, as after a loss of power, are replaced."""
     (tmp_path / "table").write_text("a ||| b ||| 0.5\n")
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     prune = ("prune", "table", "--top", "1", "--column", "1", "-o", "-")

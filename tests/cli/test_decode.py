@@ -1,4 +1,4 @@
-"""``phrasescore decode`` and ``force-score`` as a user meets them."""
+"""``phrasescore decode`` and ``force-score`` as a user runs them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_system import write_random_system
 
-TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # s4 is in no table
+TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # no table has s4
 
 
 @pytest.fixture
 def ini(tmp_path: Path) -> Path:
-    """A small system of words s0 to s4, and a text to translate."""
+    """Make a small system of words s0 to s4, and a text to translate."""
     folder = tmp_path / "system"
     folder.mkdir()
     (tmp_path / "text").write_bytes(TEXT)
@@ -26,7 +26,7 @@ def ini(tmp_path: Path) -> Path:
 
 
 def replaced(ini: Path, pattern: str, replacement: str) -> Path:
-    """Write a copy of the ini with a change in it."""
+    """Write a copy of the ini with a change."""
     text, count = re.subn(pattern, replacement, ini.read_text(), flags=re.MULTILINE)
     assert count
     copy = ini.with_name("changed.ini")
@@ -35,7 +35,7 @@ def replaced(ini: Path, pattern: str, replacement: str) -> Path:
 
 
 def test_streams(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
-    """Standard input to standard output gives what files give, a line for every line."""
+    """Standard streams give the same translations as files, one line for every line."""
     piped = phrasescore("decode", ini, stdin=TEXT)
     assert piped.returncode == 0, piped.stderr.decode()
     lines = piped.stdout.split(b"\n")
@@ -47,7 +47,7 @@ def test_streams(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
 
 
 def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
-    """Several threads write the same, in the same order."""
+    """Several threads write equal output in equal order."""
     text = TEXT * 20
     one = phrasescore("decode", ini, stdin=text)
     assert phrasescore("decode", ini, "--threads", "3", stdin=text).stdout == one.stdout
@@ -56,7 +56,7 @@ def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
 def test_a_killed_run_is_gone_on_with(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Translations, lists and unknown words have the bytes of an undisturbed run."""
+    """After a kill, translations, lists and unknown words have the bytes of an undisturbed run."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     kept = ["--nbest", "list.gz", "--nbest-size", "3", "--output-unknowns", "unknown"]
     command = ["decode", str(ini), "-i", "long", "-o", "out.gz", *kept]
@@ -70,7 +70,7 @@ def test_a_killed_run_is_gone_on_with(
     before = set(tmp_path.iterdir())
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out.gz", blocks=2)
     again = phrasescore(*command)
-    assert b"out.gz: going on after line" in again.stderr
+    assert b"out.gz: continuing after line" in again.stderr
     assert {name: (tmp_path / name).read_bytes() for name in names} == expected
     assert set(tmp_path.iterdir()) - before == {tmp_path / name for name in names}
 
@@ -78,12 +78,12 @@ def test_a_killed_run_is_gone_on_with(
 def test_another_weight_begins_anew(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """What was decoded with other weights is thrown away, and it is said."""
+    """Translations that were decoded with other weights are discarded, with a message."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     command = ["decode", str(ini), "-i", "long", "-o", "out"]
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out", blocks=1)
     changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
-    assert b"thrown away" in changed.stderr
+    assert b"is discarded" in changed.stderr
     phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")
     assert (tmp_path / "out").read_bytes() == (tmp_path / "fresh").read_bytes()
 
@@ -97,7 +97,7 @@ def test_nothing_to_decode_is_whole_files(
 
 
 def test_side_files(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
-    """Unknown words line by line, source spans, links and scores."""
+    """Side outputs are unknown words per line, source spans, links and scores."""
     done = phrasescore(
         "decode", ini, "-i", "text", "--output-unknowns", "unknown",
         "-t", "--print-alignment-info", "--output-hypo-score",
@@ -129,7 +129,7 @@ def test_lists(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
 
 
 def test_list_on_standard_output(phrasescore: Phrasescore, ini: Path) -> None:
-    """As in Moses, a list on standard output takes the place of the translations."""
+    """As in Moses, a list on standard output replaces the translations."""
     done = phrasescore("decode", ini, "-i", "text", "--nbest", "-", "--nbest-size", "2")
     lines = done.stdout.split(b"\n")[:-1]
     assert lines
@@ -137,7 +137,7 @@ def test_list_on_standard_output(phrasescore: Phrasescore, ini: Path) -> None:
 
 
 def test_options_reach_the_search(phrasescore: Phrasescore, ini: Path) -> None:
-    """A narrower search finds lower scores; monotone search does not jump; weights are taken."""
+    """A narrow search finds lower scores, a monotone search does not jump, weights are used."""
 
     def score(*options: str) -> float:
         done = phrasescore("decode", ini, "-i", "text", "--output-hypo-score", *options)
@@ -156,7 +156,7 @@ def test_options_reach_the_search(phrasescore: Phrasescore, ini: Path) -> None:
 
 
 def test_second_start_reads_the_cache(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
-    """Parsed tables are kept by digest: the same answer again, and a changed table is read anew."""
+    """Parsed tables are cached by digest; output is equal, and changed tables are read again."""
     first = phrasescore("decode", ini, "-i", "text", "--cache-folder", "cache").stdout
     files = sorted(path.name for path in (tmp_path / "cache").iterdir())
     assert files
@@ -183,7 +183,7 @@ def test_second_start_reads_the_cache(phrasescore: Phrasescore, ini: Path, tmp_p
 def test_text_that_is_refused(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, text: bytes, status: int, said: str
 ) -> None:
-    """One sentence, a status, and nothing under the final name."""
+    """A refused text prints one sentence and sets the status, and leaves no output."""
     done = phrasescore("decode", ini, "-o", "out", "--nbest", "list", stdin=text)
     assert done.returncode == status
     assert said in done.stderr.decode()
@@ -213,7 +213,7 @@ def test_systems_that_are_refused(
     status: int,
     said: str,
 ) -> None:
-    """An ini that is not understood, or that disagrees with its files, is one sentence."""
+    """An ini that cannot be read, or that disagrees with its files, gets one sentence."""
     changed = replaced(ini, pattern, replacement)
     done = phrasescore("decode", changed, "-i", "text", "-o", "out")
     assert done.returncode == status, done.stderr.decode()
@@ -224,7 +224,7 @@ def test_systems_that_are_refused(
 def test_force_score_finds_a_changed_number(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:
-    """A list of our own passes; with one number changed the status is 1 and the line is named."""
+    """Our own list passes; after a change of one number, the status is 1 and the line is named."""
     options = ["--nbest", "list", "--nbest-size", "5", "--include-segmentation-in-n-best"]
     phrasescore("decode", ini, "-i", "text", "-o", "best", *options)
     check = ["force-score", ini, "-i", "text", "--nbest", "list", "--check", "1e-3"]
@@ -252,7 +252,7 @@ def test_force_score_finds_a_changed_number(
 def test_lists_that_are_refused(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, change: object, said: str
 ) -> None:
-    """No segmentation, another system or text, a damaged line: a sentence with the line."""
+    """Lists without segmentation, of another system or text, or with damage get one sentence."""
     options = ["--nbest", "list", "--nbest-size", "5", "--include-segmentation-in-n-best"]
     phrasescore("decode", ini, "-i", "text", "-o", "best", *options)
     line = (tmp_path / "list").read_text().split("\n")[0]
@@ -270,7 +270,7 @@ def test_lists_that_are_refused(
 def test_a_reordering_table_of_nothing_is_not_taken(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, content: bytes
 ) -> None:
-    """Translations as if there were no such model would be wrong without a word."""
+    """An empty reordering table is refused, because it would silently have no effect."""
     named = re.search(r"LexicalReordering.* path=(\S+)", ini.read_text())
     assert named is not None
     table = next(tmp_path.rglob(f"{Path(named[1]).name}*"))

@@ -1,4 +1,4 @@
-"""Decoding with a neural language model as a user meets it, and what other commands say of it."""
+"""Decoding and other commands with a neural language model, as a user runs them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.conftest import Phrasescore
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_system import write_random_system
 
-TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # s4 is in no table
+TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # no table has s4
 TARGETS = [b"t%d" % number for number in range(10)]
 
 
 @pytest.fixture
 def ini(phrasescore: Phrasescore, tmp_path: Path) -> Path:
-    """A small system with a language model that the command has put into its ini."""
+    """Make a small system with a neural language model added by the command."""
     folder = tmp_path / "system"
     folder.mkdir()
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / "reference").write_bytes(b"t0 t1 t2\n\nt3 t4 t5 t6\nt7\n")
     before = write_random_system(folder, 3, limit=3)
     save_random_language_model(tmp_path / "lm", TARGETS, 5)
-    # the weights count as tuned: the search does not ask a model whose weight is 0
+    # the weights are nonzero, because the search does not query a model with weight 0
     done = phrasescore(
         "ini", "add-language-model", before, "--model", "lm/", "--start-weight", "0.2",
         "-o", folder / "nlm.ini",
@@ -40,7 +40,7 @@ def ini(phrasescore: Phrasescore, tmp_path: Path) -> Path:
 def test_lists_hold_what_score_text_says(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path, algorithm: str
 ) -> None:
-    """``decode``, ``force-score``, ``score-text`` and ``nbest`` agree in ln p within 1e-4."""
+    """``decode``, ``force-score``, ``score-text`` and ``nbest`` agree on ln p within 1e-4."""
     done = phrasescore(
         "decode", ini, "-i", "text", "-o", "out", "--nbest", "list", "--nbest-size", "5",
         "--include-segmentation-in-n-best", "--search-algorithm", algorithm, "--threads", "2",
@@ -54,7 +54,7 @@ def test_lists_hold_what_score_text_says(
     assert scored.returncode == 0, scored.stderr.decode()
     ln_p = [float(line.split(b"\t")[-1]) for line in scored.stdout.split(b"\n")[:-1]]
     listed = [entry.features["NeuralLM0"][0] for entry in entries]
-    # an empty sentence has no phrases, and so no score in a list
+    # an empty sentence has no phrases, so a list has no score for it
     kept = [
         (p, value) for p, value, e in zip(ln_p, listed, entries, strict=True) if e.words.strip()
     ]
@@ -67,8 +67,8 @@ def test_lists_hold_what_score_text_says(
 def test_an_unknown_word_has_its_share_of_p_unk(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:
-    """By its count in training, in lists and by force-score; ``--unknown whole`` gives it all."""
-    # t0 was seen three times, t4 once; s4 is copied and was never seen: 4/7, 2/7 and 1/7
+    """Unknown words share p(<unk>) by training counts; with ``--unknown whole`` each gets all."""
+    # t0 occurred three times, t4 once, the copied s4 never: shares of 4/7, 2/7 and 1/7
     outside = OutsideWords((b"t0", b"t4"), (3, 1))
     known = [word for word in TARGETS if word not in outside.words]
     save_random_language_model(tmp_path / "short", known, 5, outside=outside)
@@ -99,7 +99,7 @@ def test_an_unknown_word_has_its_share_of_p_unk(
 
 
 def test_tuning_knows_the_model(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
-    """Its weight is tuned as others are, and the tuned ini decodes."""
+    """Its weight is tuned like others, and the tuned ini decodes."""
     done = phrasescore(
         "tune", ini, "--source", "text", "--reference", "reference", "-o", "tuned",
         "--rounds", "2", "--nbest-size", "10",
@@ -113,7 +113,7 @@ def test_tuning_knows_the_model(phrasescore: Phrasescore, ini: Path, tmp_path: P
 
 
 def test_a_model_that_is_not_there_is_one_sentence(phrasescore: Phrasescore, ini: Path) -> None:
-    """As are one that is damaged and a value that makes no sense; nothing is decoded."""
+    """Missing models, damaged models and wrong values get one sentence, and nothing is decoded."""
     for change, said in (
         (("path=lm", "path=none"), "no such"),
         (("path=lm", "path=system"), "not a phrasescore model"),

@@ -13,7 +13,7 @@ from tests.conftest import Phrasescore
 
 
 def copy_system(bundled_golden: Path, folder: Path) -> None:
-    """Put the golden system, with its language model unzipped, into a folder."""
+    """Copy the golden system, with its language model unzipped, into a folder."""
     shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
     (folder / "system").chmod(0o755)
     with gzip.open(folder / "system" / "lm.arpa.gz") as stream:
@@ -21,7 +21,7 @@ def copy_system(bundled_golden: Path, folder: Path) -> None:
 
 
 def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """0 for warnings alone, 1 with --strict or for errors; the JSON has the same findings."""
+    """The status is 0 for warnings, 1 for errors or with --strict; JSON has the same findings."""
     copy_system(bundled_golden, tmp_path)
     texts = ["--source", bundled_golden / "decode" / "input.en"]
     texts += ["--reference", bundled_golden / "decode" / "input.fr"]
@@ -53,7 +53,7 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 def test_json_printed_and_written(
     tmp_path: Path, phrasescore: Phrasescore, arguments: tuple[str, ...]
 ) -> None:
-    """--json prints, --json-file writes; the ini stays as it is."""
+    """--json prints, --json-file writes, and the ini is unchanged."""
     ini = b"[feature]\nDistortion\n"
     (tmp_path / "moses.ini").write_bytes(ini)
     process = phrasescore("doctor", *arguments)
@@ -66,14 +66,14 @@ def test_json_printed_and_written(
 
 
 def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """An ini that is not there is no finding, and references need a source."""
+    """A missing ini is an error instead of a finding, and references need a source."""
     process = phrasescore("doctor", "moses.ini")
     assert (process.returncode, process.stdout) == (3, b"")
     assert process.stderr == b"phrasescore: moses.ini: no such file.\n"
     process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
     assert process.returncode == 2
     assert process.stderr == (
-        b"phrasescore: --reference goes with --source, which is not given. "
+        b"phrasescore: --reference needs --source, which is not given. "
         b"Add --source, or leave out --reference.\n"
     )
     for arguments in ((), ("--json",)):

@@ -1,4 +1,4 @@
-"""``phrasescore evaluate`` and ``compare`` as a user meets them."""
+"""``phrasescore evaluate`` and ``compare`` as a user runs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.translations import noisy_translations, references
 
 @pytest.fixture
 def texts(tmp_path: Path) -> dict[str, list[str]]:
-    """References and translations of two systems, written to the current folder."""
+    """Write references and translations of two systems to the current folder."""
     rng = np.random.default_rng(5)
     texts = {"ref.fr": references()}
     texts |= {f"base.s{run}": noisy_translations(rng, 0.3) for run in (1, 2)}
@@ -28,7 +28,7 @@ def texts(tmp_path: Path) -> dict[str, list[str]]:
 
 
 def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
-    """Scores of several translations in a table and in JSON, with signatures."""
+    """Several translations are scored in a table and in JSON, with signatures."""
     names = ["base.s1", "rnn.s1"]
     done = phrasescore("evaluate", *names, "--reference", "ref.fr")
     assert done.returncode == 0, done.stderr.decode()
@@ -48,7 +48,7 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
 
 
 def test_accuracy_and_error_rates(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Lines that equal a reference, and edits to the closest one; trailing spaces are no error."""
+    """Accuracy counts equal lines; error rates use the closest reference; outer spaces are free."""
     (tmp_path / "hyp").write_text("a b c \nx y\nabcd\n")
     (tmp_path / "ref").write_text("a b c\nx z\nabd\n")
     (tmp_path / "other").write_text("q\nx y z\nbcd e\n")
@@ -63,7 +63,7 @@ def test_accuracy_and_error_rates(phrasescore: Phrasescore, tmp_path: Path) -> N
         "evaluate", "hyp", "--reference", "ref", "--reference", "other", *metrics, "--json"
     )
     scores = json.loads(done.stdout)["results"][0]
-    assert scores["wer"] == pytest.approx(2 / 6)  # of equally close references the first counts
+    assert scores["wer"] == pytest.approx(2 / 6)  # of equally close references, the first is used
     done = phrasescore(
         "compare", "--reference", "ref", "--baseline", "other", "--system", "hyp", *metrics
     )
@@ -74,7 +74,7 @@ def test_accuracy_and_error_rates(phrasescore: Phrasescore, tmp_path: Path) -> N
 def test_evaluate_reads_standard_input(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """``-`` is the translation that comes out of a pipe."""
+    """``-`` reads the translation from a pipe."""
     stdin = (tmp_path / "rnn.s1").read_bytes()
     options = ["--reference", "ref.fr", "--metric", "bleu", "--json"]
     piped = phrasescore("evaluate", "-", *options, stdin=stdin)
@@ -86,7 +86,7 @@ def test_evaluate_reads_standard_input(
 
 
 def test_compare(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
-    """Two runs each: the gain and its p-values, as table and JSON."""
+    """Two runs per system give the gain and its p-values, as table and JSON."""
     options = ["--reference", "ref.fr", "--baseline", "base.s1", "--baseline", "base.s2"]
     options += ["--system", "RNN=rnn.s1", "--system", "RNN=rnn.s2", "--trials", "500"]
     options += ["--metric", "bleu"]
@@ -103,7 +103,7 @@ def test_compare(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
 def test_scores_by_length_of_known_words(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """Tables and JSON, of the sentences whose words a model knows."""
+    """Only sentences with words that a model knows are scored, in groups by length."""
     lines = [f"{'a ' * (2 * (number % 7))}b" for number in range(40)]
     lines[3] = "a x"
     (tmp_path / "src.en").write_text("".join(line + "\n" for line in lines))
@@ -114,7 +114,7 @@ def test_scores_by_length_of_known_words(
     done = phrasescore("evaluate", "base.s1", "rnn.s1", *options, "--json-file", "e.json")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
-    assert "39 of 40 sentences, those without a word outside the lists of model" in said
+    assert "39 of 40 sentences, those with all words in the vocabularies of model" in said
     content = json.loads((tmp_path / "e.json").read_bytes())
     assert (content["sentences"], content["known_words"]) == (39, {"model": "model", "of": 40})
     compared = [*options, "--by-length", "--baseline", "base.s1", "--system", "rnn.s1"]
@@ -136,7 +136,7 @@ def test_scores_by_length_of_known_words(
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--baseline", "base.s1", "--source", "ref.fr"], 2, "--source goes with --by-length or"),
+        (["--baseline", "base.s1", "--source", "ref.fr"], 2, "--source needs --by-length or"),
         (["--baseline", "a=base.s1", "--baseline", "b=base.s2"], 2, "two baselines: a and b"),
         (["--baseline", "system=base.s1"], 2, "two systems have the name system"),
         (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),
@@ -148,7 +148,7 @@ def test_compare_refuses(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path,
     options: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
-    """Names that clash and files out of step are one sentence with the right exit status."""
+    """Duplicate names and files of different lengths get one sentence and the right exit status."""
     (tmp_path / "short").write_text("a\n")
     done = phrasescore("compare", "--reference", "ref.fr", "--system", "rnn.s1", *options)
     assert done.returncode == status
@@ -158,7 +158,7 @@ def test_compare_refuses(
 def test_a_file_name_may_contain_an_equals_sign(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """A file that is there is taken as a file, whatever its name."""
+    """An existing file is read, even if its name contains an equals sign."""
     (tmp_path / "lr=0.1").write_bytes((tmp_path / "rnn.s1").read_bytes())
     options = ["--reference", "ref.fr", "--metric", "bleu", "--trials", "100", "--json"]
     done = phrasescore("compare", *options, "--baseline", "base.s1", "--system", "lr=0.1")
@@ -168,7 +168,7 @@ def test_a_file_name_may_contain_an_equals_sign(
 
 @pytest.fixture
 def segments(tmp_path: Path) -> dict[str, list[float]]:
-    """Scores of ten segments by a baseline and two systems, as another metric writes them."""
+    """Write the segment scores of a baseline and two systems, ten segments each."""
     rng = np.random.default_rng(3)
     base = rng.uniform(60, 90, 10).round(3)
     scores = {"base": base, "better": base + rng.uniform(-1, 4, 10).round(3), "same": base}
@@ -180,7 +180,7 @@ def segments(tmp_path: Path) -> dict[str, list[float]]:
 def test_segment_scores(
     phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path
 ) -> None:
-    """The p-value is the share of all 2^10 exchanges with such a difference, in one table."""
+    """The p-value is the share of all 2^10 exchanges with at least such a difference."""
     options = ["--segment-scores", "--baseline", "base", "--system", "same=same"]
     options += ["--system", "better=better", "--trials", "20000"]
     done = phrasescore("compare", *options, "--json-file", "result.json")
@@ -193,14 +193,14 @@ def test_segment_scores(
     signs = np.array(list(itertools.product((1, -1), repeat=10)))
     exact = (np.abs(signs @ gains) >= abs(gains.sum()) - 1e-9).mean()
     assert better["p_randomization"] == pytest.approx(exact, abs=0.005)
-    # another way to the deviation of the mean: its normal interval
+    # an independent check of the deviation of the mean: its normal interval
     reach = 1.96 * gains.std() / np.sqrt(10)
     assert better["high"] - better["low"] == pytest.approx(2 * reach, rel=0.25)
     assert (same["gain"], same["p_randomization"], same["p_bootstrap"]) == (0, 1, 1)
     said = done.stdout.decode()
     assert f"{np.mean(segments['base']):.4f}" in said and f"{gains.mean():+.4f}" in said
     assert (content["sentences"], content["references"]) == (10, [])
-    # the page says why it cannot show this one
+    # the report says why it cannot show this comparison
     (tmp_path / "results").mkdir()
     (tmp_path / "result.json").rename(tmp_path / "results" / "comparison.json")
     shown = phrasescore("report", "results", "-o", "page.html")
@@ -212,7 +212,7 @@ def test_segment_scores(
 def test_the_unit_of_segment_scores_changes_no_p_value(
     phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path
 ) -> None:
-    """Scores of another scale, negative or of thousands, are as different as before."""
+    """Negative or large scales of the scores change no p-value."""
     found = []
     for factor in (1.0, 2.0**-20, 2.0**20):
         for name in ("base", "better"):
@@ -244,14 +244,14 @@ def test_the_unit_of_segment_scores_changes_no_p_value(
             2,
             "--segment-scores and --reference exclude each other",
         ),
-        ("--system same", 2, "compared with a reference, and none is given"),
+        ("--system same", 2, "compared with a reference, but none is given"),
     ],
 )
 def test_segment_scores_refused(
     phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path,
     options: str, status: int, message: str,
 ) -> None:  # fmt: skip
-    """Files that are no scores, and options of translations, are one sentence."""
+    """Files without scores, and options for translations, get one sentence."""
     (tmp_path / "short").write_text("1\n")
     (tmp_path / "words").write_text("a b\n")
     (tmp_path / "empty").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""``phrasescore experiment`` as a user meets it, on a small system with the embedded decoder."""
+"""``phrasescore experiment`` as a user runs it, on a small system with the embedded decoder."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ not_run = "it is not there yet"
 
 @pytest.fixture
 def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
-    """An experiment file; dev and test are ten sentences each."""
+    """Write an experiment file; dev and test have ten sentences each."""
     for side in ("en", "fr"):
         lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
         (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
@@ -76,7 +76,7 @@ def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
 
 
 def rows(folder: Path) -> list[bytes]:
-    """The lines of the table."""
+    """Return the lines of the table."""
     text = (folder / "results" / "table.md").read_bytes()
     return [line for line in text.split(b"\n") if line.startswith(b"| ")]
 
@@ -84,7 +84,7 @@ def rows(folder: Path) -> list[bytes]:
 def test_from_a_file_to_the_table_and_again(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path
 ) -> None:
-    """Rows come one after the other; what is there stays, what is missing is made."""
+    """Rows can be added one by one; finished steps are kept, missing steps are run."""
     done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "RNN + WP")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
@@ -95,7 +95,7 @@ def test_from_a_file_to_the_table_and_again(
     baseline, extended, _, _, later = record["systems"]
     assert baseline["seeds"] == extended["seeds"] == [1]
     first, second = record["texts"]["test"]["metrics"]["bleu"]
-    # the golden system was built from other sentences of the same kind
+    # the golden system was built from other, similar sentences
     assert 0.05 < first["mean"] < 0.9
     assert 0 < second["p_bootstrap"] <= 1
     assert later["not_run"] == "it is not there yet"
@@ -111,7 +111,7 @@ def test_from_a_file_to_the_table_and_again(
     files[1].unlink()
     more = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Reranked")
     assert b"8 of 13 steps were run" in more.stderr
-    assert "RNN + WP: from an earlier call, whose results are kept" in more.stdout.decode()
+    assert "RNN + WP: kept results of an earlier call" in more.stdout.decode()
     assert rows(tmp_path)[:4] == before[:4]
     again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
     assert b"3 of 20 steps were run" in again.stderr
@@ -120,7 +120,7 @@ def test_from_a_file_to_the_table_and_again(
     scores = {name: text["metrics"]["bleu"] for name, text in record["texts"].items()}
     assert scores["test"][1] == second
     assert len(scores["test"][3]["runs"]) == 1
-    # the candidate with the weights of the tuned system is among those to choose from
+    # the translation of the tuned system is among the candidates
     assert scores["dev"][2]["mean"] >= scores["dev"][0]["mean"]
     reported = phrasescore("report", "results", "--data", ".", "-o", "results/report.html")
     assert reported.returncode == 0, reported.stderr.decode()
@@ -136,7 +136,7 @@ def test_from_a_file_to_the_table_and_again(
 
 
 def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> None:
-    """They are not run again; with other settings they are refused before anything is made."""
+    """Given rows are not run again; with other settings they are refused before any step."""
     call = ["experiment", experiment.name, "--only", "Baseline", "-o"]
     assert phrasescore(*call, "first").returncode == 0
     given = ["--rows", "first/results.json"]
@@ -159,7 +159,7 @@ def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> N
 def test_only_some_systems(
     phrasescore: Phrasescore, experiment: Path, bundled_golden: Path
 ) -> None:
-    """--only leaves rows out, --dry-run prints commands and makes nothing."""
+    """--only leaves rows out, and --dry-run prints commands without making files."""
     done = phrasescore(
         "experiment", experiment.name, "-o", "results", "--dry-run", "--only", "Baseline"
     )
@@ -181,7 +181,7 @@ def test_only_some_systems(
 def test_wrong_calls(
     phrasescore: Phrasescore, experiment: Path, arguments: list[str], status: int, sentence: str
 ) -> None:
-    """Each is one sentence, before anything runs."""
+    """Each wrong call prints one sentence, before any step runs."""
     done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
     assert done.returncode == status
     assert sentence in done.stderr.decode()
@@ -189,7 +189,7 @@ def test_wrong_calls(
 
 
 def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) -> None:
-    """What a step reads is looked for before the first one runs."""
+    """The inputs of all steps are checked before the first step runs."""
     (experiment.parent / "test.fr").unlink()
     done = phrasescore("experiment", experiment.name, "-o", "results")
     assert done.returncode == 3
@@ -197,20 +197,20 @@ def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) ->
 
 
 def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
-    """The error names the step and its log, with what it said last."""
+    """The error names the step and its log, with the last lines of the log."""
     (experiment.parent / "dev.fr").write_bytes(b"one line\n")
     done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Baseline")
     assert done.returncode == 1
     said = done.stderr.decode()
     assert "baseline.seed1.tune.log: the step baseline.seed1.tune ended with status 3" in said
-    assert "must be the translation of line i of the other" in said
+    assert "must be translated by the same line" in said
 
 
 @pytest.mark.moses
 def test_with_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """--decoder moses tunes, translates and lists with it; the script of all steps names it."""
+    """--decoder moses tunes, translates and makes lists with Moses; commands.sh contains moses."""
     done = phrasescore(
         "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Reranked"
     )
@@ -231,7 +231,7 @@ def test_with_real_moses(
 def test_the_script_of_commands_gives_the_same_table(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """Typed by hand in another folder, the commands of commands.sh give the same weights."""
+    """The commands of commands.sh, run by hand in another folder, give equal weights."""
     arguments = ["--decoder", "moses", "--only", "Baseline"]
     done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
     assert done.returncode == 0, done.stderr.decode()
@@ -245,7 +245,7 @@ def test_the_script_of_commands_gives_the_same_table(
     ]
     weights = [json.loads((folder / "weights.json").read_bytes())["weights"] for folder in tuned]
     assert weights[0] == weights[1]
-    # where translations score the same, Moses takes one by its place in memory
+    # among tied translations, Moses chooses by memory address
     texts = [folder.with_name("seed1.test.txt").read_bytes() for folder in tuned]
     assert texts[0].count(b"\n") == texts[1].count(b"\n") > 0
 
@@ -257,7 +257,7 @@ def test_on_a_cluster(
     experiment: Path,
     tmp_path: Path,
 ) -> None:
-    """Workers do the steps, the one that calls is killed; the results are those of one machine."""
+    """Workers run the steps, and the caller is killed; results equal those of one machine."""
     require_dask()
     call = ["experiment", experiment.name, "--only", "RNN + WP"]
     done = phrasescore(*call, "-o", "here")
@@ -288,7 +288,7 @@ def test_on_a_cluster(
 def test_a_result_replaces_no_file_of_the_experiment(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, name: str
 ) -> None:
-    """Files that only the experiment file or its moses.ini names are inputs, too."""
+    """Files named only by the experiment file or its moses.ini are protected as inputs, too."""
     text = experiment.read_text("utf-8")
     (tmp_path / "small.ini").write_text("[feature]\nWordPenalty\n", "utf-8")
     before = (tmp_path / name).read_bytes()
@@ -296,5 +296,5 @@ def test_a_result_replaces_no_file_of_the_experiment(
     experiment.write_text(changed if name == "small.ini" else text, "utf-8")
     done = phrasescore("experiment", experiment.name, "-o", "results", "--json-file", name)
     assert done.returncode == 2, done.stderr.decode()
-    assert "would replace what the experiment reads" in done.stderr.decode()
+    assert "would replace an input: the experiment" in done.stderr.decode()
     assert (tmp_path / name).read_bytes() == before and not (tmp_path / "results").exists()

@@ -44,7 +44,7 @@ rerank = ["cslm"]
 
 @pytest.fixture
 def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
-    """An experiment file; dev and test are six sentences each."""
+    """Write an experiment file; dev and test have six sentences each."""
     for side in ("en", "fr"):
         lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
         (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:6]) + b"\n")
@@ -58,11 +58,11 @@ def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
 def test_each_seed_asks_its_own_model(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path
 ) -> None:
-    """It is trained for the seed, and its weight is tuned with the others."""
+    """Each seed trains its own model, whose weight is tuned with the others."""
     done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
-    assert "CSLM: language_models cslm; another cslm for each seed." in said
+    assert "CSLM: language_models cslm; a separate cslm for each seed." in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     assert [system["seeds"] for system in record["systems"][:2]] == [[1, 2], [1, 2]]
     assert all(0.02 < system["mean"] < 0.9 for system in record["texts"]["test"]["metrics"]["bleu"])
@@ -79,7 +79,7 @@ def test_each_seed_asks_its_own_model(
 def test_lists_of_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """It cannot ask the model, so that row is not run; its lists are scored with it."""
+    """Real Moses cannot decode with the model, so its row is not run; lists can be rescored."""
     done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()

@@ -1,4 +1,4 @@
-"""``phrasescore filter`` as a user meets it."""
+"""``phrasescore filter`` as a user runs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LM0= 0.5
 
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
-    """An ini whose language model lies there compressed only."""
+    """Make an ini whose language model exists only compressed."""
     (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode()))
     (tmp_path / "lm.arpa.gz").write_bytes(gzip.compress(b"\\data\\\n"))
     (tmp_path / "moses.ini").write_text(INI)
@@ -44,7 +44,7 @@ def system(tmp_path: Path) -> Path:
 def test_tables_are_cut_down_to_all_texts(
     phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
-    """Lines for phrases of any text stay byte for byte; the ini finds every file from anywhere."""
+    """Lines for phrases of any text are kept byte for byte; the ini works from any folder."""
     done = phrasescore(
         "filter", system.name, "--input", "dev", "--input", "test", "-o", "filtered",
         "--set", "search-algorithm=1", "--set", "distortion-limit=4",
@@ -64,7 +64,7 @@ def test_tables_are_cut_down_to_all_texts(
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (["-o", "dev"], 2, "--output would replace what --input reads"),
+        (["-o", "dev"], 2, "--output would replace an input: --input"),
         (["-o", "new", "--set", "stack"], 2, "is not SECTION=VALUE"),
         (["-o", "new", "--set", "stak=5"], 2, "did you mean stack?"),
         (["-o", "new", "--input", "nothing"], 3, "nothing: no such file"),
@@ -78,7 +78,7 @@ def test_wrong_calls(
     sentence: str,
     tmp_path: Path,
 ) -> None:
-    """Each says what is wrong, and leaves nothing."""
+    """Each wrong call prints the problem and leaves no file."""
     done = phrasescore("filter", system.name, "--input", "dev", *arguments)
     assert done.returncode == status
     assert sentence in done.stderr.decode()
@@ -88,7 +88,7 @@ def test_wrong_calls(
 def test_a_killed_filter_starts_again(
     phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """The folder has no name before it is whole; the same call makes it, and leaves nothing."""
+    """The folder gets its name only when complete; a repeated call makes it and cleans up."""
     (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode() * 400_000, 1))
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
     kill_when(
@@ -100,10 +100,10 @@ def test_a_killed_filter_starts_again(
 
 
 def test_the_same_call_again_finds_its_folder(phrasescore: Phrasescore, system: Path) -> None:
-    """A call that was killed when all was done has nothing left to do; other texts are refused."""
+    """A call after a kill at the very end has nothing to do; other texts are refused."""
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
     assert phrasescore(*command).returncode == 0
     again = phrasescore(*command)
     assert again.returncode == 0
-    assert b"filtered already" in again.stderr
+    assert b"filtered already to the same texts" in again.stderr
     assert phrasescore("filter", system.name, "--input", "test", "-o", "out").returncode == 6

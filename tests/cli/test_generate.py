@@ -21,7 +21,7 @@ PHRASES = b"a b\nc\nunheard a\nd d b a\n"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two random models and some phrases."""
+    """Return a folder with two random models and some phrases."""
     folder = tmp_path_factory.mktemp("generate")
     targets = [word.upper() for word in WORDS]
     save_random_model(folder / "model", WORDS, targets)
@@ -37,7 +37,7 @@ def fields(text: bytes) -> list[list[str]]:
 def test_the_best_targets_have_the_scores_of_score_text(
     data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Lines of source, target and ln p, the best first; score-text gives the same ln p."""
+    """Lines have source, target and ln p, the best first; score-text gives equal ln p."""
     done = phrasescore(
         "generate", "--model", data / "model", "-i", data / "phrases", "--nbest-size", "4"
     )
@@ -48,7 +48,7 @@ def test_the_best_targets_have_the_scores_of_score_text(
     ]
     ln_p = [float(line[2]) for line in lines]
     assert all(ln_p[i] >= ln_p[i + 1] for i in range(15) if i % 4 != 3)
-    # a written <unk> is an unknown word when it is read
+    # a written <unk> is read as an unknown word
     (tmp_path / "pairs.tsv").write_bytes(done.stdout)
     scored = phrasescore("score-text", "--model", data / "model", tmp_path / "pairs.tsv")
     assert [float(line[3]) for line in fields(scored.stdout)] == pytest.approx(ln_p, abs=1e-4)
@@ -56,7 +56,7 @@ def test_the_best_targets_have_the_scores_of_score_text(
 
 
 def test_samples(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Each sample stands with how often it came; the seed decides them."""
+    """Each sample has its count; the seed determines the samples."""
     command = ["generate", "--model", data / "model", "-i", data / "phrases", "--samples", "50"]
     command += ["--no-unknown", "--max-length", "3", "--temperature", "0.5"]
     first = phrasescore(*command, "-o", "first", "--json-file", "report.json")
@@ -78,7 +78,7 @@ def test_samples(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
 def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     data: Path, bundled_golden: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The whole way of a user, on the sample corpus's system."""
+    """All steps work on the sample corpus's system, from generating to decoding."""
     system = bundled_golden / "system"
     with gzip.open(system / "phrase-table.gz") as stream:
         words = {word for line in stream for word in line.split(b" ||| ")[0].split()}
@@ -121,20 +121,23 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     ("arguments", "message"),
     [
         ("-i phrases --beam 0", "0 is not in the range 1<=x<=1000"),
-        ("-i phrases --table t", "--input and --table: exactly one of them"),
+        ("-i phrases --table t", "exactly one of --input and --table"),
         ("-i phrases --beam 3 --nbest-size 4", "a beam of 3 cannot give"),
-        ("-i phrases --extend", "--extend goes with --table"),
+        ("-i phrases --extend", "--extend needs --table"),
         ("--table t --reordering r", "--reordering and --reordering-output go"),
-        ("--table t --reordering r --reordering-output s", "must be a file then"),
-        ("--table t --reordering r --reordering-output s -o /dev/null", "must be a file then"),
+        ("--table t --reordering r --reordering-output s", "the output must be a file"),
+        (
+            "--table t --reordering r --reordering-output s -o /dev/null",
+            "the output must be a file",
+        ),
         ("--table t --reordering r --reordering-output o -o ./o", "would write the same file"),
         (
             "--table t --reordering phrases --reordering-output x -o phrases",
-            "--output would replace what --reordering reads",
+            "--output would replace an input: --reordering",
         ),
         ("-i phrases --samples 2 --beam 2", "--samples and --beam exclude each other"),
         ("-i phrases --json", "both go to standard output"),
-        ("-i phrases -o phrases", "--output would replace what --input reads"),
+        ("-i phrases -o phrases", "--output would replace an input: --input"),
         ("-i empty", "the source phrase is empty"),
         ("-i missing", "no such file"),
     ],
@@ -142,7 +145,7 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
 def test_wrong_calls(
     arguments: str, message: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets a sentence, and the input stays."""
+    """Each wrong call prints one sentence and keeps the input."""
     (tmp_path / "phrases").write_bytes(PHRASES)
     (tmp_path / "empty").write_bytes(b"a\n \nb\n")
     monkeypatch.chdir(tmp_path)
@@ -154,7 +157,7 @@ def test_wrong_calls(
 
 
 def test_words_with_bars_enter_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model may have any words; in a table they would be columns or factors."""
+    """Generated words with bars are an error in tables, where bars separate columns and factors."""
     monkeypatch.chdir(tmp_path)
     save_random_model(tmp_path / "model", WORDS, [b"|||", b"A|B"])
     (tmp_path / "table").write_bytes(b"a b ||| A ||| 1\n")
@@ -165,7 +168,7 @@ def test_words_with_bars_enter_no_table(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_model_that_writes_sources(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """It can answer phrases of the side that it reads, and cannot make a table."""
+    """A reverse model generates for phrases of the side that it reads, but makes no table."""
     (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
     done = phrasescore("generate", "--model", data / "backwards", "--table", "table")
     assert done.returncode == 4

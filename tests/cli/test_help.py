@@ -1,4 +1,4 @@
-"""The help of every command: there, complete, and light."""
+"""The help of every command is complete and quick."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_help_loads_nothing_heavy(command: str) -> None:
 
 
 def test_the_overview_names_every_command(phrasescore: Phrasescore) -> None:
-    """`phrasescore --help` lists the commands with what they do."""
+    """`phrasescore --help` lists the commands with descriptions."""
     said = phrasescore("--help").stdout.decode()
     for name, (_, text) in COMMANDS.items():
         assert f"{name} " in said
@@ -54,7 +54,7 @@ def test_an_unknown_command_is_a_usage_error(phrasescore: Phrasescore) -> None:
 def test_the_script_that_completes_commands(
     phrasescore: Phrasescore, monkeypatch: pytest.MonkeyPatch, shell: str
 ) -> None:
-    """`_PHRASESCORE_COMPLETE=bash_source phrasescore` prints what a shell is to read."""
+    """`_PHRASESCORE_COMPLETE=bash_source phrasescore` prints a completion script."""
     monkeypatch.setenv("_PHRASESCORE_COMPLETE", f"{shell}_source")
     done = phrasescore()
     assert done.returncode == 0
@@ -78,7 +78,7 @@ def test_what_a_shell_completes(
     typed: list[str],
     expected: list[str],
 ) -> None:
-    """Commands, options, values, and names of files and folders, which the shell looks up."""
+    """Commands, options, values and paths are completed; the shell looks up the paths."""
     monkeypatch.setenv("_PHRASESCORE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(typed))
     monkeypatch.setenv("COMP_CWORD", str(len(typed) - 1))

@@ -23,7 +23,7 @@ TABLE = b"la ||| the ||| 0.5 1e-50\nles ||| the ||| 0.25 0.5\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The current directory of the commands: an ini and its tables."""
+    """Return the current directory of the commands, with an ini and its tables."""
     (tmp_path / "moses.ini").write_bytes(INI)
     (tmp_path / "old").write_bytes(b"la ||| the ||| 0.5\n")
     (tmp_path / "new").write_bytes(TABLE)
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 def test_add_column_writes_the_ini_and_says_what_it_did(
     phrasescore: Phrasescore, folder: Path
 ) -> None:
-    """Floored scores are a warning; the old ini stays."""
+    """The new ini is written and the change reported; floored scores cause a warning."""
     done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
     assert (folder / "out.ini").read_bytes() == INI.replace(
@@ -42,14 +42,14 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
     assert done.stderr.decode().splitlines() == [
         "new: 2 phrase pairs with 2 scores",
         "TranslationModel0: path=new, num-features=2 (before: 1), with the weight 0.2",
-        "now tune all weights of out.ini together (phrasescore tune): its weight is a first guess",
+        "now tune all weights of out.ini together (phrasescore tune): the new weight is a guess",
         "warning: score 2 is floored at -100 by Moses in 1 of 2 lines (50.0%)",
     ]
     assert (folder / "moses.ini").read_bytes() == INI
 
 
 def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
-    """The start weight, absolute paths, and standard output; also onto the ini itself."""
+    """Options set the start weight, absolute paths and standard output; the ini can be replaced."""
     arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")
     done = phrasescore(*arguments, "--absolute-paths", "-o", "-")
     expected = INI.replace(
@@ -71,7 +71,7 @@ def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
         (["--table", "bad", "-o", "out.ini"], 3, "bad:2: score 2 is negative"),
         (["--table", "moses.ini", "-o", "out.ini"], 3, "1 column, expected at least 3"),
         (["--table", "new", "-o", "no/out.ini"], 2, "cannot write there"),
-        (["--table", "new", "-o", "out.ini", "--start-weight", "nan"], 2, "is not a number"),
+        (["--table", "new", "-o", "out.ini", "--start-weight", "nan"], 2, "is not a valid number"),
         (["--table", "a b", "-o", "out.ini"], 3, "values have no blanks"),
         (["--table", "new"], 2, "Missing option"),
     ],
@@ -79,7 +79,7 @@ def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
 def test_add_column_failures(
     phrasescore: Phrasescore, folder: Path, arguments: list[str], code: int, problem: str
 ) -> None:
-    """One sentence, a status, no traceback, and no output file."""
+    """Each failure prints one sentence without a traceback, and writes no output."""
     (folder / "bad").write_bytes(b"la ||| the ||| 0.5 1\nles ||| the ||| 0.5 -2.5\n")
     (folder / "a b").write_bytes(TABLE)
     done = phrasescore("ini", "add-column", "moses.ini", *arguments)
@@ -92,7 +92,7 @@ def test_add_column_failures(
 def test_the_golden_ini_gains_its_fifth_score(
     phrasescore: Phrasescore, tmp_path: Path, bundled_golden: Path
 ) -> None:
-    """The result is the ini that was made by hand for the same table."""
+    """The result equals an ini that was written by hand for the same table."""
     shutil.copytree(bundled_golden / "system", tmp_path / "system")
     done = phrasescore(
         "ini", "add-column", "system/moses.ini", "--table", "system/phrase-table.5col.gz",
@@ -105,7 +105,7 @@ def test_the_golden_ini_gains_its_fifth_score(
 
 
 def test_show_lists_an_ini(phrasescore: Phrasescore, bundled_golden: Path) -> None:
-    """On standard output; what is wrong is listed, not raised."""
+    """The list goes to standard output; faults are listed instead of raised."""
     done = phrasescore("ini", "show", bundled_golden / "system" / "moses.ini")
     assert done.returncode == 0
     text = done.stdout.decode()
@@ -118,7 +118,7 @@ def test_show_lists_an_ini(phrasescore: Phrasescore, bundled_golden: Path) -> No
 
 
 def test_show_prints_json(phrasescore: Phrasescore, folder: Path) -> None:
-    """The same as the text says, and in a file if wanted."""
+    """JSON has the content of the text, on standard output or in a file."""
     done = phrasescore("ini", "show", "moses.ini", "--json", "--json-file", "found.json")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
@@ -153,7 +153,7 @@ def test_show_prints_json(phrasescore: Phrasescore, folder: Path) -> None:
 def test_a_column_beside_tuned_weights_changes_no_translation(
     phrasescore: Phrasescore, folder: Path
 ) -> None:
-    """Its weight is 0; this command and the doctor say that all weights want tuning."""
+    """The new weight is 0; this command and the doctor recommend tuning all weights."""
     (folder / "old").write_bytes(b"la ||| the ||| 0.5 0.25\n")
     (folder / "new").write_bytes(b"la ||| the ||| 0.5 0.25 0.125\n")
     tuned = INI.replace(b"num-features=1", b"num-features=2").replace(b"= 0.3", b"= 0.3 0.07")
@@ -162,16 +162,16 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
     assert done.returncode == 0, done.stderr
     assert b"TranslationModel0= 0.3 0.07 0\n" in (folder / "out.ini").read_bytes()
     assert b"now tune all weights of out.ini together" in done.stderr
-    assert b"until then it changes nothing" in done.stderr
+    assert b"until then the addition has no effect" in done.stderr
     for weight in ("0", "0.2"):
         text = (folder / "out.ini").read_text().replace("0.07 0\n", f"0.07 {weight}\n")
         (folder / "out.ini").write_text(text)
         found = phrasescore("doctor", "out.ini").stdout.decode()
-        assert f"the last weight of TranslationModel0 is {weight}, a start weight, while" in found
+        assert f"the last weight of TranslationModel0 is {weight}, a start value, while" in found
 
 
 def test_paths_alone_are_made_absolute(phrasescore: Phrasescore, folder: Path) -> None:
-    """Nothing else changes; a path that leads nowhere is refused."""
+    """Only paths change; a path without a file is refused."""
     done = phrasescore("ini", "absolute-paths", "moses.ini", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
     expected = INI.replace(b"path=old", b"path=%b/old" % bytes(folder))
@@ -193,12 +193,12 @@ def test_paths_alone_are_made_absolute(phrasescore: Phrasescore, folder: Path) -
 def test_the_reordering_table_is_replaced_with_the_phrase_table(
     phrasescore: Phrasescore, folder: Path
 ) -> None:
-    """One command for both files of `generate --extend`; without such a feature it is refused."""
+    """One command adds both files of `generate --extend`; without a reordering feature it fails."""
     both = ("ini", "add-column", "moses.ini", "--table", "new", "--reordering", "more", "-o", "out")
     (folder / "more").write_bytes(b"la ||| the ||| 0.5 0.25 0.25\n")
     done = phrasescore(*both)
     assert done.returncode == 3
-    assert b"0 LexicalReordering features, where --reordering takes one" in done.stderr
+    assert b"0 LexicalReordering features, but --reordering needs one" in done.stderr
     line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-fe path=%b\n"
     text = INI.replace(b"Distortion\n", line % b"less" + b"Distortion\n")
     (folder / "moses.ini").write_bytes(text)

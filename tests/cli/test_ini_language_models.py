@@ -20,7 +20,7 @@ ADD = ("ini", "add-language-model", "system/moses.ini")
 
 @pytest.fixture(scope="module")
 def prepared(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The golden system, and models that know the words of its sides."""
+    """Return a folder with the golden system, and models of the words of its sides."""
     folder = tmp_path_factory.mktemp("prepared")
     shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
     (folder / "system").chmod(0o755)
@@ -41,14 +41,14 @@ def prepared(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def system(prepared: Path, tmp_path: Path) -> Path:
-    """A copy of it in the current directory of the commands."""
+    """Copy the system to the current directory of the commands."""
     for part in prepared.iterdir():
         shutil.copytree(part, tmp_path / part.name, copy_function=os.link)
     return tmp_path / "system" / "moses.ini"
 
 
 def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
-    """It says what it did; what comes back is the file from before."""
+    """Adding and removing a model are reported, and together restore the original file."""
     done = phrasescore(*ADD, "--model", "lm7/", "-o", "moses.nlm.ini")
     assert done.returncode == 0, done.stderr.decode()
     ini = MosesIni.read(tmp_path / "moses.nlm.ini")
@@ -58,10 +58,10 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert said[0].startswith("lm7/: a model that knows ")
     assert said[1:] == [
         "NeuralLM0: path=lm7, with the weight 0",
-        "now tune all weights of moses.nlm.ini together (phrasescore tune): until then it changes "
-        "nothing",
+        "now tune all weights of moses.nlm.ini together (phrasescore tune): until then the "
+        "addition has no effect",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
-        "Take NeuralLM0 out with phrasescore ini remove-feature.",
+        "Remove NeuralLM0 with phrasescore ini remove-feature.",
     ]
     more = phrasescore(
         "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",
@@ -74,7 +74,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert b"name=NeuralLM0 path=%b/lm7\n" % bytes(tmp_path) in more.stdout
     assert b"\nNeuralLM1= -0.5\n" in more.stdout
     gone = phrasescore("ini", "remove-feature", "moses.nlm.ini", "NeuralLM0", "-o", "plain.ini")
-    assert gone.stderr == b"NeuralLM0: a FeedForwardLM is gone, and its weights\n"
+    assert gone.stderr == b"removed the feature NeuralLM0 (FeedForwardLM) and its weights\n"
     assert (tmp_path / "plain.ini").read_bytes() == system.read_bytes()
 
 
@@ -85,16 +85,16 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
         (["--model", "system"], 4, "system: not a phrasescore model"),
         (["--model", "search"], 4, "search: a model of kind search, but decoding needs a model"),
         (["--model", "-"], 2, "a model cannot come from standard input"),
-        (["--model", "lm7", "--unnormalised"], 2, "it was not trained with --self-normalise"),
+        (["--model", "lm7", "--unnormalised"], 2, "was not trained with --self-normalise"),
         (["--model", "lm7", "--name", "LM0"], 3, "there is a feature LM0 already"),
         (["--model", "lm7", "--name", "a b"], 2, "a feature cannot be called 'a b'"),
-        (["--model", "english"], 4, "of those on the other side, whose model it seems"),
+        (["--model", "english"], 4, "of the words on the other side"),
     ],
 )
 def test_models_that_cannot_work(
     phrasescore: Phrasescore, system: Path, arguments: list[str], status: int, sentence: str
 ) -> None:
-    """One sentence each, and no ini."""
+    """Each unusable model gets one sentence, and no ini is written."""
     done = phrasescore(*ADD, *arguments, "-o", "out.ini")
     assert done.returncode == status
     assert sentence in done.stderr.decode()
@@ -121,7 +121,7 @@ def test_the_way_a_self_normalised_model_is_asked(
     line: bytes,
     words: str,
 ) -> None:
-    """The fast way without being told, either way where an option says so; the way is named."""
+    """Without an option the fast way is used; options select either way; the way is reported."""
     done = phrasescore(*ADD, "--model", "devlin", *arguments, "-o", "-")
     assert done.returncode == 0, done.stderr.decode()
     assert line in done.stdout
@@ -129,7 +129,7 @@ def test_the_way_a_self_normalised_model_is_asked(
 
 
 def test_a_damaged_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
-    """Every byte of it is checked before the ini is written."""
+    """The whole model is checked before the ini is written."""
     path = tmp_path / "lm7" / "model.safetensors"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -141,17 +141,17 @@ def test_a_damaged_model(phrasescore: Phrasescore, system: Path, tmp_path: Path)
 
 
 def test_a_model_of_few_words(phrasescore: Phrasescore, system: Path) -> None:
-    """It may be meant so: a warning says how much of the table it knows."""
+    """A small vocabulary may be intended, so a warning states its share of the table's words."""
     done = phrasescore(*ADD, "--model", "small", "-o", "-")
     assert done.returncode == 0
-    assert b"warning: small: it knows " in done.stderr
-    assert b"of the words on the target side of system/phrase-table.gz: see that" in done.stderr
+    assert b"warning: small: the model knows " in done.stderr
+    assert b"of the words on the target side of system/phrase-table.gz: check that" in done.stderr
 
 
 def test_filtering_keeps_the_model(
     phrasescore: Phrasescore, system: Path, bundled_golden: Path, tmp_path: Path
 ) -> None:
-    """The filtered system finds its folder from anywhere."""
+    """The filtered system finds the model's folder from any directory."""
     assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
     text = bundled_golden / "decode" / "input.en"
     done = phrasescore("filter", "nlm.ini", "--input", text, "-o", "filtered")
@@ -161,7 +161,7 @@ def test_filtering_keeps_the_model(
 
 
 def test_an_ngram_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
-    """An ARPA file becomes a KENLM feature, which the decoder and real Moses read."""
+    """An ARPA file becomes a KENLM feature, which the decoder and real Moses can read."""
     done = phrasescore(*ADD, "--model", "system/lm.arpa", "--start-weight", "0.1", "-o", "two.ini")
     assert done.returncode == 0, done.stderr.decode()
     line = MosesIni.read(tmp_path / "two.ini").features[-1]
@@ -185,7 +185,7 @@ def test_an_ngram_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) 
 def test_real_moses_is_not_asked_to_tune(
     phrasescore: Phrasescore, system: Path, bundled_golden: Path
 ) -> None:
-    """Refused before anything is filtered, with what to do."""
+    """Tuning with real Moses is refused before filtering, with a remedy."""
     assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
     texts = ("--source", bundled_golden / "decode" / "input.en")
     texts += ("--reference", bundled_golden / "decode" / "input.fr")
@@ -201,7 +201,7 @@ def test_real_moses_is_not_asked_to_tune(
 def test_real_moses_reads_it_again(
     phrasescore: Phrasescore, system: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """Not with the model's line, and again without; also without features of its own."""
+    """Moses refuses the ini with the model, and reads it after the model is removed."""
     assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
     for name, source in (("NeuralLM0", "nlm.ini"), ("LexicalReordering0", "plain.ini")):
         output = "plain.ini" if name == "NeuralLM0" else "less.ini"

@@ -1,4 +1,4 @@
-"""Neural language models as a user meets them: trained from one text, scoring texts and lists."""
+"""Neural language models as a user runs them: training on one text, scoring texts and lists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRAIN += ["--embedding", "8", "--hidden", "16", "--second-hidden", "12", "--lear
 
 
 def sentences(count: int) -> list[bytes]:
-    """Sentences in which each word mostly says what the next is; some come again."""
+    """Return sentences in which each word mostly determines the next; some are repeated."""
     rng = np.random.default_rng(3)
     made = []
     for _ in range(count):
@@ -45,7 +45,7 @@ def sentences(count: int) -> list[bytes]:
 
 
 def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Held-out figures, ln Z near 0, a folder whose perplexity score-text gives again."""
+    """Training reports held-out figures and ln Z near 0; score-text gives the same perplexity."""
     text = sentences(2000)
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join([*text[:1900], b"", b""])))
     (tmp_path / "dev.fr").write_bytes(b"\n".join(text[1900:]) + b"\n")
@@ -60,10 +60,10 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "lm" / "provenance.json").read_text("utf-8"))
     held_out = record["held_out"]
     assert held_out["held_out_sources"]["pairs"] == 100
-    # of 12 words and </s>, the next is mostly told: ln 13 = 2.6 is chance
+    # chance is ln 13 = 2.6 for 12 words and </s>, but the next word is mostly determined
     assert held_out["held_out_sources"]["nll"] < 1.9
     assert abs(held_out["ln Z"]["mean"]) < 0.1 and held_out["ln Z"]["deviation"] < 1
-    assert f"ln Z of their words: mean {held_out['ln Z']['mean']:.4f}, deviation " in said
+    assert f"ln Z of unseen words: mean {held_out['ln Z']['mean']:.4f}, deviation " in said
     config = json.loads((tmp_path / "lm" / "config.json").read_text("utf-8"))
     assert (config["order"], config["second_hidden"], config["self_normalise"]) == (3, 12, 0.2)
     assert not (tmp_path / "lm" / "source.vocabulary.txt").exists()
@@ -77,7 +77,7 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
 
 
 def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """One evaluation after each pass, ten without gain are the end; the best is kept."""
+    """Each epoch ends with an evaluation; ten without gain end training; the best model is kept."""
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join(sentences(300)) + b"\n"))
     paper = [*TRAIN[:-2], "--recipe", "paper", "--patience", "2", "--batch-size", "8"]
     done = phrasescore(*paper, "--self-normalise")
@@ -97,22 +97,22 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
     ("arguments", "code", "message"),
     [
         (["--order", "1"], 2, "'--order': 1 is not in the range 2<=x<=100"),
-        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, and 3 names are given"),
-        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, and another number of"),
+        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but 3 names are given"),
+        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
         (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
         (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
-        (["--self-normalise", "more"], 2, "'more' is not a number"),
-        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, and 3 names are given"),
-        ([], 3, "train.fr.gz: it has no lines. Check that this is the right text"),
-        (["--held-out-text", "dev.fr"], 3, "train.fr.gz: it has no lines"),
+        (["--self-normalise", "more"], 2, "'more' is not a valid number"),
+        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but 3 names are given"),
+        ([], 3, "train.fr.gz: the text has no lines. Check that this is the right text"),
+        (["--held-out-text", "dev.fr"], 3, "train.fr.gz: the text has no lines"),
     ],
 )
 def test_wrong_input(
     arguments: list[str], code: int, message: str, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Each is told in a sentence, and leaves no model."""
+    """Each wrong input prints one sentence and leaves no model."""
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b""))
     (tmp_path / "dev.fr").write_bytes(b"w1 w2\n")
     done = phrasescore(*TRAIN, *arguments)
@@ -122,7 +122,7 @@ def test_wrong_input(
 
 
 def test_a_text_of_other_bytes_than_utf_8(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Words are bytes: a text in Latin-1 is learnt, and is not the same as its UTF-8."""
+    """Words are bytes, so a Latin-1 text can be learnt, and differs from its UTF-8 form."""
     text = "d\xe9j\xe0 vu\n" * 40
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(text.encode("latin-1")))
     done = phrasescore(*TRAIN, "--max-epochs", "0", "--held-out-pairs", "0")
@@ -134,7 +134,7 @@ def test_a_text_of_other_bytes_than_utf_8(phrasescore: Phrasescore, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Gzip, pipe or a part at a time, a line at a time or word by word: the same numbers."""
+    """Scores do not depend on gzip, pipes, block sizes or --words."""
     model = save_random_model(tmp_path / "lm", [], WORDS, kind=kind)
     lines = [*sentences(200), b"", b"w1 novel w2", b"w3\tcarried along"]
     text = b"\n".join(lines) + b"\n"
@@ -160,13 +160,13 @@ def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -
     two = phrasescore("score-text", "--model", "lm", "text.gz", "text.gz")
     assert (two.returncode, two.stderr) == (
         2,
-        b"phrasescore: 2 files, where this kind of model takes at most 1. Give the text alone: a "
+        b"phrasescore: 2 files, but this kind of model takes at most 1. Give the text alone: a "
         b"language model has no source.\n",
     )
 
 
 def test_lists_need_no_source(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Both kinds, and each candidate as if alone; a translation model beside them asks for one."""
+    """Both kinds of model score candidates alone; only a translation model needs a source."""
     rows = [(n, line) for n, line in enumerate(sentences(40)) for _ in range(2)]
     (tmp_path / "list").write_bytes(b"".join(b"%d ||| %s  ||| LM0= -1 ||| -1\n" % r for r in rows))
     for kind in (*KINDS, "search"):

@@ -1,4 +1,4 @@
-"""Links in a folder that somebody else has filled: no command writes through them."""
+"""No command writes through links in a folder that another user has filled."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ROUND = ("nbest.gz", "decoder.log", "optimized.json")
 
 @pytest.fixture
 def toy(tmp_path: Path) -> ToySystem:
-    """A system and a dev set."""
+    """Make a system and a dev set."""
     return write_toy_system(tmp_path / "toy")
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A folder of the user with one file, ``notes``."""
+    """Make a folder of the user with one file, ``notes``."""
     folder = tmp_path / "home"
     folder.mkdir()
     (folder / "notes").write_bytes(_MINE)
@@ -33,13 +33,13 @@ def victim(tmp_path: Path) -> Path:
 
 
 def is_unharmed(victim: Path) -> bool:
-    """Tell whether the folder is as it was."""
+    """Return whether the user's folder is unchanged."""
     (file,) = victim.iterdir()
     return file.name == "notes" and file.read_bytes() == _MINE
 
 
 def assert_refused(done: subprocess.CompletedProcess[bytes], place: str, status: int = 2) -> None:
-    """Check that a command has ended with one sentence about this place."""
+    """Check that a command failed with one sentence about this place."""
     assert done.returncode == status, done.stderr.decode()
     (said,) = [line for line in done.stderr.splitlines() if line.startswith(b"phrasescore: ")]
     assert f"{place}: cannot write there (".encode() in said
@@ -65,7 +65,7 @@ def test_the_log_of_moses(
     tmp_path: Path,
     plant: Callable[[Path, Path], None],
 ) -> None:
-    """A round of an interrupted run, whose log stands already, is not opened."""
+    """In a round of an interrupted run, a link in the place of the log is refused."""
     call = tuning(toy, tmp_path)
     assert phrasescore(*call).returncode == 0
     for name in _ROUND:
@@ -79,7 +79,7 @@ def test_the_log_of_moses(
 def test_a_folder_of_a_tuning_run(
     phrasescore: Phrasescore, toy: ToySystem, victim: Path, tmp_path: Path, name: str
 ) -> None:
-    """One that is a link, in a run that has only begun."""
+    """A round folder that is a link is refused, in a run that has just started."""
     call = tuning(toy, tmp_path, "--seeds", "2" if name == "seed1" else "1")
     decoded = (tmp_path / "bin" / "list").read_bytes()
     (tmp_path / "bin" / "list").write_bytes(b"")  # Moses fails, so nothing is decoded
@@ -92,7 +92,7 @@ def test_a_folder_of_a_tuning_run(
 
 
 def tuning(toy: ToySystem, folder: Path, *more: str) -> list[str]:
-    """Return the words of a call of ``tune``, of one round with Moses."""
+    """Return the command line of ``tune`` for one round with Moses."""
     call = toy.tuning("-o", "tuned", "--rounds", "1", *more)
     moses = fake_moses.printing(folder / "bin", toy_list(toy), TOY_WEIGHTS)
     return [*call, "--decoder", "moses", "--moses-bin", str(moses)]
@@ -110,7 +110,7 @@ def test_the_results_of_an_experiment(
     place: str,
     target: str,
 ) -> None:
-    """Its stamps, its logs and the outputs of its steps."""
+    """Links in the place of stamps, logs and outputs are refused."""
     (tmp_path / "toy.toml").write_text(toy.experiment())
     planted = tmp_path / "results" / place
     planted.parent.mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_the_results_of_an_experiment(
 def test_the_folder_of_a_build(
     phrasescore: Phrasescore, victim: Path, tmp_path: Path, place: str
 ) -> None:
-    """Stamps, phrases and sorted runs."""
+    """Links in the place of stamps, phrases and sorted runs are refused."""
     for side in ("source", "target"):
         (tmp_path / side).write_text("a b c\nb c\n")
     (tmp_path / "links").write_text("0-0 1-1 2-2\n0-0 1-1\n")
@@ -136,7 +136,7 @@ def test_the_folder_of_a_build(
 
 
 def test_the_curve_of_a_training(phrasescore: Phrasescore, victim: Path, tmp_path: Path) -> None:
-    """A second name of a file is no link that the work folder could be refused for."""
+    """A hard link in the place of encoded pairs is refused."""
     (tmp_path / "table").write_text("a ||| b ||| 0.5\n" * 2 + "c ||| d ||| 0.5\n" * 2)
     small = ["--hidden", "4", "--embedding", "4", "--rank", "4", "--max-epochs", "1"]
     call = ["train", "table", "model", *small, "--held-out-sources", "1", "--held-out-pairs", "1"]

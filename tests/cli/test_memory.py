@@ -1,4 +1,4 @@
-"""Inputs that would take memory out of all proportion are refused before it is taken."""
+"""Inputs that would need excessive memory are refused before it is allocated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.warm_process import Surroundings, WarmProcesses
 
 
 def test_an_alignment_of_long_lines(warm_processes: WarmProcesses, tmp_path: Path) -> None:
-    """The matrix of two lines of 5,000 words and all that is made of it would take gigabytes."""
+    """The alignment matrix of two lines of 5,000 words would need gigabytes."""
     write_world(tmp_path)
     for side in ("src", "trg"):
         (tmp_path / f"long.{side}").write_bytes(b"s0 " * 5000 + b"\n")

@@ -14,7 +14,7 @@ from tests.support.random_models import save_random_model
 def test_from_list_to_weights(
     bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """Two models give two features, for which optimize finds weights."""
+    """Two models add two features, for which ``optimize`` finds weights."""
     decoded = bundled_golden / "decode"
     for folder, direction in (("there", "source-target"), ("back", "target-source")):
         words = ((decoded / f"input.{side}").read_bytes().split()[:200] for side in ("en", "fr"))
@@ -47,7 +47,7 @@ def test_from_list_to_weights(
 def test_whole_translations_killed_in_the_middle(
     tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Both directions and a phrase model, named by kind; after kill -9 the bytes are the same."""
+    """Models of both directions and a phrase model score lists; after SIGKILL, bytes are equal."""
     words = [b"w%d" % number for number in range(60)]
     source = [b" ".join(words[n : n + 5]) for n in range(29)]
     rows = [
@@ -68,7 +68,7 @@ def test_whole_translations_killed_in_the_middle(
         start_phrasescore(tmp_path, *command, "-o", "out.gz"), tmp_path, "out.gz"
     )
     again = phrasescore(*command, "-o", "out.gz")
-    assert b"out.gz: going on after line 1,250" in again.stderr
+    assert b"out.gz: continuing after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr
     whole = phrasescore(*command, "-o", "whole.gz")
     assert whole.returncode == again.returncode == 0
@@ -82,7 +82,7 @@ def test_whole_translations_killed_in_the_middle(
 
 
 def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """A list without phrases is refused with the option that makes it; names go with models."""
+    """Lists without phrases are refused with a remedy, as are names that do not match models."""
     save_random_model(tmp_path / "model", [b"a"], [b"un"])
     (tmp_path / "list").write_bytes(b"0 ||| un  ||| LM0= -1 ||| -1\n")
     (tmp_path / "source").write_bytes(b"a\n")
@@ -111,7 +111,7 @@ def _list_of(candidates: int) -> bytes:
 def test_scores_of_another_program(
     tmp_path: Path, phrasescore: Phrasescore, bundled_golden: Path
 ) -> None:
-    """Each number becomes the feature of its candidate."""
+    """Each number of another program becomes a feature of its candidate."""
     rows = _list_of(6).splitlines(keepends=True)
     (tmp_path / "list").write_bytes(b"".join(rows))
     numbers = ["0.5", "-1e-3", "2", "-7.25", "0", "1234567"]
@@ -137,7 +137,7 @@ def test_scores_of_another_program(
 def test_scores_lead_optimize_and_rerank(
     bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """A feature that knows the best candidates gets a weight, and rerank then finds them."""
+    """A feature that marks the best candidates gets a weight, and ``rerank`` then chooses them."""
     decoded = bundled_golden / "decode"
     with gzip.open(decoded / "default.nbest.gz") as stream:
         lines = stream.read().splitlines()
@@ -173,7 +173,7 @@ def test_scores_lead_optimize_and_rerank(
 def test_scores_after_a_model_killed_in_the_middle(
     tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Beside a model the numbers stay with their candidates, after kill -9 too."""
+    """With a model, numbers are still added to the right candidates, also after SIGKILL."""
     words = [b"w%d" % number for number in range(60)]
     save_random_model(tmp_path / "model", words, words, kind="search")
     (tmp_path / "source").write_bytes(b"".join(b"w%d\n" % n for n in range(2200)))
@@ -184,7 +184,7 @@ def test_scores_after_a_model_killed_in_the_middle(
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *command, "out"), tmp_path, "out")
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr
-    assert b"out: going on after line 1,250" in again.stderr
+    assert b"out: continuing after line 1,250" in again.stderr
     lines = (tmp_path / "out").read_bytes().splitlines()
     found = [line.split(b" ||| ")[2].split() for line in lines]
     assert [int(float(features[-1])) for features in found] == list(range(6600))
@@ -192,11 +192,11 @@ def test_scores_after_a_model_killed_in_the_middle(
 
 
 def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """Too few, too many and no numbers are one sentence that names the file; nothing is written."""
+    """Too few, too many or no numbers get one sentence with the file; nothing is written."""
     (tmp_path / "list").write_bytes(_list_of(3))
     for text, status, message in [
-        ("1\n2\n", 3, "scores: 2 numbers, and the list has more candidates"),
-        ("1\n2\n3\n4\n", 3, "scores: 4 numbers, and the list has 3 candidates"),
+        ("1\n2\n", 3, "scores: 2 numbers, but the list has more candidates"),
+        ("1\n2\n3\n4\n", 3, "scores: 4 numbers, but the list has 3 candidates"),
         ("1\nnan\n3\n", 3, "scores:2: 'nan' is not a number from -1e9 to 1e9"),
         ("1\n2 3\n3\n", 3, "scores:2: '2 3' is not a number"),
         ("1\n\n3\n", 3, "scores:2: '' is not a number"),
@@ -209,7 +209,7 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
         assert not (tmp_path / "out").exists()
     (tmp_path / "scores").write_text("1\n2\n3\n")
     for options, status, message in [
-        (["--name", "LM0"], 3, "there is a feature LM0 already"),
+        (["--name", "LM0"], 3, "the list has a feature LM0 already"),
         (["--name", "A B"], 2, "a feature cannot be called 'A B'"),
         (["--name", "A", "--name", "B"], 2, "2 names for 0 models and 1 file of scores"),
     ]:

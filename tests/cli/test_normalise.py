@@ -21,7 +21,7 @@ def train(phrasescore: Phrasescore, *more: str) -> subprocess.CompletedProcess[b
 
 
 def test_from_words_to_text(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """It learns, says how well, normalises, can be moved, and is not trained a second time."""
+    """A normaliser is trained once, reports its accuracy, normalises words and can be moved."""
     (tmp_path / "words").write_text("speaking\nlistening\nuncle\nvery\n" * 3)
     done = train(phrasescore, "--language-model-text", "words")
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def test_from_words_to_text(phrasescore: Phrasescore, tmp_path: Path) -> None:
 def test_other_words_or_options_train_again_what_they_change(
     phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The first step that differs, and all after it."""
+    """The first step that differs and all later steps run again."""
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:600]), "utf-8")
     command = "normalise", "train", "words.tsv", "n", "--dev", DEV
@@ -62,7 +62,7 @@ def test_other_words_or_options_train_again_what_they_change(
 def test_an_attention_model_chooses_among_the_forms(
     phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Its steps are commands, too; what is better on the dev words is recorded and used."""
+    """The model is trained by commands; the better choice on the dev words is recorded and used."""
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:40]), "utf-8")
     (tmp_path / "dev.tsv").write_text("".join(lines[40:100]), "utf-8")
@@ -80,7 +80,7 @@ def test_an_attention_model_chooses_among_the_forms(
 
 
 def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Decomposed letters are told and composed; case goes if asked for, in all commands."""
+    """All commands compose decomposed letters with a note, and lower-case words on request."""
     pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n" * 6
     (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
     command = "normalise", "train", "a.tsv", "n", "--dev", "a.tsv", "--lowercase"
@@ -107,7 +107,7 @@ BAD = [
 def test_files_that_are_no_words(
     phrasescore: Phrasescore, tmp_path: Path, text: bytes, message: str
 ) -> None:
-    """One sentence says what is wrong, and where."""
+    """Wrong files get one sentence with the problem and the place."""
     (tmp_path / "bad.tsv").write_bytes(text)
     done = phrasescore("normalise", "train", "bad.tsv", "n", "--dev", DEV)
     assert done.returncode != 0
@@ -117,7 +117,7 @@ def test_files_that_are_no_words(
 
 
 def test_folders_and_words_that_do_not_fit(phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """No normaliser, and a table where words are expected."""
+    """A folder without a normaliser, and pairs instead of words, are refused."""
     (tmp_path / "n").mkdir()
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n")
     assert done.returncode != 0
@@ -131,4 +131,4 @@ def test_folders_and_words_that_do_not_fit(phrasescore: Phrasescore, tmp_path: P
     done = phrasescore("normalise", "apply", "n", "words")
     assert b"words:1: 2 columns; expected a word" in done.stderr
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n\na\n")
-    assert done.stdout == b"b\n\nb\n"  # it is known, so the system is not needed
+    assert done.stdout == b"b\n\nb\n"  # the word is known, so the system is not needed

@@ -1,4 +1,4 @@
-"""Named pipes as inputs of every command: read, or refused in one sentence, and nobody waits."""
+"""Named pipes as inputs of every command are read, or refused in one sentence; no process hangs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Phrasescore
 from tests.support.toy_system import toy_list, write_toy_system
 
-# what of the command becomes a pipe, and the command
+# the input that becomes a pipe, and the command
 COMMANDS = {
     "decode: input": ("dev.src", "decode moses.ini -i dev.src -o out"),
     "decode: ini": ("moses.ini", "decode moses.ini -i dev.src -o out"),
@@ -54,7 +54,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nobody_waits(phrasescore: Phrasescore, tmp_path: Path, name: str) -> None:
-    """The command ends by itself; where it fails, it says in one sentence why."""
+    """The command ends by itself; a failing command prints one sentence."""
     toy = write_toy_system(tmp_path, sentences=4)
     (tmp_path / "list").write_bytes(toy_list(toy))
     if name.startswith("force-score: "):
@@ -69,7 +69,9 @@ def test_nobody_waits(phrasescore: Phrasescore, tmp_path: Path, name: str) -> No
     done = phrasescore(*command.split(" "), timeout=100)
     said = done.stderr.decode()
     if done.returncode == 3:
-        assert f"{piped}: a pipe, and it is read more than once. Write it to a file" in said, said
+        assert f"{piped}: a pipe, but it must be read more than once. Write it to a file" in said, (
+            said
+        )
     elif name.startswith("doctor: ") and done.returncode == 1:
         assert b"is a pipe or a device" in b" ".join(done.stdout.split())
     else:

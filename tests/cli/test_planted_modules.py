@@ -1,4 +1,4 @@
-"""Modules in a stranger's folder: no process that a command starts there imports them."""
+"""No process that a command starts imports modules from another user's folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.warm_process import Surroundings, WarmProcesses
 from tuning.experiment.cluster_steps import ClusterSteps
 from tuning.experiment.plan import command_step
 
-# those that Python imports by itself, those that start a module, and what the commands import
+# modules that Python imports at startup, modules for ``python -m``, and modules of the commands
 _MODULES = [
     "sitecustomize",
     "usercustomize",
@@ -33,12 +33,12 @@ _MODULES = [
     "re",
 ]
 _MARKER = "a-module-ran"
-# what a shell makes of `PYTHONPATH=$PYTHONPATH:/some/folder`, and a relative entry
+# the value of `PYTHONPATH=$PYTHONPATH:/some/folder` in a shell, and a relative entry
 _PYTHONPATH = os.pathsep.join(["", ".", "..", str(PROJECT)])
 
 
 def plant(folder: Path) -> Path:
-    """Write modules that leave a mark when they are imported; return the mark."""
+    """Write modules that create a file when they are imported; return the file."""
     folder.mkdir(exist_ok=True)
     marker = folder / _MARKER
     for name in (*_MODULES, "phrasescore", "moses_integration"):
@@ -50,7 +50,7 @@ def plant(folder: Path) -> Path:
 def test_the_data_of_an_experiment(
     warm_processes: WarmProcesses, tmp_path: Path, option: bool
 ) -> None:
-    """Its steps run in that folder; the first one fails at the table, so it has run."""
+    """Steps run in the data folder; the first step has run, because it fails at the table."""
     toy = write_toy_system(tmp_path / "data")
     (tmp_path / "data" / "phrase-table").write_text("no table\n")
     marker = plant(tmp_path / "data")
@@ -67,7 +67,7 @@ def test_the_data_of_an_experiment(
 
 
 def test_a_step_on_a_cluster(tmp_path: Path) -> None:
-    """A worker starts it in the folder of the data."""
+    """A worker starts the step in the data folder."""
     dask_clusters.require_dask()
     from phrasescore.cluster.cluster import Cluster
 
@@ -82,7 +82,7 @@ def test_a_step_on_a_cluster(tmp_path: Path) -> None:
 
 
 def test_the_step_of_ems(tmp_path: Path) -> None:
-    """It starts `phrasescore` where it runs itself; that refuses an option, so it has run."""
+    """The EMS step starts `phrasescore` in its own folder, which has run: it refuses an option."""
     marker = plant(tmp_path)
     (tmp_path / "table.gz").write_text("a ||| b ||| 0.5 2.718 ||| 0-0 ||| 1 1 1\n")
     step = python_command(
@@ -96,7 +96,7 @@ def test_the_step_of_ems(tmp_path: Path) -> None:
 
 
 def test_warm_up(tmp_path: Path) -> None:
-    """Its commands run in a temporary folder, from which a relative entry leads here."""
+    """Warm-up commands run in a temporary folder, from which a relative entry leads here."""
     marker = plant(tmp_path / "temporary")
     (tmp_path / "here" / "empty").mkdir(parents=True)
     environment = {
@@ -110,7 +110,7 @@ def test_warm_up(tmp_path: Path) -> None:
 
 
 def test_the_demo(tmp_path: Path) -> None:
-    """Its commands run where it was called."""
+    """The demo's commands run in the folder of the call."""
     marker = plant(tmp_path)
     end_when_a_system_is_built(
         [str(PROJECT / "sample_corpus" / "demo.py")],
@@ -124,7 +124,7 @@ def test_the_demo(tmp_path: Path) -> None:
 def end_when_a_system_is_built(
     program: list[str], folder: Path, environment: dict[str, str], place: Path
 ) -> None:
-    """Run Python until a command that it starts builds a system somewhere in a place."""
+    """Run Python code until a command that it starts builds a system below a folder."""
     process = subprocess.Popen(
         [sys.executable, *program],
         cwd=folder,
@@ -141,7 +141,7 @@ def end_when_a_system_is_built(
 
 
 def test_a_checkout_finds_itself_anywhere(tmp_path: Path) -> None:
-    """Without being installed, and before a package of its name that is."""
+    """An uninstalled checkout is imported instead of an installed package of the same name."""
     (tmp_path / "installed" / "phrasescore").mkdir(parents=True)
     (tmp_path / "installed" / "phrasescore" / "__init__.py").write_text("raise SystemExit(1)\n")
     code = "import phrasescore; print(phrasescore.__file__, *sys.path, sep='\\n')"

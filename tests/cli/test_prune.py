@@ -43,7 +43,7 @@ T= -0.5 2
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What the commands read."""
+    """Return a folder with the inputs of the commands."""
     (tmp_path / "table").write_bytes(TABLE)
     (tmp_path / "reordering").write_bytes(REORDERING)
     (tmp_path / "moses.ini").write_bytes(INI)
@@ -56,7 +56,7 @@ def lines_of(text: bytes) -> list[bytes]:
 
 
 def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) -> None:
-    """What is kept, in both tables, and what is said about it."""
+    """All conditions work together on both tables, and the counts are reported."""
     done = phrasescore(
         *("prune", "table", "-o", "small.gz", "--top", "1", "--column", "2", "--threshold", "0.1"),
         *("--significance", "a+e", "--sentences", "10", "--drop", "drop.tsv"),
@@ -77,7 +77,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
     reordering = gzip.decompress((folder / "r.gz").read_bytes())
     assert lines_of(reordering) == plain_reordering(lines_of(REORDERING), expected)
     said = done.stderr.decode()
-    assert "1 of 5 pairs kept (20.0%), of 1 of 3 sources" in said
+    assert "1 of 5 pairs kept (20.0%), from 1 of 3 sources" in said
     assert "dropped: 1 listed, 3 insignificant, 0 below the threshold, 0 beyond the best" in said
     assert "1 listed pair not in the table" in said
     assert "reordering table: 1 of 4 lines kept" in said
@@ -88,7 +88,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
 
 
 def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
-    """The ini's weights decide; nothing is left behind where nothing can be continued."""
+    """Pruning by the ini's weights works through pipes, and leaves no work files."""
     done = phrasescore(
         *("prune", "-", "-o", "-", "--top", "1", "--weights", "moses.ini"), stdin=TABLE
     )
@@ -109,18 +109,22 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         ("--top 1 --column 3", 2, "there is no score 3 to compare"),
         ("--column 1", 2, "no condition was given"),
         ("--top 1 --column 1 --weights moses.ini", 2, "exclude each other"),
-        ("--top 1 --column 1 --feature T", 2, "--feature goes with --weights"),
-        ("--significance a+e", 2, "--significance goes with --sentences"),
+        ("--top 1 --column 1 --feature T", 2, "--feature needs --weights"),
+        ("--significance a+e", 2, "--significance needs --sentences"),
         ("--drop drop.tsv --reordering reordering", 2, "go together"),
-        ("--drop drop.tsv -o table", 2, "would replace what TABLE reads"),
-        ("--drop drop.tsv -o same-table", 2, "would replace what TABLE reads"),
+        ("--drop drop.tsv -o table", 2, "would replace an input: TABLE"),
+        ("--drop drop.tsv -o same-table", 2, "would replace an input: TABLE"),
         (
             "--drop drop.tsv --reordering drop.tsv --reordering-output ./small",
             2,
             "would write the same file",
         ),
         ("--drop drop.tsv -o - --json", 2, "would both go to standard output"),
-        ("--drop drop.tsv -o - --reordering x --reordering-output y", 2, "must be a file then"),
+        (
+            "--drop drop.tsv -o - --reordering x --reordering-output y",
+            2,
+            "the output must be a file",
+        ),
         (
             "--drop drop.tsv --reordering table --reordering-output y",
             3,
@@ -133,7 +137,7 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
 def test_wrong_calls(
     arguments: str, status: int, sentence: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets one sentence, and leaves nothing."""
+    """Each wrong call prints one sentence and leaves no file."""
     monkeypatch.chdir(folder)
     (folder / "same-table").hardlink_to(folder / "table")
     before = {path.name for path in folder.iterdir()}
@@ -148,7 +152,7 @@ def test_wrong_calls(
 def test_a_reordering_table_of_another_system_leaves_nothing(
     phrasescore: Phrasescore, folder: Path
 ) -> None:
-    """The pruned table has no name before the other one is whole."""
+    """The pruned table gets its name only when the reordering table is complete."""
     (folder / "damaged").write_bytes(b"la ||| x ||| 0.1 0.2\nl\n")
     before = sorted(folder.iterdir())
     done = phrasescore(

@@ -1,4 +1,4 @@
-"""The Python API: the numbers of the commands, quiet, and clear about wrong input."""
+"""The Python API gives the commands' numbers, prints nothing, and has clear errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIRS = [("the house", "la maison"), ("house", ""), ("unheard of", "la petite pe
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models of three kinds, one of them in the other direction."""
+    """Return a folder with models of three kinds, one of them in the reverse direction."""
     folder = tmp_path_factory.mktemp("models")
     save_random_model(folder / "phrase", ENGLISH, FRENCH)
     save_random_model(folder / "backwards", ENGLISH, FRENCH, "target-source")
@@ -40,13 +40,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(models: Path) -> Model:
-    """A phrase model."""
+    """Return a phrase model."""
     return package.load(models / "phrase")
 
 
 @pytest.fixture
 def system(bundled_golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a moses.ini, its tables, and texts."""
+    """Return the current folder, with a moses.ini, its tables, and texts."""
     for part in ("system", "decode"):
         shutil.copytree(bundled_golden / part, tmp_path / part)
     monkeypatch.chdir(tmp_path)
@@ -61,7 +61,7 @@ def lines_of(path: Path) -> list[str]:
 def test_scores_are_those_of_score_text(
     kind: str, models: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """Of pairs and of words, and the perplexity of all together."""
+    """Scores of pairs and words, and the perplexity, equal those of score-text."""
     pairs = [pair for pair in PAIRS if kind != "backwards" or pair[1]]
     texts: list[Any] = [target for _, target in pairs] if kind == "lm" else pairs
     lines = texts if kind == "lm" else ["\t".join(pair) for pair in pairs]
@@ -84,7 +84,7 @@ def test_scores_are_those_of_score_text(
 def test_targets_are_those_of_generate(
     models: Path, model: Model, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """The texts, and their ln p, which `score` gives too."""
+    """Targets and their ln p equal those of ``generate``, and ``score`` gives equal ln p."""
     sources = ["the house", "small", "unheard of"]
     (tmp_path / "sources").write_text("".join(f"{source}\n" for source in sources))
     done = phrasescore(
@@ -108,7 +108,7 @@ def test_targets_are_those_of_generate(
 def test_translations_are_those_of_decode(
     nbest: int, system: Path, phrasescore: Phrasescore
 ) -> None:
-    """Whether sentences come together or one by one, after the tables were read once."""
+    """Translations are equal for sentences given together or singly; tables are read once."""
     done = phrasescore(
         *("decode", "system/moses.ini", "-i", "decode/input.en", "-o", "out"),
         *(("--nbest", "list", "--nbest-size", str(nbest)) if nbest > 1 else ()),
@@ -117,7 +117,7 @@ def test_translations_are_those_of_decode(
     decoder = moses_integration.Decoder("system/moses.ini")
     sentences = lines_of(system / "decode" / "input.en")
     together = decoder.translate(sentences, nbest=nbest, threads=2)
-    # whatever is read again would be missed
+    # a second reading would fail
     for table in ("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz"):
         (system / "system" / table).write_bytes(b"damaged")
     assert [decoder.translate([each], nbest=nbest)[0] for each in sentences] == together
@@ -141,7 +141,7 @@ def test_translations_are_those_of_decode(
 def test_scores_of_translations_are_those_of_evaluate_and_compare(
     system: Path, phrasescore: Phrasescore
 ) -> None:
-    """From lines in memory and from files."""
+    """Scores are equal for lines in memory and for files."""
     reference = lines_of(system / "decode" / "input.fr")
     names = ("default", "monotone")
     default, monotone = (lines_of(system / "decode" / f"{name}.1best") for name in names)
@@ -183,7 +183,7 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
 def test_weights_are_those_of_tune(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phrasescore: Phrasescore
 ) -> None:
-    """The same folder, with the same weights; the same call continues, here with nothing to do."""
+    """Folder and weights equal those of ``tune``; a repeated call has nothing to do."""
     toy = write_toy_system(tmp_path / "toy")
     done = phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1")
     assert done.returncode == 0, done.stderr
@@ -223,7 +223,7 @@ assert not multiprocessing.active_children()
 
 
 def test_nothing_is_printed_and_nothing_stays_behind(models: Path, system: Path) -> None:
-    """In a process of its own, twice: no output, no thread, no child, no signal handler."""
+    """A separate process prints nothing and keeps no threads, children or signal handlers."""
     done = subprocess.run(
         [sys.executable, "-c", _QUIET, str(models / "phrase")],
         cwd=system,
@@ -236,7 +236,7 @@ def test_nothing_is_printed_and_nothing_stays_behind(models: Path, system: Path)
 
 
 def test_threads_may_share_a_model(model: Model) -> None:
-    """Each gets its own numbers."""
+    """Each thread gets its own results."""
     expected = model.score(PAIRS)
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(model.score(PAIRS))) for _ in range(4)]
@@ -249,7 +249,7 @@ def test_threads_may_share_a_model(model: Model) -> None:
 
 
 def test_nothing_in_is_nothing_out(model: Model, system: Path) -> None:
-    """An empty list is no error, and a list need not be one."""
+    """An empty list gives an empty result, and any iterable is accepted."""
     assert np.array_equal(
         model.score(zip(*zip(*PAIRS, strict=True), strict=True)), model.score(PAIRS)
     )
@@ -286,7 +286,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "too wide a beam": (
         lambda m, _: m.generate(["a"], beam=10**9),
         SettingsError,
-        "beam is 1000000000, and may be",
+        "beam is 1000000000, but must be",
     ),
     "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
     "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
@@ -304,7 +304,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "no trials": (
         lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials=0),
         SettingsError,
-        "trials is 0, and may be 1 to",
+        "trials is 0, but must be 1 to",
     ),
     "trials as text": (
         lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials="10"),  # type: ignore[arg-type]
@@ -327,7 +327,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path) -> None:
-    """A PhrasescoreError, or a TypeError, that names what is wrong."""
+    """Wrong input raises a PhrasescoreError or a TypeError that names the problem."""
     call, error, said = WRONG[case]
     with pytest.raises(error, match=said):
         call(model, models)
@@ -337,7 +337,7 @@ def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path
     ("sentence", "said"), [("a|b", "bar"), ("a\nb", "line feed"), (7, "expected a string")]
 )
 def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> None:
-    """The error names the sentence by its place in the list."""
+    """The error names the index of the sentence in the list."""
     decoder = moses_integration.Decoder("system/moses.ini")
     with pytest.raises((InputError, TypeError), match=said) as caught:
         decoder.translate(["fine", sentence])
@@ -345,13 +345,13 @@ def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> No
 
 
 def test_the_length_of_a_list_is_a_whole_number(system: Path) -> None:
-    """A number as text is named."""
+    """A list length given as text is refused by name."""
     with pytest.raises(TypeError, match="nbest: expected a whole number, got str"):
         moses_integration.Decoder("system/moses.ini").translate(["a"], nbest="3")  # type: ignore[arg-type]
 
 
 def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None:
-    """A decoder that could never translate is not made."""
+    """Making a decoder fails if its table is missing."""
     table = next(Path("system").glob("phrase-table*"))
     table.rename("elsewhere")
     with pytest.raises(InputError, match=table.name.removesuffix(".gz")):
@@ -359,7 +359,7 @@ def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None
 
 
 def test_the_documented_names_are_those_that_are_exported() -> None:
-    """docs/api.md lists them; nothing else is stable."""
+    """The exported names are those of docs/api.md."""
     page = (PROJECT / "docs" / "api.md").read_text("utf-8")
     for exported in (package, moses_integration, tuning):
         for name in exported.__all__:
@@ -368,7 +368,7 @@ def test_the_documented_names_are_those_that_are_exported() -> None:
 
 
 def test_importing_is_light() -> None:
-    """The packages load neither torch nor numpy before something is asked of them."""
+    """Importing the packages loads neither torch nor numpy."""
     code = (
         "import phrasescore, moses_integration, tuning, sys; "
         "print([m for m in ('torch', 'numpy', 'numba') if m in sys.modules])"

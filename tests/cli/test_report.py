@@ -1,4 +1,4 @@
-"""``phrasescore report`` as a user meets it, and its page in a browser."""
+"""``phrasescore report`` as a user runs it, and its page in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tuning.report.report_page import read_results, write_report
 
 
 def write_results(folder: Path) -> Path:
-    """Write a folder with something of everything."""
+    """Write a results folder with records of every kind."""
     write_comparison(folder, count=120, runs=2)
     write_tuning(folder / "tuned")
     write_model(folder / "model")
@@ -32,14 +32,14 @@ def write_results(folder: Path) -> Path:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """What is reported."""
+    """Return a results folder."""
     return write_results(tmp_path / "results")
 
 
 def test_a_page_among_the_results_and_again(
     phrasescore: Phrasescore, results: Path, tmp_path: Path
 ) -> None:
-    """The page may lie among the results; the second one is the same."""
+    """The page may be written into the results folder; a second report is equal."""
     call = ("report", results, "-o", results / "report.html", "--source", results / "test.src")
     done = phrasescore(*call)
     assert done.returncode == 0, done.stderr.decode()
@@ -60,7 +60,7 @@ def test_a_page_among_the_results_and_again(
     ("arguments", "status", "sentence"),
     [
         (("empty", "-o", "page.html"), 3, "empty: the folder is empty. Name a folder"),
-        (("other", "-o", "page.html"), 3, "other: no results of phrasescore are here"),
+        (("other", "-o", "page.html"), 3, "other: the folder has no results of phrasescore"),
         (("none", "-o", "page.html"), 3, "none: no such"),
         (("results", "-o", "results/comparison.json"), 2, "End the name in .html"),
         (("results", "-o", "page.html", "--source", "none"), 3, "none: no such file"),
@@ -76,7 +76,7 @@ def test_wrong_calls(
     status: int,
     sentence: str,
 ) -> None:
-    """One sentence each, and nothing is written or replaced."""
+    """Each wrong call prints one sentence, and writes or replaces nothing."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.txt").write_text("a\n")
@@ -91,7 +91,7 @@ def test_wrong_calls(
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of all of it, beside the results."""
+    """Return the report of all results, next to the results."""
     folder = tmp_path_factory.mktemp("page")
     results = write_results(folder / "results")
     write_report(folder / "page.html", read_results(results, (results / "test.src",)))
@@ -99,7 +99,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(page: Any) -> list[float]:
-    """The gains of the rows that can be seen, in their order."""
+    """Return the gains of the visible rows, in order."""
     rows = page.locator("#sentences li[data-gain]:visible")
     found = rows.evaluate_all("rows => rows.map(row => Number(row.dataset.gain))")
     return [float(gain) for gain in found]
@@ -107,7 +107,7 @@ def shown(page: Any) -> list[float]:
 
 @pytest.mark.browser
 def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
-    """Its numbers are the files'; hostile texts are texts; phones need no sideways scrolling."""
+    """Numbers equal those in the files, hostile texts are inert, phones need no side scrolling."""
     content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
     opened = pages.open(page)
     cells = opened.locator("#scores tbody tr").nth(1).locator("td[data-value]")
@@ -132,7 +132,7 @@ def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, height: int) -> None:
-    """One number and one sentence, and a title that says what the page is."""
+    """The first screen has a title, one number and one sentence."""
     content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
     second = content["metrics"]["bleu"][1]
     opened = pages.open(page, width=width, height=height)
@@ -151,7 +151,7 @@ def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, h
 
 @pytest.mark.browser
 def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
-    """Filter, order, search and the button for more, without a pointer."""
+    """Filter, order, search and the button for more rows work without a mouse."""
     opened = pages.open(page)
     first = shown(opened)
     assert len(first) == 20 and first == sorted(first, reverse=True)
@@ -177,21 +177,21 @@ def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
     more = opened.get_by_role("button", name="more")
     more.press("Enter")
     assert len(shown(opened)) == 40
-    # the first of the new rows
+    # the first new row
     new = opened.locator("#sentences li[data-gain]:visible").nth(20)
     assert new.evaluate("row => row === document.activeElement")
 
 
 @pytest.mark.browser
 def test_without_scripts_all_is_there(page: Path, pages: Pages) -> None:
-    """All rows, and no controls that do nothing."""
+    """Without scripts, all rows and no controls are shown."""
     opened = pages.open(page, scripts=False)
     assert opened.locator("#sentences li[data-gain]:visible").count() > 40
     assert not opened.get_by_label("Search").is_visible()
 
 
 def foreign_results(folder: Path, secret: Path) -> None:
-    """Write a comparison of a file with itself, which the file passes, and name it like results."""
+    """Write a forged comparison of a file with itself, in a file that is named like results."""
     folder.mkdir()
     content = write_comparison(folder.parent / "made", count=12)
     made = folder.parent / "made"
@@ -208,7 +208,7 @@ def foreign_results(folder: Path, secret: Path) -> None:
 def test_a_strangers_results_show_no_file_of_the_user(
     phrasescore: Phrasescore, tmp_path: Path, by: str
 ) -> None:
-    """Whatever they name or link: only RESULTS/ and what --data names is read."""
+    """Whatever the results name or link, only files in RESULTS/ and --data are read."""
     (tmp_path / "home").mkdir()
     secret = tmp_path / "home" / "secret.txt"
     folder = tmp_path / "results"
@@ -234,7 +234,7 @@ def test_a_strangers_results_show_no_file_of_the_user(
 def test_a_link_in_the_place_of_a_result(
     phrasescore: Phrasescore, tmp_path: Path, file: str
 ) -> None:
-    """A file of results is not read from elsewhere, and a device or a pipe is not waited for."""
+    """A result is not read through a link to another place, and devices or pipes never block."""
     folder = tmp_path / "results"
     write_tuning(folder / "tuned")
     write_comparison(folder, count=12)

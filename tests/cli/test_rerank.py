@@ -12,7 +12,7 @@ from tests.conftest import Phrasescore
 def test_from_list_to_translations(
     bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """optimize, rerank, evaluate: the BLEU that was found is the BLEU of the text."""
+    """The BLEU reported by optimize equals the BLEU of the reranked text."""
     nbest = bundled_golden / "tuning" / "run1.best30.gz"
     references = bundled_golden / "tuning" / "refs.fr"
     common = ("--nbest", nbest, "--reference", references, "--restarts", "2")
@@ -31,14 +31,14 @@ def test_from_list_to_translations(
 
 
 def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
-    """By the list's own totals, or by an ini's weights; its options go with it only."""
+    """Risk uses the list's totals or an ini's weights; its options need --minimum-bayes-risk."""
     system = bundled_golden / "system" / "moses.ini"
     choose = ("rerank", bundled_golden / "decode" / "default.nbest.gz", "-o", "-")
     source = ("--source", bundled_golden / "decode" / "input.en")
     own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1")
     assert own.returncode == 0, own.stderr.decode()
     weighted = phrasescore(*choose, *source, "--mbr", "--mbr-scale", "0.1", "--weights", system)
-    # totals have an unknown word's -100 in addition, which is the same for all of a sentence
+    # totals also contain -100 for an unknown word, which is equal for all candidates of a sentence
     assert weighted.stdout == own.stdout
     best = phrasescore(*choose, *source, "--weights", system)
     assert best.stdout.count(b"\n") == own.stdout.count(b"\n") == 40
@@ -46,7 +46,7 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
     assert (done.returncode, done.stderr) == (
         2,
-        b"phrasescore: --mbr-scale goes with --minimum-bayes-risk, which is not given. "
+        b"phrasescore: --mbr-scale needs --minimum-bayes-risk, which is not given. "
         b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n",
     )
     done = phrasescore(*choose)

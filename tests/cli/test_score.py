@@ -19,13 +19,13 @@ from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import blocks_done, kill_when
 from tests.support.random_models import save_random_model
 
-# English words that the models do not know, and those of them that training is said to have seen
+# English words that the models do not know, and those of them with counts from training
 OUTSIDE = {b"dog": 3, b"1": 1}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
 def table_text(copies: int) -> bytes:
-    """Pairs with odd spacing, CRLF and missing columns, grouped by source."""
+    """Return pairs with odd spacing, CRLF and missing columns, grouped by source."""
     lines = []
     for i in range(copies):
         for french, english in NOUNS:
@@ -40,7 +40,7 @@ def table_text(copies: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table and a small random model for each direction."""
+    """Return a folder with a table and a small random model for each direction."""
     folder = tmp_path_factory.mktemp("score")
     with gzip.open(folder / "table.gz", "wb") as stream:
         stream.write(table_text(10))
@@ -57,7 +57,7 @@ def split_scores(text: bytes) -> list[tuple[Entry, list[float]]]:
 
 
 def exact_ln_p(folder: Path, entry: Entry) -> float:
-    """One pair alone in float64."""
+    """Return ln p of one pair, computed alone in float64."""
     loaded = load_model(folder)
     model = loaded.model.double()
     sides = [phrase_tokens(entry.source), phrase_tokens(entry.target)]
@@ -78,7 +78,7 @@ def unknown_words(folder: Path, entry: Entry) -> int:
 def test_two_models_and_the_unknown_column(
     phrasescore: Phrasescore, data: Path, tmp_path: Path
 ) -> None:
-    """Columns come in the order given and hold exact p; every other byte stays."""
+    """Columns have exact p in the given order; all other bytes are unchanged."""
     process = phrasescore(
         "score",
         *("--model", data / "source-target", "--model", data / "target-source"),
@@ -112,20 +112,20 @@ def test_two_models_and_the_unknown_column(
 
 
 def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
-    """--unknown share gives each unknown word what its counts say of p(<unk>), seen or not."""
+    """--unknown share divides p(<unk>) among unknown words by their counts."""
     known = load_model(data / "source-target").target_vocabulary
     command = ["score", "--model", data / "source-target", data / "table.gz", "-o", "-"]
     texts = {}
     for unknown in ("whole", "share"):
         done = phrasescore(*command, "--unknown", unknown)
         assert done.returncode == 0, done.stderr.decode()
-        assert (b"predicted ones share p(<unk>)" in done.stderr) == (unknown == "share")
+        assert (b"predicted unknown words share p(<unk>)" in done.stderr) == (unknown == "share")
         texts[unknown] = split_scores(done.stdout)
     shares = set()
     for (entry, whole), (_, shared) in zip(texts["whole"], texts["share"], strict=True):
         words = phrase_tokens(entry.target)
         outside = [word for word in words if known.encode([word]) == [1]]
-        # 3 + 1 words and two kinds of them were seen; one share is left for all others
+        # 3 + 1 occurrences of two words, and one share for all unseen words
         share = math.prod((OUTSIDE.get(word, 0) + 1) / 7 for word in outside)
         assert shared[-1] == pytest.approx(whole[-1] * share, rel=1e-7)
         assert shared[:-1] == whole[:-1]
@@ -134,7 +134,7 @@ def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
 
 
 def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """From standard input to standard output comes what goes to a file, with any threads."""
+    """Standard streams and files give equal output, with any number of threads."""
     model = data / "source-target"
     piped = phrasescore("score", "--model", model, "-", "-o", "-", stdin=table_text(10))
     assert piped.returncode == 0, piped.stderr
@@ -154,7 +154,7 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
         (
             ["table.gz", "--model", "source-target", "--replace-column", "3"],
             2,
-            "there is no score 3 to replace: the table has 2",
+            "there is no score 3 to replace: each line has 2",
         ),
     ],
 )
@@ -165,7 +165,7 @@ def test_errors(
     message: str,
     data: Path,
 ) -> None:
-    """Errors are one sentence, with the exit code of their kind, and leave no output."""
+    """Errors print one sentence, have the exit code of their kind, and leave no output."""
     (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
     command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
     ended = start_phrasescore(data, *command).wait()
@@ -184,7 +184,7 @@ def test_stopped_in_the_middle(
     tmp_path: Path,
     number: signal.Signals,
 ) -> None:
-    """The same command goes on, even after kill -9, and writes the bytes of a whole run."""
+    """The same command continues, even after SIGKILL, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
         stream.write(table_text(20_000))
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
@@ -195,15 +195,15 @@ def test_stopped_in_the_middle(
     )
     if number == signal.SIGTERM:
         assert ended.status == 130
-        told = b"out.gz: stopped; what is done is kept. To continue, type: phrasescore sc"
+        told = b"out.gz: stopped; finished work is kept. To continue, type: phrasescore sc"
         assert told in ended.errors
         assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
     again = phrasescore(*arguments, "out.gz")
     assert again.returncode == 0, again.stderr
-    assert b"out.gz: going on after line " in again.stderr
+    assert b"out.gz: continuing after line " in again.stderr
     whole = phrasescore(*arguments, "whole.gz")
-    assert b"going on" not in whole.stderr
+    assert b"continuing" not in whole.stderr
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert len(gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")) == 240_001
 
@@ -211,7 +211,7 @@ def test_stopped_in_the_middle(
 def test_a_model_of_other_words_is_refused(
     data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Its scores would look like any others; through a pipe a warning must do."""
+    """A model with other words is refused, because its scores look normal; with pipes it warns."""
     lines = [b"mot%d le ||| word%d the ||| 0.5 ||| 0-0\n" % (i % 7, i % 7) for i in range(100)]
     (tmp_path / "other").write_bytes(b"".join(lines))
     swapped = [b"the house %d ||| la maison %d ||| 0.5\n" % (i, i) for i in range(100)]
@@ -219,12 +219,12 @@ def test_a_model_of_other_words_is_refused(
     command = ("score", "--model", data / "source-target", "-o", "out")
     done = phrasescore(*command, "other")
     assert done.returncode == 4
-    assert b"it knows 0% of the words on the source side of other. See that" in done.stderr
+    assert b"the model knows 0% of the words on the source side of other. Check that" in done.stderr
     assert b"--accept-unknown" in done.stderr
     assert not (tmp_path / "out").exists()
     done = phrasescore(*command, "swapped")
     assert done.returncode == 4
-    assert b"and 100% of those on the other side, whose model it seems" in done.stderr
+    assert b"but 100% of the words on the other side" in done.stderr
     done = phrasescore(*command, "other", "--accept-unknown")
     assert done.returncode == 0
     done = phrasescore(*command, "-", stdin=b"".join(lines))

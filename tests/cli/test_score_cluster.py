@@ -1,4 +1,4 @@
-"""``score --cluster`` with real workers: the bytes are those of one machine, whatever happens."""
+"""``score --cluster`` with real workers writes the bytes of one machine, whatever happens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINES = 60_000  # the last block takes longer than a worker needs to start
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of several blocks, a small model, and another."""
+    """Return a folder with a table of several blocks and two small models."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(19)
     lines = []
@@ -44,14 +44,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    """A worker with a thread and one with two."""
+    """Start a worker with one thread and a worker with two threads."""
     with DaskCluster(tmp_path_factory.mktemp("dask") / "cluster", [1, 2]) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def here(data: Path, start_phrasescore: StartPhrasescore) -> Path:
-    """The table as this machine scores it."""
+    """Return the table scored on this machine."""
     folder = data / "here"
     folder.mkdir()
     arguments = [data / "table.gz", "--model", data / "model", "-o", "out.gz", "--unknown-column"]
@@ -74,7 +74,7 @@ def without_times(path: Path) -> dict[str, object]:
 def test_bytes_of_one_machine(
     data: Path, here: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Compressed and plain, with the same report, and the precision that was chosen once."""
+    """Compressed and plain output, report and precision equal those of one machine."""
     done = phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
@@ -94,7 +94,7 @@ def test_workers_and_the_coordinator_die(
     tmp_path: Path,
     start_phrasescore: StartPhrasescore,
 ) -> None:
-    """A worker is killed, another joins, one sleeps, and the coordinator is killed."""
+    """Output is equal after a worker is killed, another joins, one stops, the coordinator dies."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
         call = [*arguments(data, dask), "-o", "out.gz"]
         kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
@@ -106,7 +106,7 @@ def test_workers_and_the_coordinator_die(
         dask.workers[1].send_signal(signal.SIGCONT)
         done = again.wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -114,12 +114,12 @@ def test_workers_and_the_coordinator_die(
 def test_a_run_goes_on_without_the_cluster(
     data: Path, here: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """What was begun on a cluster is gone on with by one machine."""
+    """A run that started on a cluster can continue on one machine."""
     call = [*arguments(data, dask), "-o", "out.gz"]
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
     done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
 
 
@@ -132,13 +132,13 @@ def test_a_run_goes_on_as_it_began(
     start_phrasescore: StartPhrasescore,
     precision: str,
 ) -> None:
-    """Whatever the worker that is asked would choose, one of both precisions among it."""
+    """A run continues with its initial settings, including the precision."""
     call = [*arguments(data, dask), "-o", "out.gz"]
     asked = ["--precision", precision]
     kill_when_blocks_are_done(start_phrasescore(tmp_path, *call, *asked), tmp_path, "out.gz", 1)
     done = start_phrasescore(tmp_path, *call).wait()
     assert done.status == 0, done.errors
-    assert b"going on after line" in done.errors
+    assert b"continuing after line" in done.errors
     assert f"model: {precision} is used, as before".encode() in done.errors
     here = phrasescore(*call[:-4], "-o", "here.gz", *asked)
     assert here.returncode == 0, here.stderr
@@ -146,7 +146,7 @@ def test_a_run_goes_on_as_it_began(
 
 
 def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path) -> None:
-    """Each is one sentence."""
+    """Each refusal is one sentence."""
     call = arguments(data, dask)
     done = phrasescore(*call, "-o", "out", "--threads", "1")
     assert (done.returncode, b"--cluster and --threads exclude" in done.stderr) == (2, True)
@@ -171,7 +171,7 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
 def test_interrupted(
     data: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
-    """Ctrl-C says how to go on, even while nobody works."""
+    """Ctrl-C prints how to continue, even without workers."""
     for worker in dask.workers:
         worker.send_signal(signal.SIGSTOP)
     try:
@@ -190,7 +190,7 @@ def test_interrupted(
 def test_an_empty_cache_of_machine_code(
     data: Path, here: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """Workers that begin together on one folder for compiled functions do not harm each other."""
+    """Workers that start together with one compile cache do not disturb each other."""
     shared = {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
     with DaskCluster(tmp_path / "cluster", [1, 1, 1], shared) as dask:
         done = phrasescore(*arguments(data, dask), "-o", "out.gz")

@@ -26,7 +26,7 @@ ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a phrase table, its pairs as texts in both forms, and two models."""
+    """Return a folder with a phrase table, its pairs as texts in both forms, and two models."""
     folder = tmp_path_factory.mktemp("score-text")
     write_phrase_table(folder / "table", 300)
     lines = (folder / "table").read_bytes().split(b"\n")[:-1]
@@ -41,7 +41,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str | Path) -> str:
-    """Run the command in this process and return what it prints."""
+    """Run the command in this process and return its output."""
     result = CliRunner().invoke(score_text, [str(argument) for argument in arguments])
     if result.exception is not None:
         raise result.exception
@@ -52,7 +52,7 @@ def run(*arguments: str | Path) -> str:
 def test_equal_to_the_column_of_score(
     model: str, data: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """The pairs of a table get the ln p that score writes as a probability, in both forms."""
+    """The ln p of a table's pairs equal the probabilities of ``score``, in both forms of text."""
     done = phrasescore(
         *("score", "--precision", "fp32", "--model", data / model, data / "table", "-o", "-")
     )
@@ -72,7 +72,7 @@ def test_equal_to_the_column_of_score(
 
 
 def test_perplexity(data: Path, tmp_path: Path) -> None:
-    """The figures are those of the lines, recomputed from what --words writes."""
+    """The figures equal those recomputed from the output of --words."""
     arguments = ["--model", data / "model", data / "pairs.tsv.gz"]
     alone = run(*arguments, "--perplexity")
     both = run(*arguments, "--perplexity", "--words", "-o", tmp_path / "out", "--batch-size", "9")
@@ -92,7 +92,7 @@ def test_perplexity(data: Path, tmp_path: Path) -> None:
 
 
 def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
-    """One is an error that names it, or is skipped and counted."""
+    """A faulty line is an error with its number, or is skipped and counted."""
     text = b"e1|x\tf1|y\ne1|x\tf1\ne1|x\t\r\n"
     arguments = ["score-text", "--model", data / "model", "--factor", "1", "-"]
     stopped = phrasescore(*arguments, stdin=text)
@@ -112,22 +112,22 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a", "b", "c"], 2, "3 files, where this kind of model takes at most 2"),
+        (["a", "b", "c"], 2, "3 files, but this kind of model takes at most 2"),
         (["-", "-"], 2, "would both read standard input"),
-        (["target", "source", "-o", "source"], 2, "--output would replace what"),
-        (["source", "--json"], 2, "the lines and the JSON would both go to standard output"),
-        (["source", "--perplexity", "-o", "-"], 2, "the lines and the perplexity would both go"),
-        (["source", "--perplexity", "--words"], 2, "--words is about the lines"),
+        (["target", "source", "-o", "source"], 2, "--output would replace an input"),
+        (["source", "--json"], 2, "would both go to standard output"),
+        (["source", "--perplexity", "-o", "-"], 2, "--output and --perplexity would both go"),
+        (["source", "--perplexity", "--words"], 2, "--words adds a column"),
         (["source", "absent"], 3, "absent: no such file"),
         (["source"], 3, "source:1: no tab, where a source, a tab and a target were expected"),
-        (["source"], 3, "Write them so."),
+        (["source"], 3, "Separate source and target by a tab."),
         (["source", "shorter", "-o", "new"], 3, "source:3: line 3 has no counterpart"),
     ],
 )
 def test_errors(
     arguments: list[str], code: int, message: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Errors are one sentence, with the exit code of their kind, and leave no output."""
+    """Errors print one sentence, have the exit code of their kind, and leave no output."""
     monkeypatch.chdir(data)
     Path("shorter").write_bytes(b"f1\nf2\n")
     with pytest.raises(PhrasescoreError) as caught:
@@ -138,7 +138,7 @@ def test_errors(
 
 
 def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
-    """The shell's >> onto an input is seen before it grows without end."""
+    """Appending to the input with the shell's >> is detected, because it would never end."""
     text = tmp_path / "text"
     text.write_bytes(b"e1\tf1\n")
     with text.open("ab") as output:
@@ -151,7 +151,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert b"the output is one of the inputs" in done.stderr
+    assert b"the lines would replace what" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
 
 
@@ -161,7 +161,7 @@ def _columns(text: str | bytes, first: int) -> list[list[float]]:
 
 
 def test_several_models_in_one_pass(data: Path, tmp_path: Path) -> None:
-    """Each model's column is, byte for byte, the one that it writes alone."""
+    """Each model's column equals the column of a separate run, byte for byte."""
     pairs = data / "pairs.tsv.gz"
     alone = [run("--model", data / name, pairs).splitlines() for name in ("model", "backwards")]
     arguments = ["--model", data / "model", "--model", data / "backwards", pairs]
@@ -177,7 +177,7 @@ def test_several_models_in_one_pass(data: Path, tmp_path: Path) -> None:
 
 
 def test_scores_by_length_and_of_both_directions(data: Path) -> None:
-    """The figures of the paper, recomputed from ln p of the words that each model writes."""
+    """The paper's filter scores equal those recomputed from each model's ln p of words."""
     pairs = data / "pairs.tsv.gz"
     entropies = []
     for name in ("model", "backwards"):
@@ -190,13 +190,13 @@ def test_scores_by_length_and_of_both_directions(data: Path) -> None:
         assert (forward, backward) == pytest.approx((-first, -second), abs=2e-6)
         expected = math.exp(-(abs(first - second) + 0.5 * (first + second)))
         assert dual == pytest.approx(expected, rel=1e-4)
-    # the order of the two models does not matter, nor whether their own columns are normalised
+    # neither the order of the models nor the normalisation of their own columns matters
     swapped = ["--model", data / "backwards", "--model", data / "model", pairs, "--dual"]
     assert [row[2] for row in _columns(run(*swapped), 2)] == [row[2] for row in found]
 
 
 def test_keep(data: Path, tmp_path: Path) -> None:
-    """A threshold and a share keep lines in their order, as they are without --keep."""
+    """A threshold or a share keeps lines unchanged and in order."""
     pairs = data / "pairs.tsv.gz"
     for options in (
         ["--model", data / "model"],
@@ -218,7 +218,7 @@ def test_keep(data: Path, tmp_path: Path) -> None:
 
 
 def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) -> None:
-    """Skipped lines are never kept, and a share is one of the lines that have a score."""
+    """Skipped lines are never kept; a share refers to lines with a score."""
     text = b"e1\tf1\nno tab\n\tf2\ne2\tf2\r\n"
     command = ["score-text", "--model", data / "model", "--on-error", "skip", "-"]
     low = phrasescore(*command, "--keep", "-1000", stdin=text)
@@ -233,7 +233,7 @@ def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) 
 def test_a_share_killed_in_the_middle(
     data: Path, tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
 ) -> None:
-    """After kill -9 the same command scores the rest, and keeps the same lines."""
+    """After SIGKILL, the same command scores the rest and keeps the same lines."""
     lines = (gzip.decompress((data / "pairs.tsv.gz").read_bytes())).splitlines(keepends=True)
     (tmp_path / "pairs").write_bytes(b"".join(lines * 300))
     command = ["score-text", "pairs", "--keep", "5%", "--threads", "1", "--dual"]
@@ -244,7 +244,7 @@ def test_a_share_killed_in_the_middle(
     assert not (tmp_path / "out").exists()
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr
-    assert b"going on after line" in again.stderr
+    assert b"continuing after line" in again.stderr
     whole = phrasescore(*command, "whole")
     assert whole.returncode == 0, whole.stderr
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -257,15 +257,15 @@ def test_a_share_killed_in_the_middle(
     [
         (["--dual"], "--dual compares two models of opposite directions"),
         (["--dual", "--model", "model"], "--dual compares two models of opposite directions"),
-        (["--model", "backwards", "--keep", "1"], "2 models give as many scores, and --keep goes"),
-        (["--keep", "10%"], "a share of the lines is known when all are scored"),
-        (["--model", "lm"], "a language model reads one text, and the other models read pairs"),
+        (["--model", "backwards", "--keep", "1"], "2 models give as many scores, but --keep needs"),
+        (["--keep", "10%"], "the best lines are known only after all are scored"),
+        (["--model", "lm"], "a language model reads one text, but the other models read pairs"),
     ],
 )
 def test_refused_filters(
     arguments: list[str], message: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Models that do not fit together, and a score that is not said, are one sentence."""
+    """Models that do not match, and missing options, get one sentence."""
     monkeypatch.chdir(data)
     save_random_model(Path("lm"), [], FRENCH, kind="feed-forward-lm")
     with pytest.raises(PhrasescoreError) as caught:
@@ -288,7 +288,7 @@ main()
 def test_a_share_killed_after_the_last_block(
     place: str, goes_on: bool, data: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
-    """Killed while the best are chosen, or before the hidden file is removed, it ends the same."""
+    """Kills during the selection or before the cleanup do not change the output."""
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
     whole = phrasescore(*command, "-o", "whole")
     assert whole.returncode == 0, whole.stderr
@@ -302,6 +302,6 @@ def test_a_share_killed_after_the_last_block(
     assert killed.returncode == -9, killed.stderr
     again = phrasescore(*command, "-o", "out")
     assert again.returncode == 0, again.stderr
-    assert (b"going on after line 300" in again.stderr) == goes_on
+    assert (b"continuing after line 300" in again.stderr) == goes_on
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or abandoned, and signals: a status and a sentence."""
+"""Closed, full or abandoned standard streams, and signals, give one sentence and a status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from tests.support.killed import wait_for
 from tests.support.warm_process import PROJECT
 
-# commands that answer at once, without torch
+# quick commands, without torch
 _PRINTS = ["--help"]
 _READS = ["preprocess", "--language", "en"]
 
@@ -71,7 +71,7 @@ def test_no_file_of_ours_takes_the_place_of_a_closed_stream(tmp_path: Path) -> N
 
 
 def _waiting(pipe: int) -> int:
-    """How many bytes of a pipe nobody has read yet."""
+    """Return the number of unread bytes in a pipe."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 

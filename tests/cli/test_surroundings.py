@@ -1,4 +1,4 @@
-"""Files and variables that libraries read by themselves: no command fails over them or says so."""
+"""Files and variables that libraries read by themselves cause no failures and no messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.result_folders import sentences, write_lines
 def run(
     folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, **more: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run `phrasescore` from the first import on, which is when libraries look around."""
+    """Run `phrasescore` in a new process, because libraries read them when they are imported."""
     return subprocess.run(
         [sys.executable, "-m", "phrasescore", *arguments],
         cwd=folder,
@@ -33,7 +33,7 @@ def run(
 
 @pytest.fixture
 def picture(tmp_path: Path) -> list[str]:
-    """A call that draws ``scatter.svg`` of a small table."""
+    """Return a call that draws ``scatter.svg`` of a small table."""
     lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {(n + 1) / 30} 0.{n + 1}" for n in range(20)]
     write_lines(tmp_path / "table", lines)
     return ["analyze", "scatter", "table", "--model-column", "4", "-o", "."]
@@ -55,7 +55,7 @@ def with_unknown_keys(place: Path) -> None:
 def test_settings_of_matplotlib(
     picture: list[str], tmp_path: Path, plant: Callable[[Path], None]
 ) -> None:
-    """The current folder may be a stranger's: no matplotlibrc in it is read."""
+    """A matplotlibrc in the current folder is not read, because a stranger may have written it."""
     plant(tmp_path / "matplotlibrc")
     done = run(tmp_path, *picture)
     assert (done.returncode, b"matplotlib" in done.stderr) == (0, False)
@@ -63,7 +63,7 @@ def test_settings_of_matplotlib(
 
 
 def test_matplotlib_without_a_folder(picture: list[str], tmp_path: Path) -> None:
-    """It makes a temporary one without a word; the user's own settings are not read, either."""
+    """Without a folder for settings there is no message; the user's settings are not read."""
     (tmp_path / "own").write_bytes(b"\xff")
     environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own", "MPLBACKEND": "x"}
     done = run(tmp_path, *picture, environment=environment)
@@ -72,7 +72,7 @@ def test_matplotlib_without_a_folder(picture: list[str], tmp_path: Path) -> None
 
 @pytest.mark.parametrize("value", ["x", "0"])
 def test_threads_of_numba(tmp_path: Path, value: str) -> None:
-    """No command has numba use threads of its own."""
+    """No command lets numba use its own threads."""
     write_lines(tmp_path / "text", sentences(2))
     environment = {"NUMBA_NUM_THREADS": value}
     done = run(tmp_path, "evaluate", "text", "--reference", "text", environment=environment)
@@ -80,7 +80,7 @@ def test_threads_of_numba(tmp_path: Path, value: str) -> None:
 
 
 def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
-    """A library looks for one when it is loaded, and tries to write there."""
+    """If no temporary folder is writable, which a library needs at import, one sentence says so."""
     write_lines(tmp_path / "text", sentences(2))
     done = run(
         tmp_path,
@@ -93,7 +93,7 @@ def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["x", "1"])
 def test_no_room_for_what_joblib_tries(tmp_path: Path, value: str) -> None:
-    """It would make a semaphore, which is a file: under a limit of a file's size that fails."""
+    """A limit of file sizes does no harm, although joblib's semaphore is a file and fails."""
     write_lines(tmp_path / "text", sentences(2))
     done = run(
         tmp_path,

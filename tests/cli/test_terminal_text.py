@@ -1,4 +1,4 @@
-"""Names and lines of files on a terminal: letters, whatever they would command it."""
+"""Names and lines of files are printed to a terminal without control characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Phrasescore
 
-# set the window's title, ring the bell, clear the screen (in one character, too)
+# set the window's title, ring the bell, clear the screen (also with a single character)
 COMMANDS = "\x1b]0;title\x07 \x1b[2J \x9b2J \x7f"
 NO_UNICODE = os.fsdecode(b"caf\xe9")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -28,7 +28,7 @@ Distortion0= 0.1
 
 @pytest.fixture(scope="module")
 def files() -> Mapping[str, str]:
-    """Contents by names that command a terminal."""
+    """Return file contents by names with control characters."""
     return {f"{COMMANDS}.ini": INI, f"{COMMANDS}{NO_UNICODE}": "a b c d e\n", "reference": "a b\n"}
 
 

@@ -19,7 +19,7 @@ TOKENS = b"l&apos; art , etc .\n\na b &#91; c &#93;\n"
 
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
-    """A system whose source is lower-cased French and whose target is English."""
+    """Make a system with lower-cased French source and English target."""
     folder = tmp_path / "system"
     folder.mkdir()
     write_settings(folder, SystemText(TextSettings("fr", lowercase=True), TextSettings("en")))
@@ -27,7 +27,7 @@ def system(tmp_path: Path) -> Path:
 
 
 def test_filters_take_the_settings_of_the_system(phrasescore: Phrasescore, system: Path) -> None:
-    """The source is prepared and the target restored, line by line."""
+    """Filters prepare the source and restore the target with the system's settings."""
     done = phrasescore("preprocess", "--system", "system", stdin=RAW)
     assert (done.returncode, done.stdout) == (0, TOKENS)
     done = phrasescore(
@@ -39,7 +39,7 @@ def test_filters_take_the_settings_of_the_system(phrasescore: Phrasescore, syste
 def test_files_sides_and_options_overrule_the_system(
     phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
-    """The other side, one option given, from a file to a file."""
+    """Files, sides and options on the command line override the system's settings."""
     (tmp_path / "raw").write_bytes(b"It's A|B\n")
     done = phrasescore(
         "preprocess", "raw", "-o", "out.gz", "--system", system, "--side", "target",
@@ -54,7 +54,7 @@ def test_files_sides_and_options_overrule_the_system(
     ("arguments", "stdin", "code", "problem"),
     [
         ([], b"a\n", 2, "the language of the text is not known"),
-        (["--language", "french"], b"a\n", 2, "is not a code"),
+        (["--language", "french"], b"a\n", 2, "is not a language code"),
         (["--language", "fr"], b"a\n\xff\n", 3, "standard input:2: not UTF-8"),
         (["--language", "fr", "none"], b"", 3, "none: no such file"),
         (["--system", "."], b"a\n", 3, "no text.json"),
@@ -64,7 +64,7 @@ def test_files_sides_and_options_overrule_the_system(
 def test_failures(
     phrasescore: Phrasescore, arguments: list[str], stdin: bytes, code: int, problem: str
 ) -> None:
-    """One sentence and a status, no traceback."""
+    """Each failure prints one sentence without a traceback, and sets the status."""
     done = phrasescore("preprocess", *arguments, stdin=stdin)
     assert done.returncode == code
     assert problem in done.stderr.decode()
@@ -72,7 +72,7 @@ def test_failures(
 
 
 def test_characters(phrasescore: Phrasescore) -> None:
-    """Spaces, markup and combining marks are tokens of their own, and everything comes back."""
+    """Spaces, markup and combining marks are separate tokens, and the text can be restored."""
     text = " a|b  \u2581\tu\u0364 [\u00a0]\r\n\n".encode()
     done = phrasescore("preprocess", "--characters", stdin=text)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""``phrasescore train`` as a user meets it: results, interruptions, refusals."""
+"""``phrasescore train`` as a user runs it: results, interruptions, refusals."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SMALL = ["--hidden", "16", "--embedding", "8", "--rank", "8", "--threads", "1", 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of 3,000 pairs."""
+    """Make a table of 3,000 pairs."""
     return write_phrase_table(tmp_path_factory.mktemp("table") / "table", 3000)
 
 
 def test_training_learns_and_says_how_well(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """A model folder appears with curves and held-out figures better than chance."""
+    """Training writes a model folder with curves, and held-out figures better than chance."""
     done = phrasescore(
         "train", table, "model", *SMALL, "--max-epochs", "12", "--batch-size", "32",
         "--learning-rate", "0.01",
@@ -45,7 +45,7 @@ def test_training_learns_and_says_how_well(
     assert "cover 100.00% of the tokens" in said
     assert not (tmp_path / "model.training").exists()
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
-    # 54 target words and </s>: a model that has learnt nothing is near ln 55 = 4
+    # with 54 target words and </s>, chance is ln 55 = 4
     assert record["held_out"]["held_out_pairs"]["nll"] < 1.5
     assert f"{record['held_out']['held_out_pairs']['nll']:.4f} nats per word" in said
     curve = (tmp_path / "model" / "curves.jsonl").read_text("utf-8").strip().split("\n")
@@ -55,12 +55,12 @@ def test_training_learns_and_says_how_well(
 def test_no_epochs_write_the_untrained_model(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """--max-epochs 0 gives a whole model folder at once, with the words outside its shortlist."""
+    """--max-epochs 0 writes a complete model folder, with the words outside its shortlists."""
     options = ["--target-words", "20", "--max-epochs", "0"]
     done = phrasescore("train", table, "model", *SMALL, *options)
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "model" / "model.safetensors").exists()
-    # f0 to f39, and de
+    # the words f0 to f39, and de
     outside = (tmp_path / "model" / "target.outside.txt").read_bytes()
     assert outside.count(b"\n") == 41 - 20
     scored = phrasescore("score", "--model", "model", "--unknown", "share", table, "-o", "scored")
@@ -70,7 +70,7 @@ def test_no_epochs_write_the_untrained_model(
 def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """Without held-out pairs, and with them, the model is the same for the same training pairs."""
+    """With equal training pairs, the model is equal with and without held-out pairs."""
     paper = [option for option in SMALL if option not in ("--patience", "0")]
     paper += ["--recipe", "paper", "--max-epochs", "1"]
     done = phrasescore("train", table, "model", *paper)
@@ -82,7 +82,7 @@ def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
 
 
 def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
-    """Two texts, one of them compressed, and a text to hold out; empty lines are counted."""
+    """Training reads two texts, one compressed, and held-out texts; empty lines are counted."""
     rows = [line.split(b" ||| ")[:2] for line in table.read_bytes().split(b"\n")[:-1]]
     for name, part in (("train", rows[:2900]), ("dev", rows[2900:])):
         (tmp_path / f"{name}.en").write_bytes(b"".join(s + b"\n" for s, _ in part) + b"\n")
@@ -109,9 +109,9 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
 def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
     phrasescore: Phrasescore, tmp_path: Path, kind: str
 ) -> None:
-    """One epoch moves the rows of <unk> in the word vectors of both sides."""
+    """One epoch changes the rows of <unk> in the word vectors of both sides."""
     for side in ("en", "fr"):
-        # each line has a word that no other line has
+        # each line has a word that occurs in no other line
         lines = "".join(f"{side}{n % 7} only{n} {side}{n % 5}\n" for n in range(200))
         (tmp_path / f"train.{side}").write_text(lines, "utf-8")
     rows = []
@@ -127,10 +127,10 @@ def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
 
 
 class Trainings:
-    """Runs of some seconds that keep their state often.
+    """Runs of some seconds that save their state often.
 
     Args:
-        table: What they learn.
+        table: The table to train on.
         start: Starts a command in a folder.
     """
 
@@ -138,31 +138,31 @@ class Trainings:
         self.table, self._start = table, start
 
     def start(self, folder: Path, *options: str) -> Started:
-        """Begin one."""
+        """Start a run."""
         return self._start(
             folder, "train", self.table, "model", *SMALL, "--max-epochs", "3",
             "--batch-size", "16", "--checkpoint-every", "0.3s", *options,
         )  # fmt: skip
 
     def finish(self, folder: Path, *options: str) -> None:
-        """Begin one, or go on with it, to the end."""
+        """Start or continue a run, and wait for its end."""
         ended = self.start(folder, *options).wait()
         assert ended.status == 0, ended.errors.decode()
 
     def killed(self, folder: Path, name: str, *options: str) -> None:
-        """Begin one, and kill -9 it once a file is in the work folder."""
+        """Start a run, and kill it with SIGKILL once a file is in the work folder."""
         kill_when((folder / "model.training" / name).exists, self.start(folder, *options))
 
 
 @pytest.fixture(scope="module")
 def trainings(table: Path, start_phrasescore: StartPhrasescore) -> Trainings:
-    """Runs with the table."""
+    """Return runs on the table."""
     return Trainings(table, start_phrasescore)
 
 
 @pytest.fixture(scope="module")
 def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that nothing interrupted."""
+    """Return the folder of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("straight")
     trainings.finish(folder)
     return folder
@@ -176,14 +176,14 @@ def test_a_stopped_run_resumes_to_the_same_bits(
     tmp_path: Path,
     number: signal.Signals,
 ) -> None:
-    """However it was stopped, the same command ends in the weights of an uninterrupted run."""
+    """However a run was stopped, the same command ends with the weights of an uninterrupted run."""
     stopped = tmp_path
     checkpoint = stopped / "model.training" / "checkpoint.pt"
     ended = kill_when(checkpoint.exists, trainings.start(stopped), number)
     assert ended.status == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert not (stopped / "model").exists()
     if number != signal.SIGKILL:
-        told = f"stopped; what is done is kept. To continue, type: phrasescore train {table}"
+        told = f"stopped; finished work is kept. To continue, type: phrasescore train {table}"
         assert told in ended.errors.decode()
     trainings.finish(stopped)
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
@@ -196,7 +196,7 @@ QUICK = [*SMALL, "--max-epochs", "1", "--batch-size", "64"]
 def test_an_interrupted_run_is_not_continued_as_another(
     phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
-    """Other options and another table are named; --overwrite begins anew with them."""
+    """Other options or another table are refused by name; --overwrite starts again with them."""
     trainings.killed(tmp_path, "checkpoint.pt")
     base = ["model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
     other = phrasescore("train", table, *base, "--seed", "2")
@@ -207,7 +207,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
     other = phrasescore("train", longer, *base)
     assert other.returncode == 6
-    assert b"sha256 of the input is another" in other.stderr
+    assert b"sha256 of the input has changed" in other.stderr
     anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
     assert anew.returncode == 0, anew.stderr.decode()
     assert b"resuming after" not in anew.stderr
@@ -217,7 +217,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
 def test_two_processes_do_not_train_one_model(
     phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
-    """The second is told which process is at it; the first goes on, and leaves no lock behind."""
+    """The second process gets an error with the number of the first, which leaves no lock."""
     run = trainings.start(tmp_path)
     wait_for((tmp_path / "model.training" / "checkpoint.pt").exists)
     second = phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16")
@@ -232,7 +232,7 @@ def test_two_processes_do_not_train_one_model(
 def test_a_finished_model_is_not_trained_again(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """The same command says so; another one names what differs, give --overwrite to replace it."""
+    """The same command reports this; other settings are refused by name without --overwrite."""
     command = ["train", table, "model", *QUICK]
     assert phrasescore(*command).returncode == 0
     weights = tmp_path / "model" / "model.safetensors"
@@ -251,7 +251,7 @@ def test_a_finished_model_is_not_trained_again(
     assert weights.stat().st_mtime_ns == before
     assert not (tmp_path / "model.training").exists()
     assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0
-    # a model from before these settings were kept
+    # a model from a version that did not save these settings
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     del record["settings"]
     (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
@@ -264,8 +264,8 @@ def test_a_finished_model_is_not_trained_again(
     ("arguments", "status", "text"),
     [
         (["missing", "model"], 3, "missing: no such file"),
-        (["-", "model"], 3, "standard input: a pipe, and it is read more than once"),
-        (["TABLE", "here"], 2, "here: something else is there"),
+        (["-", "model"], 3, "standard input: a pipe, but it must be read more than once"),
+        (["TABLE", "here"], 2, "here: the name is taken, but not by a model"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),
     ],
@@ -278,7 +278,7 @@ def test_what_cannot_be_meant_is_refused(
     status: int,
     text: str,
 ) -> None:
-    """Each refusal is one sentence, an exit status, and no half-made model."""
+    """Each refusal prints one sentence, sets the status and leaves no partial model."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "thesis.tex").write_text("do not lose me")
     done = phrasescore(
@@ -295,7 +295,7 @@ def test_what_cannot_be_meant_is_refused(
 def test_two_processes_learn_what_one_learns(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """Under torchrun, two processes share each batch and end where one process ends."""
+    """Under torchrun, two processes share each batch and get the weights of one process."""
     options = ["train", str(table), *SMALL, "--max-epochs", "2", "--batch-size", "32"]
     done = phrasescore(*options[:2], "one", *options[2:])
     assert done.returncode == 0, done.stderr.decode()
@@ -315,7 +315,7 @@ def test_two_processes_learn_what_one_learns(
 def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """Also where all evaluations fall into one."""
+    """A warning says so, even if there is only one evaluation."""
     options = [*SMALL, "--hidden", "400", "--max-time", "0.001s", "--learning-rate", "1e-6"]
     done = phrasescore("train", table, "model", *options)
     assert done.returncode == 0, done.stderr.decode()
@@ -331,7 +331,7 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
 def test_evaluations_leave_most_of_the_time_to_training(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """Where one of them takes longer than its share of the run, there are fewer."""
+    """If an evaluation takes more than its share of the time, there are fewer evaluations."""
     options = [*SMALL, "--max-time", "1s", "--evaluations", "100000"]
     done = phrasescore("train", table, "model", *options)
     assert done.returncode == 0, done.stderr.decode()
@@ -343,7 +343,7 @@ def test_evaluations_leave_most_of_the_time_to_training(
 def test_a_finished_model_is_trained_further(
     phrasescore: Phrasescore, trainings: Trainings, straight: Path, tmp_path: Path
 ) -> None:
-    """With more epochs, and nothing else changed; killed and resumed to the same bits."""
+    """With only more epochs, training continues; a killed run resumes to the same bits."""
     shutil.copytree(straight / "model", tmp_path / "one" / "model")
     shutil.copytree(straight / "model", tmp_path / "two" / "model")
     record = json.loads((straight / "model" / "provenance.json").read_text("utf-8"))

@@ -23,7 +23,7 @@ TEXT = b"a b c\nc\n\nzebra a\nd d\tb a\r\n"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of sentences and of phrases, and a text."""
+    """Return a folder with sentence and phrase models, and a text."""
     folder = tmp_path_factory.mktemp("translate")
     save_random_model(folder / "model", WORDS, TARGETS, kind="search")
     save_random_model(folder / "encdec", WORDS, TARGETS, seed=3, kind="encdec")
@@ -46,7 +46,7 @@ def lines_of(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("normalised", [False, True])
 def test_translations_list_and_alignments(data: Path, tmp_path: Path, normalised: bool) -> None:
-    """A line for each line; the list's ln p are those of score-text; alignments sum to 1."""
+    """Each line has a translation; list ln p equal those of score-text; alignments sum to 1."""
     options = ["--length-normalisation"] if normalised else []
     run(
         *("translate", "--model", data / "model", "-i", data / "text", "-o", tmp_path / "out"),
@@ -87,11 +87,11 @@ def test_translations_list_and_alignments(data: Path, tmp_path: Path, normalised
 def test_an_ensemble_replaces_unknown_words(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a lexicon, with bounds on the length; the report has the figures."""
+    """An ensemble uses a lexicon and length limits, and the report has the figures."""
     (tmp_path / "lex").write_bytes(b"CE c 0.5\nCEE c 0.25\nA a 1\nNULL b 1\n")
     folders: list[str | Path] = []
     for kind, seed in (("search", 9), ("search", 10), ("encdec", 11)):
-        # with one word to write, most translations have an unknown one
+        # the model can write only one word, so most written words are unknown
         folder = tmp_path / f"{kind}{seed}"
         save_random_model(folder, WORDS, TARGETS[:1], seed=seed, kind=kind)
         folders += ["--model", folder]
@@ -102,7 +102,7 @@ def test_an_ensemble_replaces_unknown_words(
     )
     entries = [entry for _, every in read_nbest_lists(tmp_path / "list") for entry in every]
     words = {word for entry in entries for word in entry.words.split(b" ")}
-    # a and c have translations, the other words stand for themselves
+    # a and c have translations in the lexicon, the other words are copied
     assert {b"A", b"CE", b"d"} <= words <= {b"A", b"CE", b"b", b"d", b"zebra"}
     for sentence, length in ((0, 3), (1, 1), (3, 2), (4, 4)):
         lengths = [-e.features["WordPenalty0"][0] for e in entries if e.sentence == sentence]
@@ -121,7 +121,7 @@ def test_an_ensemble_replaces_unknown_words(
 
 
 def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrasescore) -> None:
-    """Gzip in, lines out; a model that reads targets translates them, and says so."""
+    """A reverse model translates targets from gzip input, and reports its direction."""
     done = phrasescore(
         *("translate", "--model", data / "backwards", "--no-unknown", "--beam", "3"),
         stdin=gzip.compress(TEXT.upper()),
@@ -138,27 +138,27 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
     ("arguments", "message"),
     [
         ("--model phrases", "a model of kind phrase does not translate sentences"),
-        ("--model model --model backwards", "it has another direction than model"),
+        ("--model model --model backwards", "the direction is not that of model"),
         ("--model encdec --replace-unknown", "kind encdec aligns no words"),
         ("--model encdec --alignments x", "kind encdec aligns no words"),
-        ("--model model --nbest-size 3", "--nbest-size goes with --nbest"),
+        ("--model model --nbest-size 3", "--nbest-size needs --nbest"),
         ("--model model --nbest x --nbest-size 11", "a beam of 10 cannot give the 11 best"),
-        ("--model model --lexicon x", "--lexicon goes with --replace-unknown"),
+        ("--model model --lexicon x", "--lexicon needs --replace-unknown"),
         ("--model model --no-unknown --replace-unknown", "exclude each other"),
-        ("--model model -o text", "--output would replace what --input reads"),
-        ("--model model --nbest text", "--nbest would replace what --input reads"),
+        ("--model model -o text", "--output would replace an input: --input"),
+        ("--model model --nbest text", "--nbest would replace an input: --input"),
         ("--model model -o x --nbest ./x", "would write the same file"),
         ("--model model --nbest -", "both go to standard output"),
         ("--model model --json", "both go to standard output"),
         ("--model model -i missing", "no such file"),
-        ("--model model -i long", "long:2: 1,001 words, and a sentence may have 1,000"),
+        ("--model model -i long", "long:2: 1,001 words, but a sentence may have at most 1,000"),
         ("--model model --replace-unknown --lexicon text", "not a line of a lexical table"),
     ],
 )
 def test_wrong_calls(
     arguments: str, message: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets a sentence, the input stays, and nothing is left."""
+    """Each wrong call prints one sentence, keeps the input and leaves no file."""
     for name in ("model", "backwards", "encdec", "phrases"):
         (tmp_path / name).symlink_to(data / name)
     (tmp_path / "text").write_bytes(TEXT)
@@ -173,7 +173,7 @@ def test_wrong_calls(
 
 
 def test_a_language_model_translates_nothing(tmp_path: Path) -> None:
-    """Wherever a source is read, one is told where it belongs."""
+    """Commands that need a source refuse language models, and say where to use them."""
     model = save_random_model(tmp_path / "lm", [], [b"a", b"b"], kind="feed-forward-lm")
     (tmp_path / "text").write_bytes(b"a\n")
     (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")

@@ -1,4 +1,4 @@
-"""``phrasescore tune`` as a user runs it: the result, and kills in every phase."""
+"""``phrasescore tune`` as a user runs it: results, and kills in every phase."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from tests.support.killed import kill_when
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 from tests.support.warm_process import PROJECT, Observed, Started, Surroundings, WarmProcesses
 
-# long enough to be killed in, short enough to wait for
+# long enough to be killed, short enough to wait for
 RESTARTS = "1200"
 
 
 @pytest.fixture
 def toy(tmp_path: Path) -> ToySystem:
-    """A system and a dev set."""
+    """Make a system and a dev set."""
     return write_toy_system(tmp_path / "toy")
 
 
 def arguments(toy: ToySystem, output: str = "tuned") -> list[str]:
-    """Return the arguments that every call has."""
+    """Return the common arguments of all calls."""
     return toy.tuning("-o", output)
 
 
 def weights_of(folder: Path) -> dict[str, Any]:
-    """Return weights.json without where it comes from."""
+    """Return weights.json without its provenance."""
     content: dict[str, Any] = json.loads((folder / "weights.json").read_text())
     assert set(content.pop("provenance")["inputs"]) != set()
     return content
 
 
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
-    """The embedded decoder and MERT find better weights; tuned/moses.ini differs in them alone."""
+    """MERT finds better weights with the embedded decoder; only weights change in the tuned ini."""
     done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")
     assert done.returncode == 0, done.stderr.decode()
     for content in (done.stdout, (tmp_path / "result.json").read_bytes()):
@@ -50,7 +50,7 @@ def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: P
     assert b"the tuned system is tuned/moses.ini" in done.stderr
     found = weights_of(tmp_path / "tuned")
     curve = json.loads((tmp_path / "tuned/result.json").read_text())["curve"]
-    # from 0 to 100 wherever people read
+    # people read scores from 0 to 100
     assert f"-> {100 * found['bleu']:.2f} on the dev set" in done.stderr.decode()
     assert found["bleu"] == max(line["bleu"] for line in curve) > curve[0]["bleu"] + 0.2
 
@@ -73,7 +73,7 @@ class Faulty:
         return process
 
     def finish(self, output: str) -> str:
-        """Run to the end; return what was said."""
+        """Run to the end; return the messages."""
         ended = self.start(output).wait()
         said = ended.errors.decode()
         assert ended.status == 0, said
@@ -82,7 +82,7 @@ class Faulty:
 
 @pytest.fixture
 def faulty(toy: ToySystem, tmp_path: Path, start_phrasescore: StartPhrasescore) -> Iterator[Faulty]:
-    """Stop whatever a test left running."""
+    """Stop the run if a test left it running."""
     run = Faulty(toy, tmp_path, start_phrasescore)
     yield run
     (run.bin / "hang").unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def faulty(toy: ToySystem, tmp_path: Path, start_phrasescore: StartPhrasescore) 
 
 
 def test_killed_in_every_phase(faulty: Faulty) -> None:
-    """After kill -9 at any time the same command goes on, and ends with the same files."""
+    """After SIGKILL at any time, the same command continues and ends with equal files."""
     faulty.finish("whole")
     killed, hang = faulty.folder / "killed", faulty.bin / "hang"
 
@@ -109,7 +109,7 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
     kill_run_when((killed / "round02/nbest.gz").exists)
     faulty.finish("killed")
     whole = faulty.folder / "whole"
-    # the text first, so that a failure tells a list from its packing
+    # compare the text first, so that a failure distinguishes content from compression
     assert [*read_lines(killed / "round02/nbest.gz")] == [*read_lines(whole / "round02/nbest.gz")]
     for name in ("moses.ini", "round02/weights.json", "round02/nbest.gz"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
@@ -122,7 +122,7 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 def test_killed_between_two_files_of_a_round(
     warm_processes: WarmProcesses, toy: ToySystem, tmp_path: Path, name: str, seeds: str
 ) -> None:
-    """Whichever file of a round got its name last, the same command makes what is missing."""
+    """Whichever file of a round was written last, the same command makes the missing files."""
     options = ("--decoder", "embedded", "--rounds", "1", "--restarts", "3", "--seeds", seeds)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
 
@@ -149,12 +149,12 @@ def test_killed_between_two_files_of_a_round(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
 def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
-    """Ctrl-C and SIGTERM end with status 130 and the command that goes on; Moses is stopped too."""
+    """Ctrl-C and SIGTERM stop Moses, print how to continue, and end with status 130."""
     (faulty.bin / "hang").touch()
     ended = kill_when((faulty.bin / "hanging").exists, faulty.start("tuned"), number)
     said = ended.errors.decode()
     assert ended.status == 130
-    assert "what is done is kept. To continue, type: phrasescore tune" in said
+    assert "finished work is kept. To continue, type: phrasescore tune" in said
     assert "Traceback" not in said
     (faulty.bin / "hanging").unlink()
     time.sleep(0.3)
@@ -164,7 +164,7 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
 def test_a_dev_set_of_another_system_is_refused(
     phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
 ) -> None:
-    """Before anything is decoded: swapped texts, another case, and untokenised text."""
+    """Swapped texts, another case and untokenised text are refused before decoding."""
     swapped = ["--source", str(toy.reference), "--reference", str(toy.source)]
     done = phrasescore("tune", str(toy.ini), *swapped, "-o", "swapped")
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""Pipes and devices in the place of files that a command keeps and finds again."""
+"""Pipes and devices in place of work files that a command reads when it is repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS = {
     "experiment": "experiment in/experiment.toml -o work --only Baseline",
     "train": f"train in/phrase-table work {TRAINING}",
 }
-# a file that the second call of a command reads or writes, and how that call ends
+# a file that the second call of a command reads or writes, and the status of that call
 FILES = [
     ("tune", "run.json", 6),
     ("tune", ".lock", 2),
@@ -57,13 +57,13 @@ MAKE: dict[str, Callable[[Path], object]] = {
 
 
 class Begun:
-    """Folders in which a command has run; absolute paths lead there, so tests work in them."""
+    """Folders in which a command has run; tests use these folders, because paths are absolute."""
 
     def __init__(self, processes: WarmProcesses, folder: Path) -> None:
         self._processes, self._folder = processes, folder
 
     def work(self, command: str) -> Path:
-        """Return what a command keeps, as its first call left it."""
+        """Return the work files of a command after its first call."""
         folder = self._folder / command
         work = folder / ("work.training" if command == "train" else "work")
         kept = folder / "kept"
@@ -77,7 +77,7 @@ class Begun:
         return work
 
     def call(self, command: str) -> Observed:
-        """Run the command once more."""
+        """Repeat the command."""
         return self._start(command).wait()
 
     def _start(self, command: str) -> Started:
@@ -97,14 +97,14 @@ class Begun:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses) -> Begun:
-    """Every command has run once, or was killed if it leaves nothing otherwise."""
+    """Run every command once; kill those that leave no work files otherwise."""
     return Begun(warm_processes, tmp_path_factory.mktemp("begun"))
 
 
 @pytest.mark.parametrize("what", MAKE)
 @pytest.mark.parametrize(("command", "name", "status"), FILES)
 def test_no_regular_file(begun: Begun, command: str, name: str, status: int, what: str) -> None:
-    """The same command does not wait or fill the memory: it names the file, or replaces it."""
+    """The same command does not hang or fill the memory; it names the file, or replaces it."""
     place = begun.work(command) / name
     place.unlink(missing_ok=True)
     MAKE[what](place)
@@ -130,7 +130,7 @@ def _trained(begun: Begun, work: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def undamaged(begun: Begun) -> bytes:
-    """The weights that continued training comes to."""
+    """Return the weights of continued training."""
     return _trained(begun, begun.work("train"))
 
 
@@ -146,7 +146,7 @@ def undamaged(begun: Begun) -> bytes:
 def test_damaged_pairs_are_encoded_again(
     begun: Begun, undamaged: bytes, name: str, damage: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> None:
-    """Training goes on, to the model that it would have made without the damage."""
+    """Training continues to the same model as without the damage."""
     work = begun.work("train")
     array = work / "pairs" / f"{name}.npy"
     np.save(array, damage(np.load(array)))
@@ -154,7 +154,7 @@ def test_damaged_pairs_are_encoded_again(
 
 
 def test_a_lock_that_a_stranger_holds(begun: Begun) -> None:
-    """The text of its file reaches the terminal only in escapes."""
+    """The text of a foreign lock file is printed only with escapes."""
     work = begun.work("filter")
     shutil.rmtree(work)
     lock = work.with_name(".work.lock")

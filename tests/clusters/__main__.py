@@ -1,7 +1,7 @@
-"""Misfortunes of workers and the coordinator of ``score --cluster``.
+"""Stops and kills workers and the coordinator of ``score --cluster``.
 
-The model is small and random and the table generated, as large as a run of the length asked for
-needs. Each trial must come to the bytes of one machine.
+The model is small and random. The table is generated, large enough for runs of the requested
+length. Each trial must write the same bytes as one machine.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.support.killed import blocks_done
 from tests.support.random_models import save_random_model
 
 _WORDS = [b"w%03d" % number for number in range(500)]
-_TRIAL = 200_000  # lines that say how fast this machine is
+_TRIAL = 200_000  # lines to measure the speed of this machine
 _BETWEEN_KILLS, _STOPPED = 20.0, 60.0  # seconds
-_KILLING = 300.0  # seconds, at least, in as many runs as it takes
-_COORDINATORS = 10  # that are killed
+_KILLING = 300.0  # minimum seconds, over several runs if necessary
+_COORDINATORS = 10  # the number of coordinators to kill
 
 
 def write_table(path: Path, lines: int) -> None:
@@ -49,17 +49,17 @@ def write_table(path: Path, lines: int) -> None:
 
 @dataclass(frozen=True)
 class Ground:
-    """A folder with the table, the model and the output of one machine, where trials run."""
+    """A folder for trials, with the table, the model and the output of one machine."""
 
     folder: Path
 
     @property
     def output(self) -> Path:
-        """The output of a trial."""
+        """The path of a trial's output."""
         return self.folder / "trial" / "scored.gz"
 
     def score(self, output: Path, *more: str | Path) -> subprocess.Popen[bytes]:
-        """Begin to score; what is said goes to a log beside the output."""
+        """Start to score; messages go to a log next to the output."""
         words = ["score", self.folder / "table.gz", "--model", self.folder / "model", "-o", output]
         with output.with_suffix(".log").open("ab") as log:
             return subprocess.Popen(
@@ -70,7 +70,7 @@ class Ground:
             )
 
     def alone(self) -> tuple[float, float]:
-        """Score on this machine; return the seconds that took, and pairs per second."""
+        """Score on this machine; return the seconds, and the pairs per second."""
         report = self.folder / "report.json"
         reference = self.folder / "reference.gz"
         assert self.score(reference, "--threads", "2", "--json-file", report).wait() == 0
@@ -79,14 +79,14 @@ class Ground:
 
     @contextlib.contextmanager
     def cluster(self, workers: int, **environment: str) -> Iterator[DaskCluster]:
-        """Start workers with a thread each, and an empty folder for a trial."""
+        """Start workers with one thread each, and an empty folder for a trial."""
         shutil.rmtree(self.output.parent, ignore_errors=True)
         self.output.parent.mkdir(parents=True)
         with DaskCluster(self.output.parent / "cluster", [1] * workers, environment) as dask:
             yield dask
 
     def faults(self, status: int) -> list[str]:
-        """Say what is wrong with an output."""
+        """Return the faults of an output."""
         faults = []
         log = self.output.with_suffix(".log").read_text("utf-8", "replace")
         if status != 0:
@@ -98,7 +98,7 @@ class Ground:
 
 
 def workers_killed(ground: Ground) -> list[str]:
-    """Two workers: one is killed (kill -9) every 20 s, another joins."""
+    """Kill one of two workers (SIGKILL) every 20 s; a new worker joins."""
     begin, faults = time.monotonic(), list[str]()
     with ground.cluster(2) as dask:
         while time.monotonic() - begin < _KILLING and not faults:
@@ -112,7 +112,7 @@ def workers_killed(ground: Ground) -> list[str]:
 
 
 def worker_stopped(ground: Ground) -> list[str]:
-    """Two workers: one is stopped for 60 s (SIGSTOP)."""
+    """Stop one of two workers (SIGSTOP) for 60 s."""
     with ground.cluster(2) as dask:
         running = ground.score(ground.output, "--cluster", dask.scheduler_file)
         if not _runs_for(running, 10):
@@ -124,7 +124,7 @@ def worker_stopped(ground: Ground) -> list[str]:
 
 
 def coordinator_killed(ground: Ground) -> list[str]:
-    """Two workers: the coordinator is killed (kill -9) ten times, each after some more blocks."""
+    """Kill the coordinator of two workers (SIGKILL) ten times, each after some more blocks."""
     done = 0
     with ground.cluster(2) as dask:
         for _ in range(_COORDINATORS):
@@ -138,12 +138,12 @@ def coordinator_killed(ground: Ground) -> list[str]:
             done = blocks_done(ground.output)
         status = ground.score(ground.output, "--cluster", dask.scheduler_file).wait()
     faults = ground.faults(status)
-    going_on = ground.output.with_suffix(".log").read_bytes().count(b"going on after line")
+    going_on = ground.output.with_suffix(".log").read_bytes().count(b"continuing after line")
     return faults + ["a call did not go on"] * (going_on != _COORDINATORS)
 
 
 def empty_cache(ground: Ground) -> list[str]:
-    """Four workers on one empty cache of numba."""
+    """Start four workers that share one empty compile cache."""
     with ground.cluster(4, NUMBA_CACHE_DIR=str(ground.folder / "numba")) as dask:
         running = ground.score(ground.output, "--cluster", dask.scheduler_file)
         return ground.faults(running.wait())
@@ -156,12 +156,12 @@ def _runs_for(running: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what this campaign alone takes."""
+    """Add the campaign's own arguments."""
     parser.add_argument("--seconds", type=float, default=300, help="of a run on this machine")
 
 
 def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
-    """Try the misfortunes that are asked for."""
+    """Try the selected misfortunes."""
     save_random_model(folder / "model", _WORDS, _WORDS, hidden=32, embedding=32)
     ground = Ground(folder)
     write_table(folder / "table.gz", _TRIAL)

@@ -1,4 +1,4 @@
-"""Check docs/architecture.md: its files exist, and its lists of calls are the real ones."""
+"""Checks docs/architecture.md: its files exist, and its lists of calls are correct."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model
 
 TEXT = (PROJECT / "docs" / "architecture.md").read_text("utf-8")
-# runs a command and prints the project's functions that it calls, in order
+# runs a command and prints the project's functions in the order of their calls
 TRACE = """
 import json, runpy, sys, threading
 
@@ -53,9 +53,9 @@ def steps_of(title: str) -> list[tuple[str, str]]:
 
 
 def calls_of(folder: Path, *arguments: str | Path) -> list[tuple[str, str]]:
-    """Run a command and return the files and functions of the project, as they were called."""
+    """Run a command; return the files and functions of the project in the order of their calls."""
     words = [str(word) for word in arguments]
-    # first without the trace, as numba would take minutes to compile under it
+    # run once without the trace, because numba would take minutes to compile with it
     subprocess.run([sys.executable, "-m", "phrasescore", *words], cwd=folder, check=True)
     command = [sys.executable, "-c", TRACE, str(PROJECT), *words]
     done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, timeout=300)
@@ -66,7 +66,7 @@ def calls_of(folder: Path, *arguments: str | Path) -> list[tuple[str, str]]:
 def first_missing(
     steps: Iterable[tuple[str, str]], calls: list[tuple[str, str]]
 ) -> tuple[str, str] | None:
-    """Return the first step that is not called after the one before it."""
+    """Return the first step that is not called after the previous step."""
     place = 0
     for step in steps:
         if step not in calls[place:]:
@@ -77,7 +77,7 @@ def first_missing(
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/[\w.]+\.(?:py|md))`", TEXT))))
 def test_files_exist(path: str) -> None:
-    """Every file that the page names exists, under its whole path."""
+    """Every file that the page names by its full path exists."""
     assert (PROJECT / path).exists(), path
 
 
@@ -91,12 +91,12 @@ def test_files_exist(path: str) -> None:
     ),
 )
 def test_every_folder_is_in_the_table(folder: str) -> None:
-    """The table of folders has all of them."""
+    """The table of folders contains every package folder."""
     assert f"| `{folder}` |" in TEXT
 
 
 def test_a_phrase_pair(tmp_path: Path) -> None:
-    """The functions that a pair passes in ``score``, in order."""
+    """``score`` calls the listed functions for a phrase pair, in order."""
     save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"])
     (tmp_path / "table").write_bytes(b"the house ||| la maison ||| 0.5 ||| 0-0 1-1\n")
     calls = calls_of(
@@ -108,7 +108,7 @@ def test_a_phrase_pair(tmp_path: Path) -> None:
 
 
 def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
-    """The functions that a sentence passes in ``decode``, in order."""
+    """``decode`` calls the listed functions for a sentence, in order."""
     (tmp_path / "one").write_bytes(
         (bundled_golden / "decode/input.en").read_bytes().split(b"\n")[0]
     )
@@ -121,7 +121,7 @@ def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
 
 @pytest.mark.parametrize("title", ["A phrase pair in `score`", "A sentence in `decode`"])
 def test_each_file_at_most_twice(title: str) -> None:
-    """A list enters each file at most twice, so that the reader need not go back and forth."""
+    """A list enters each file at most twice, so that readers need not go back and forth."""
     paths = [path for path, _ in steps_of(title)]
     entered = Counter(
         path for path, before in zip(paths, ["", *paths], strict=False) if path != before

@@ -1,4 +1,4 @@
-"""Real Moses and our building agree, on text that tries every rule, and work together."""
+"""Our building agrees with real Moses on text that uses every rule, and Moses reads its systems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def train_with_moses(folder: Path, moses_bin: Path, longest: int) -> Path:
     ("seed", "words", "longest"), [(1, 21, 7), (2, 21, 3), (3, 21, 10), (4, 5, 7), (5, 3, 2)]
 )
 def test_same_tables(tmp_path: Path, moses_bin: Path, seed: int, words: int, longest: int) -> None:
-    """train-model.perl gives the same bytes, odd words and ties between alignments included."""
+    """train-model.perl writes equal bytes, including odd words and ties between alignments."""
     paths = write_corpus(tmp_path, random_corpus(seed, 300, ODD_WORDS[-words:], 14))
     model = train_with_moses(tmp_path, moses_bin, longest)
     build(tmp_path / "s", BuildInputs(*paths), cleaning=False, max_phrase_length=longest)
@@ -65,7 +65,7 @@ def test_same_tables(tmp_path: Path, moses_bin: Path, seed: int, words: int, lon
 
 
 def test_same_symmetrisation(tmp_path: Path, moses_bin: Path, rng: np.random.Generator) -> None:
-    """Symal joins random alignments to the same links."""
+    """Moses's symal joins random alignments to equal links."""
     directions: tuple[list[set[tuple[int, int]]], ...] = ([], [])
     shapes, text = [], []
     for _ in range(300):
@@ -90,7 +90,7 @@ def test_same_symmetrisation(tmp_path: Path, moses_bin: Path, rng: np.random.Gen
 
 
 def test_decoding(tmp_path: Path, bundled_golden: Path, moses_bin: Path) -> None:
-    """`moses -f system/moses.ini` translates with the folder as it is."""
+    """`moses -f system/moses.ini` translates with the unchanged folder."""
     given = bundled_golden / "extraction"
     texts = [str(given / name) for name in ("corpus.en", "corpus.fr")]
     alignment = str(given / "aligned.grow-diag-final-and")

@@ -1,4 +1,4 @@
-"""Without a cluster nothing of Dask is imported, whether it is installed or not."""
+"""Without --cluster, nothing of Dask is imported, even if Dask is installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_without_dask(tmp_path: Path) -> None:
-    """Modules are imported and a table scored; who asks for a cluster is told what is missing."""
+    """Without Dask, modules import and a table is scored; --cluster names the missing package."""
     (tmp_path / "table").write_bytes(b"a ||| b ||| 1\n")
     save_random_model(tmp_path / "model", [b"a"], [b"b"])
     done = _run(tmp_path, "-o", "out", "--threads", "1")

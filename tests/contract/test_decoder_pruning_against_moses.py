@@ -1,4 +1,4 @@
-"""The limits of the search mean what they mean in Moses: the same pruning, the same scores."""
+"""The limits of the search have the same effect as in Moses: equal pruning, equal scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Phrasescore
 
 pytestmark = [pytest.mark.moses, pytest.mark.slow]
-# Moses's spelling of each limit -> its values, with the sentences that are translated
+# Moses's spelling of each limit -> its values, each with the number of sentences to translate
 STACKS = {1: 1014, 5: 1014, 20: 1014, 100: 300}
 POP_LIMITS = {5: 1014, 50: 1014, 500: 300}
 CUBE_PRUNING = ["-search-algorithm", "1"]
@@ -44,7 +44,7 @@ def mean_score(output: bytes) -> float:
 def scores(
     system: Path, moses_bin: Path, phrasescore: Phrasescore
 ) -> Callable[[list[str], int], Scores]:
-    """Translate some sentences with options of Moses; return our mean model score and Moses's."""
+    """Translate some sentences with Moses's options; return our mean model score and Moses's."""
 
     def both(options: list[str], sentences: int) -> Scores:
         lines = (system / "val.en").read_bytes().split(b"\n")[:sentences]
@@ -67,7 +67,7 @@ def scores(
 
 
 def check(found: list[Scores]) -> None:
-    """Both agree at every limit, and no wider limit is worse."""
+    """Check that both agree at every limit, and that no wider limit is worse."""
     for ours, theirs in found:
         assert ours == pytest.approx(theirs, abs=0.1)
     for (narrow, _), (wide, _) in itertools.pairwise(found):

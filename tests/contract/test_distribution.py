@@ -1,4 +1,4 @@
-"""What a source distribution holds, and what an index page shows of it."""
+"""The content of a source distribution, and its page on a package index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def distribution(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 def test_it_has_all_that_the_readme_uses(distribution: dict[str, bytes]) -> None:
-    """Documents, tests with their data, the sample corpus, what `make demo` needs; no litter."""
+    """It has documents, tests with data, the sample corpus and files of `make demo`, no others."""
     expected = {
         path.relative_to(PROJECT).as_posix()
         for part in _PARTS
@@ -49,7 +49,7 @@ def test_it_has_all_that_the_readme_uses(distribution: dict[str, bytes]) -> None
 
 
 def test_the_links_of_its_index_page(distribution: dict[str, bytes]) -> None:
-    """No link is relative: an index has nothing beside the page that it could lead to."""
+    """No link is relative, because the index has only the page itself."""
     page = email.message_from_bytes(distribution["PKG-INFO"]).get_payload()
     assert "phrase table" in page
     assert [link for link in re.findall(r"\]\((.*?)\)", page) if "://" not in link] == []

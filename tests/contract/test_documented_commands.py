@@ -1,4 +1,4 @@
-"""The commands that README and the tutorials show run as printed, one page after the other."""
+"""The commands in README and the tutorials run as printed, one page after the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import PROJECT
 
 TUTORIALS = PROJECT / "docs" / "tutorials"
-# in the order in which a reader needs them: each page uses what those before it made
+# in reading order: each page uses the files that earlier pages made
 PAGES = [
     TUTORIALS / "start-from-parallel-text.md",
     TUTORIALS / "rescore-your-table.md",
@@ -24,20 +24,20 @@ PAGES = [
     TUTORIALS / "normalise-spelling.md",
     PROJECT / "README.md",
 ]
-# of the sample corpus, so that all pages together take less than a minute
+# lines of the sample corpus, so that all pages together take less than a minute
 LINES = {"train": 250, "dev": 15, "test": 15}
-# a page gives a model the time that it needs; here it only has to run
+# a page trains a model for the time that it needs; here training only has to run
 SHORTER = [
     (r"--max-time \w+", "--max-epochs 1"),
     (r"--hidden \d+", "--hidden 16"),
     (r"--(rounds|max-epochs) \d+", r"--\1 1"),
-    # the model of the first page is no fair one of its text, which is nothing to stop for here
+    # with so little text, the model of the first page is poor, which must not stop the test
     (r"score --model", "score --accept-unknown --model"),
 ]
 
 
 def commands(page: Path) -> str:
-    """Return the shell script that the page's blocks of commands make."""
+    """Return the page's blocks of commands as a shell script."""
     script = "\n".join(re.findall(r"^```sh\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S))
     for pattern, replacement in SHORTER:
         script = re.sub(pattern, replacement, script)
@@ -45,7 +45,7 @@ def commands(page: Path) -> str:
 
 
 def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run commands as a reader's shell does, which stops at the first that fails."""
+    """Run commands in a shell that stops at the first failure."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     program = programs / "phrasescore"
@@ -63,7 +63,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_every_page(tmp_path: Path) -> None:
-    """Each page's commands end well, in the folder that the pages before it left."""
+    """Each page's commands succeed in the folder that earlier pages left."""
     pytest.importorskip("machine", reason="the first page needs the extra alignment")
     (tmp_path / "sample_corpus").mkdir()
     for path in sorted((PROJECT / "sample_corpus").glob("*.[ef][nr]")):
@@ -74,7 +74,7 @@ def test_every_page(tmp_path: Path) -> None:
     for page in PAGES:
         script = commands(page)
         assert "phrasescore " in script
-        if page.name == "README.md":  # it begins with a system of the reader's own
+        if page.name == "README.md":  # it begins with the reader's own system
             script = f"cp system/moses.ini system/phrase-table.gz .; rm -r model\n{script}"
         done = run(script, tmp_path)
         assert done.returncode == 0, f"{page.name}: {done.stderr.decode()[-3000:]}"
@@ -85,5 +85,5 @@ def test_every_page(tmp_path: Path) -> None:
 
 
 def test_every_tutorial_is_run() -> None:
-    """A new tutorial is added to the list above."""
+    """The list above contains every tutorial."""
     assert set(TUTORIALS.glob("*.md")) < set(PAGES)

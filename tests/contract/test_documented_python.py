@@ -1,4 +1,4 @@
-"""The Python that the documents show runs as it stands, beside a moses.ini."""
+"""The Python code in the documents runs as printed, in a folder with a moses.ini."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOCKS = [
 
 @pytest.mark.parametrize("block", _BLOCKS)
 def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
-    """Each block alone, in a folder with a system, models, and a text to translate."""
+    """Each block runs alone, in a folder with a system, models, and a text to translate."""
     for part in ("system", "decode"):
         shutil.copytree(bundled_golden / part, tmp_path / part)
     shutil.copy(tmp_path / "system" / "moses.ini", tmp_path / "moses.ini")
@@ -43,5 +43,5 @@ def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_some() -> None:
-    """Otherwise nothing above is checked."""
+    """The documents contain Python blocks; otherwise nothing above is checked."""
     assert _BLOCKS

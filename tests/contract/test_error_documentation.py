@@ -1,4 +1,4 @@
-"""docs/errors.md says what the code says."""
+"""docs/errors.md agrees with the code."""
 
 from __future__ import annotations
 

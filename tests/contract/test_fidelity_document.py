@@ -14,12 +14,12 @@ from phrasescore.cli import cli
 from tests.conftest import PROJECT
 
 PACKAGES = ("phrasescore", "moses_integration", "tuning")
-# of other programs
+# options of other programs
 FOREIGN = {"experiments/nmt/encdec.py", "torch.nn.GRU", "torch.nn.LSTM"}
 
 
 def names() -> Iterator[str]:
-    """Yield what the columns of code and tests name, and what looks like a name elsewhere."""
+    """Yield the names in the columns of code and tests, and text elsewhere that looks like one."""
     header: list[str] = []
     for line in (PROJECT / "docs" / "fidelity.md").read_text("utf-8").splitlines():
         cells = line.strip("| ").split(" | ")
@@ -44,7 +44,7 @@ def defined_in_tests() -> set[str]:
 
 
 def is_there(name: str) -> bool:
-    """Tell whether a file, a test, an option, or a module or class and what is in it is there."""
+    """Return whether a name exists: a file, test, option, module, class or attribute."""
     if name in ("fast", "paper"):  # recipes
         return True
     if " " in name or name.startswith("--"):
@@ -57,7 +57,7 @@ def is_there(name: str) -> bool:
 
 
 def is_option(text: str) -> bool:
-    """Tell whether some command, the one that is named if one is, has the option."""
+    """Return whether the named command, or any command if none is named, has the option."""
     words = text.removeprefix("phrasescore ").split()
     group: click.Command | None = cli
     while words and not words[0].startswith("--") and isinstance(group, click.Group):
@@ -74,7 +74,7 @@ def is_option(text: str) -> bool:
 
 
 def is_imported(first: str, *rest: str) -> bool:
-    """Tell whether a module or class of this name has such an attribute."""
+    """Return whether a module or class of this name has this attribute."""
     for package in PACKAGES:
         for path in (PROJECT / package).rglob("*.py"):
             module = ".".join(path.relative_to(PROJECT).with_suffix("").parts)
@@ -92,7 +92,7 @@ def is_imported(first: str, *rest: str) -> bool:
 
 
 def test_every_name_is_there() -> None:
-    """A file, a module's or class's attribute, a test, or an option of a command."""
+    """Every file, attribute, test and option in the document exists."""
     found = set(names())
     assert "recipes.RECIPES" in found and "score --unknown-column" in found
     assert [name for name in sorted(found) if not is_there(name)] == []

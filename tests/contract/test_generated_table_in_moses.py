@@ -1,4 +1,4 @@
-"""Real Moses translates with generated tables, new and extended, as the embedded decoder does."""
+"""Real Moses and the embedded decoder translate equally with new and extended generated tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_both_decoders_agree(
     phrasescore: Phrasescore,
     tmp_path: Path,
 ) -> None:
-    """The same translations of the sample text, some of them with new pairs."""
+    """Both give equal translations of the sample text, some of them with new pairs."""
     system = bundled_golden / "system"
     words: list[set[bytes]] = [set(), set()]
     with gzip.open(system / "phrase-table.gz") as stream:

@@ -1,4 +1,4 @@
-"""Binaries that KenLM's build_binary makes: read like the ARPA files they were made from."""
+"""Binaries of KenLM's build_binary give the same results as their ARPA files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUANTISED = {
     "quantised": ["-q", "4", "-b", "5", "trie"],
     "usual in EMS": ["-q", "8", "-b", "8", "-a", "22", "trie"],
 }
-# order, further options of lmplz
+# order and further options of lmplz
 ESTIMATES = {
     "bigrams": ("2", []),
     "trigrams": ("3", []),
@@ -49,7 +49,7 @@ Binary = Callable[[Path, list[str]], Path]
 
 @pytest.fixture
 def binary(moses_bin: Path, tmp_path: Path) -> Binary:
-    """Run build_binary on an ARPA file; return what it wrote."""
+    """Run build_binary on an ARPA file; return the binary."""
 
     def build(arpa: Path, options: list[str]) -> Path:
         output = tmp_path / "model.binary"
@@ -61,7 +61,7 @@ def binary(moses_bin: Path, tmp_path: Path) -> Binary:
 
 
 def random_text(rng: np.random.Generator, sentences: int) -> list[list[bytes]]:
-    """Draw sentences over some hundred words, few of them frequent."""
+    """Draw sentences over some hundred words, of which few are frequent."""
     lengths = rng.integers(1, 12, sentences)
     return [[b"w%d" % word for word in rng.zipf(1.4, length) % 400] for length in lengths]
 
@@ -70,7 +70,7 @@ def random_text(rng: np.random.Generator, sentences: int) -> list[list[bytes]]:
 def arpa(
     request: pytest.FixtureRequest, moses_bin: Path, tmp_path: Path, rng: np.random.Generator
 ) -> Path:
-    """A model that lmplz estimated from random sentences."""
+    """Return a model that lmplz estimated from random sentences."""
     order, options = ESTIMATES[request.param]
     text = b"".join(b" ".join(words) + b"\n" for words in random_text(rng, 1000))
     output = subprocess.run(
@@ -90,7 +90,7 @@ def arpa(
 
 
 def sizes(asked: AskedModel) -> tuple[int, int, int, int]:
-    """Return order, words, nodes and n-grams of a model."""
+    """Return the order and the numbers of words, nodes and n-grams of a model."""
     model = asked.arrays
     ngrams = int(np.count_nonzero(model.tables.slots["key"]))
     return model.order, len(model.words), model.tables.nodes.size, ngrams
@@ -98,7 +98,7 @@ def sizes(asked: AskedModel) -> tuple[int, int, int, int]:
 
 @pytest.mark.parametrize("kind", EXACT)
 def test_estimated_models(arpa: Path, binary: Binary, rng: np.random.Generator, kind: str) -> None:
-    """Sizes, scores and states are those of the ARPA file."""
+    """Sizes, scores and states equal those of the ARPA file."""
     ours = AskedModel(binary(arpa, EXACT[kind]))
     theirs = AskedModel(arpa)
     assert sizes(ours) == sizes(theirs)
@@ -111,7 +111,7 @@ def test_estimated_models(arpa: Path, binary: Binary, rng: np.random.Generator, 
 def test_totals_of_query(
     arpa: Path, binary: Binary, moses_bin: Path, rng: np.random.Generator, kind: str
 ) -> None:
-    """Sentence scores are those that KenLM's own program gives for the same binary."""
+    """Sentence scores equal those of KenLM's own program for the same binary."""
     path = binary(arpa, {**QUANTISED, **EXACT}[kind])
     sentences = random_text(rng, 200)
     sentences += [[*words, b"xyzzy", *words] for words in sentences[:50]]
@@ -124,7 +124,7 @@ def test_totals_of_query(
     totals = [float(line.split()[1]) for line in output.split(b"\n") if line.startswith(b"Total:")]
     model = AskedModel(path)
     ours = [sum(sentence_log10(model, words)) for words in sentences]
-    # query adds in single precision and prints six digits
+    # query sums in single precision and prints six digits
     assert ours == pytest.approx(totals, abs=1e-5, rel=5e-6)
 
 
@@ -137,7 +137,7 @@ def test_totals_of_query(
 def test_models_without_suffixes(
     tmp_path: Path, binary: Binary, text: str, sentences: list[list[str]], kind: str
 ) -> None:
-    """Where KenLM puts suffixes in, scores and states are still those of the definition."""
+    """If KenLM inserts missing suffixes, scores and states still follow the definition."""
     arpa = tmp_path / "model.arpa"
     arpa.write_text(text)
     words = [[word.encode() for word in sentence] for sentence in sentences]
@@ -148,7 +148,7 @@ def test_models_without_suffixes(
 
 @pytest.mark.parametrize("kind", [*EXACT, *QUANTISED])
 def test_golden_model(bundled_golden: Path, tmp_path: Path, binary: Binary, kind: str) -> None:
-    """A model of real text: sizes, scores and states, but for what quantisation rounds."""
+    """Sizes, scores and states agree for a model of real text, up to quantisation."""
     arpa = tmp_path / "lm.arpa"
     with gzip.open(bundled_golden / "system" / "lm.arpa.gz") as packed, arpa.open("wb") as stream:
         shutil.copyfileobj(packed, stream)
@@ -168,7 +168,7 @@ def test_golden_model(bundled_golden: Path, tmp_path: Path, binary: Binary, kind
 def test_decoding(
     bundled_golden: Path, tmp_path: Path, binary: Binary, phrasescore: Phrasescore, kind: str
 ) -> None:
-    """A system whose language model is a binary translates as with the ARPA file."""
+    """A system with a binary language model translates as with the ARPA file."""
     folder = tmp_path / "system"
     folder.mkdir()
     for file in (bundled_golden / "system").iterdir():

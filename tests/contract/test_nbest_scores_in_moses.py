@@ -1,4 +1,4 @@
-"""What nbest adds to a list is what real Moses computes from a column of the phrase table."""
+"""The scores that nbest adds to a list equal real Moses's scores from a phrase-table column."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def phrasescore(folder: Path, *arguments: str) -> None:
 
 
 def prepare(bundled_golden: Path, folder: Path) -> None:
-    """Make a system of the golden one in which the table has the column of a random model."""
+    """Copy the golden system, and add a random model's column to its table."""
     (folder / "system").mkdir()
     for name in ("reordering-table.gz", "moses.ini", "phrase-table.gz"):
         (folder / "system" / name).write_bytes((bundled_golden / "system" / name).read_bytes())
@@ -49,7 +49,7 @@ def prepare(bundled_golden: Path, folder: Path) -> None:
 
 
 def test_equal_to_the_column(bundled_golden: Path, tmp_path: Path, moses_bin: Path) -> None:
-    """In both notations of phrases, dropped and copied unknown words included."""
+    """Scores agree in both notations of phrases, with dropped and copied unknown words."""
     prepare(bundled_golden, tmp_path)
     source = bundled_golden / "decode" / "input.en"
     for options in (["-include-segmentation-in-n-best"], ["-t"], ["-t", "-drop-unknown"]):
@@ -67,5 +67,5 @@ def test_equal_to_the_column(bundled_golden: Path, tmp_path: Path, moses_bin: Pa
         ]
         own, moses = np.array(pairs).T
         assert len(own) > 1000
-        # both have six digits; beyond -87 a float32 table score has fewer
+        # both have six digits; below -87 a float32 table score has fewer
         assert own == pytest.approx(moses, rel=2e-5, abs=1e-4)

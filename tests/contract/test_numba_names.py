@@ -1,4 +1,4 @@
-"""Only documented names of numba and llvmlite: the next release must not end the program."""
+"""The code uses only documented names of numba and llvmlite, which new releases keep."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from tests.conftest import PROJECT
 
 _LIBRARIES = ("numba", "llvmlite")
-# in numba's user manual and extension manual, and of llvmlite what the extension manual builds with
+# names in numba's user and extension manuals, and llvmlite names that the extension manual uses
 _DOCUMENTED = {
     "numba": {"njit", "types"},
     "numba.core": {"event"},
     "numba.extending": {"intrinsic", "overload"},
     "llvmlite": {"ir"},
 }
-# of `njit`: numba's user manual, and its notes on inlining
+# options of `njit` in numba's user manual and its notes on inlining
 _OPTIONS = {"boundscheck", "cache", "error_model", "fastmath", "inline", "nogil"}
 _FILES = [
     path
@@ -29,7 +29,7 @@ _FILES = [
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield module and name of all that is imported from the libraries."""
+    """Yield module and name of everything imported from the libraries."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _LIBRARIES:
             yield from ((node.module or "", alias.name) for alias in node.names)
@@ -39,7 +39,7 @@ def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _used(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield module and name of all attributes of what was imported."""
+    """Yield module and name of all used attributes of imported modules."""
     modules = {*_LIBRARIES, *(name for _, name in _imported(tree))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules:

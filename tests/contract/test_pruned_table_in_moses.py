@@ -1,4 +1,4 @@
-"""``prune --weights`` keeps what Moses's own prunePhraseTable keeps."""
+"""``prune --weights`` keeps the same pairs as Moses's prunePhraseTable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UnknownWordPenalty0= 1
 
 
 def values(lines: list[bytes]) -> dict[bytes, list[float]]:
-    """The sorted weighted sums of each source: pairs that tie may be any of them."""
+    """Return the sorted weighted sums of each source, because tied pairs are interchangeable."""
     found = defaultdict(list)
     for line in lines:
         value = sum(w * math.log(p) for w, p in zip(WEIGHTS, scores_of(line), strict=True))
@@ -48,14 +48,14 @@ def values(lines: list[bytes]) -> dict[bytes, list[float]]:
 def test_best_by_weights(
     top: int, bundled_golden: Path, moses_bin: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The same sources, with pairs of the same values."""
+    """Both keep the same sources, with pairs of equal values."""
     program = moses_bin / "prunePhraseTable"
     if not program.exists():
         pytest.skip("this build of Moses has no prunePhraseTable")
     table = gzip.decompress((bundled_golden / "system" / "phrase-table.gz").read_bytes())
     lines = table.splitlines(keepends=True)
     (tmp_path / "table").write_bytes(table)
-    (tmp_path / "small").write_bytes(b"".join(lines[:50]))  # what Moses loads with the ini
+    (tmp_path / "small").write_bytes(b"".join(lines[:50]))  # the table of the ini
     (tmp_path / "moses.ini").write_text(INI)
     theirs = subprocess.run(
         [program, "-i", "table", "-f", "moses.ini", "-n", str(top)],
@@ -73,5 +73,5 @@ def test_best_by_weights(
     found, expected = values(ours), values(theirs)
     assert found.keys() == expected.keys()
     for source, sums in found.items():
-        # Moses adds up in float32
+        # Moses sums in float32
         assert sums == pytest.approx(expected[source], abs=1e-5)

@@ -1,4 +1,4 @@
-"""README.md and docs/results.md say of the kept experiments what their statistics say."""
+"""README.md and docs/results.md agree with the statistics of the stored experiments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tuning.metrics.significance import bootstrap
 RESULTS = (PROJECT / "docs" / "results.md").read_text("utf-8")
 README = re.sub(r"\s+", " ", (PROJECT / "README.md").read_text("utf-8"))
 BLEU = partial(metric_scores, "bleu")
-# a stored file -> the experiment that it is of, and its test sets
+# a stored file -> its experiment, and the experiment's test sets
 STORED = {
     "multi30k.json": ("multi30k.toml", ("test2016", "held-out")),
     "search.json": ("multi30k-search.toml", ("test2016",)),
@@ -37,18 +37,18 @@ class Rows:
         self.names = list(self._kept.rows)
 
     def statistics(self, name: str, text: str) -> np.ndarray:
-        """Return the statistics of every run of a row, (runs, sentences, statistics)."""
+        """Return the statistics of every run of a row, shape (runs, sentences, statistics)."""
         runs = self._kept.rows[name].runs
         return np.stack([self._kept.statistics(run, text) for run in runs])
 
     def score(self, name: str, text: str) -> str:
-        """Return the mean, and the deviation if there are several runs, as the page writes them."""
+        """Return the mean, with the deviation if there are several runs, in the page's format."""
         scores = BLEU(self.statistics(name, text).sum(1))
         several = f" ± {points(float(scores.std(ddof=1)))}" if len(scores) > 1 else ""
         return points(float(scores.mean())) + several
 
     def gain(self, over: str, name: str, text: str) -> tuple[str, str, str, str]:
-        """Return a gain, the ends of its interval and p, as the page writes them."""
+        """Return a gain, its interval and p in the page's format."""
         first, second = self.statistics(over, text), self.statistics(name, text)
         found = bootstrap(first, second, BLEU, TRIALS, TEST_SEED)
         moved = float(BLEU(second.sum(1)).mean() - BLEU(first.sum(1)).mean())
@@ -57,7 +57,7 @@ class Rows:
 
 
 def table_lines(file: str) -> Iterator[str]:
-    """Yield the lines of all rows, and of what each part adds, as Markdown."""
+    """Yield the Markdown lines of all rows, and of the gains of all parts."""
     experiment, texts = STORED[file]
     rows = Rows(file)
     systems = read_experiment(PROJECT / "experiments" / experiment).systems
@@ -80,13 +80,13 @@ def table_lines(file: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("file", STORED)
 def test_tables_of_the_page(file: str) -> None:
-    """Every stored row, and what each part adds, stands in the page."""
+    """The page has every stored row, and the gain of each part."""
     for line in table_lines(file):
         assert line in RESULTS.split("\n")
 
 
 def test_gains_in_readme() -> None:
-    """The gains of the rows over the baseline, and of the phrase score over the language model."""
+    """README has the gains of rows over the baseline, and of the RNN score over the CSLM."""
     rows = Rows("multi30k.json")
     for text in ("test2016", "held-out"):
         assert rows.score("Baseline", text).split(" ")[0] in README
@@ -103,6 +103,6 @@ def test_gains_in_readme() -> None:
 
 
 def test_the_table_of_spelling_is_that_of_its_statistics() -> None:
-    """Every row is the mean over the stored results."""
+    """Every row of the page is the mean over the stored results."""
     lines = (PROJECT / "docs" / "results" / "spelling.jsonl").read_text().splitlines()
     assert "\n".join(table([json.loads(line) for line in lines])) in RESULTS

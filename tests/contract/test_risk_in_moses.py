@@ -1,4 +1,4 @@
-"""Choice by risk from Moses's lists is what Moses itself chooses."""
+"""Minimum-Bayes-risk choices from Moses's lists equal Moses's own choices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 200  # Moses's -mbr-size
 def test_risk_is_that_of_moses(
     bundled_golden: Path, moses_bin: Path, tmp_path: Path, scale: float
 ) -> None:
-    """What moses -mbr prints is what rerank finds in the list of the same candidates."""
+    """``rerank`` chooses the translations of moses -mbr from a list of the same candidates."""
     shutil.copytree(bundled_golden / "system", tmp_path / "system")
     language_model = tmp_path / "system" / "lm.arpa"
     language_model.write_bytes(gzip.decompress((tmp_path / "system" / "lm.arpa.gz").read_bytes()))

@@ -1,4 +1,4 @@
-"""Real Moses reads from a written score what the writer meant."""
+"""Real Moses reads a written score as the value that was meant."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_by_moses(texts: list[bytes], folder: Path, moses_bin: Path) -> list[flo
 
 @pytest.mark.moses
 def test_logarithms(tmp_path: Path, moses_bin: Path) -> None:
-    """Moses's feature value is ln p to its six digits, and exactly -100 at the floor."""
+    """Moses's feature value equals ln p to six digits, and is exactly -100 at the floor."""
     ln_p = np.array([0.0, -1e-6, -0.5, -17.25, -60.0, -86.9, -99.5, -100.0, -250.0])
     values = read_by_moses(probability_texts(ln_p), tmp_path, moses_bin)
     assert values[:6] == pytest.approx(ln_p[:6], rel=1e-5, abs=1e-6)

@@ -1,4 +1,4 @@
-"""The commands of docs/moses.md, as printed: all forms of a rescored table translate alike."""
+"""The commands of docs/moses.md run as printed; all forms of a rescored table translate equally."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.random_models import save_random_model
 pytestmark = pytest.mark.moses
 
 TEXT = (PROJECT / "docs" / "moses.md").read_text("utf-8")
-# of the phrase table in the golden moses.ini
+# the number of scores of the phrase table in the golden moses.ini
 LAST_WEIGHT = "-0.0329637835735919"
 FORMS = {
     "compact": "processPhraseTableMin",
@@ -30,13 +30,13 @@ FORMS = {
 
 
 def block(command: str) -> str:
-    """The block of commands in the document that has a command."""
+    """Return the document's block of commands that contains a command."""
     found = [text for text in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) if command in text]
     return found[0]
 
 
 def run(script: str, folder: Path, moses_bin: Path) -> bytes:
-    """Run commands as a user's shell does; return what they print."""
+    """Run commands in a shell; return their output."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     (programs / "phrasescore").write_text(
@@ -61,7 +61,7 @@ def run(script: str, folder: Path, moses_bin: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The golden system, its phrase table cut down to the text and rescored as documented."""
+    """Return the golden system, with its phrase table filtered and rescored as documented."""
     folder = tmp_path_factory.mktemp("forms")
     (folder / "system").mkdir()
     for side in ("en", "fr"):
@@ -78,7 +78,7 @@ def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempP
     )
     save_random_model(folder / "model", *(text.split()[:3000] for text in words))
     run(block("phrasescore score"), folder, moses_bin)
-    # so that the new score decides about translations, too
+    # so that the new score influences translations
     ini = (folder / "moses.rnn.ini").read_text()
     ini = ini.replace(f"{LAST_WEIGHT} 0\n", f"{LAST_WEIGHT} 0.02\n")
     (folder / "moses.rnn.ini").write_text(ini)
@@ -90,7 +90,7 @@ def translations(folder: Path, ini: str, moses_bin: Path) -> bytes:
 
 
 def require_program(moses_bin: Path, name: str) -> None:
-    """Skip what needs a program that Moses is built without where its libraries are missing."""
+    """Skip the test if Moses was built without this program, because of missing libraries."""
     if not (moses_bin / name).exists():
         pytest.skip(f"this Moses was built without {name}")
 
@@ -99,7 +99,7 @@ def require_program(moses_bin: Path, name: str) -> None:
 def test_binary_forms(
     system: Path, moses_bin: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They translate as the text table does; doctor sees how many scores they have, or Moses."""
+    """Binary tables translate like the text table; doctor or Moses checks their score counts."""
     require_program(moses_bin, FORMS[form])
     run(block(f"$MOSES/bin/{FORMS[form]} "), system, moses_bin)
     ini = f"moses.{form}.ini"
@@ -112,19 +112,19 @@ def test_binary_forms(
     text = text.replace(f"{LAST_WEIGHT} 0.02", LAST_WEIGHT)
     (system / "wrong.ini").write_text(text)
     said = [each.what for each in examine("wrong.ini").findings]
-    # Moses itself refuses a compact table
+    # Moses itself checks a compact table
     assert form == "compact" or "has 5 scores, but the ini says num-features=4" in said[0]
 
 
 def test_the_new_score_matters(system: Path, moses_bin: Path) -> None:
-    """Without it some translations are others, so their equality above says something."""
+    """Without the new score some translations differ, so the equality above is meaningful."""
     assert translations(system, "moses.rnn.ini", moses_bin) != translations(
         system, "system/moses.ini", moses_bin
     )
 
 
 def test_filtering(system: Path, moses_bin: Path) -> None:
-    """All forms of filtered systems keep five scores and translate alike."""
+    """All forms of filtered systems keep five scores and translate equally."""
     for program in FORMS.values():
         require_program(moses_bin, program)
     run(block("filtered moses.rnn.ini"), system, moses_bin)
@@ -150,7 +150,7 @@ def test_step_nine(system: Path, moses_bin: Path) -> None:
 
 
 def test_lists(system: Path, moses_bin: Path) -> None:
-    """A list is made, rescored and optimised, and translations are chosen from one."""
+    """A list is made, rescored, optimised and reranked."""
     run(block("phrasescore nbest").replace("test.", "dev."), system, moses_bin)
     assert b"PhraseModel0" in (system / "weights.json").read_bytes()
     assert (system / "dev.reranked.fr").read_bytes().count(b"\n") == 40

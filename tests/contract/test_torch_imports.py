@@ -1,4 +1,4 @@
-"""Commands that need no torch do not load it: that takes longer than most of them."""
+"""Commands that need no torch do not import it, because importing takes longer than most runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from phrasescore.cli import COMMANDS
 from phrasescore.commands.warm_up import write_texts
 from tests.conftest import PROJECT
 
-# what asks a model, and what runs other commands
+# commands that use a model or run other commands
 WITH_TORCH = {
     *("train", "score", "score-text", "generate", "translate", "alignments", "analyze", "nbest"),
 }
 OF_OTHERS = {"experiment", "warm-up"}
 
-# the main job of each other command, which may need what those before it made
+# the main job of each other command, which may need the outputs of earlier entries
 CALLS = {
     "build": "text.en text.fr system --alignment links",
     "decode": "system/moses.ini -i text.en -o out.fr --nbest out.nbest --nbest-size 5 "
@@ -48,12 +48,12 @@ finally:
 
 
 def test_every_command_is_known_here() -> None:
-    """A new command says on which side it is."""
+    """Every command is in one of the two lists."""
     assert {*CALLS, *WITH_TORCH, *OF_OTHERS} == set(COMMANDS)
 
 
 def test_no_torch_where_none_is_needed(tmp_path: Path) -> None:
-    """Not even in the main job of a command."""
+    """The main jobs of these commands do not import torch."""
     write_texts(tmp_path)
     (tmp_path / "words.tsv").write_text("onely\tonly\nverie\tvery\nmanie\tmany\n" * 9)
     for command, arguments in CALLS.items():

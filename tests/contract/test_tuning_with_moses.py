@@ -1,4 +1,4 @@
-"""Tuning with real Moses: the same handling of lists, and a tuned system that Moses loads."""
+"""Tuning with real Moses: lists are handled equally, and Moses loads the tuned system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.moses
 
 
 def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -> None:
-    """Lists of both decoders agree where they must, and Moses decodes with what was tuned."""
+    """Lists of both decoders agree where they must, and Moses decodes with the tuned weights."""
     toy = write_toy_system(tmp_path / "toy")
     call = toy.tuning()
     for decoder in ("moses", "embedded"):
@@ -26,7 +26,7 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
         )
         assert done.returncode == 0, done.stderr.decode()
 
-    # with the weights of the first round, which are the same
+    # with the weights of the first round, which are equal
     lists = [
         dict(read_nbest_lists(tmp_path / name / "round01/nbest.gz"))
         for name in ("moses", "embedded")
@@ -42,7 +42,7 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     ]
     assert scores[0]["bleu"] == scores[1]["bleu"]
 
-    # the tuned system in Moses: its weights, and the translation whose score was claimed
+    # the tuned system in Moses has the weights, and reaches the reported score
     for name in ("moses", "embedded"):
         tuned = tmp_path / name / "moses.ini"
         shown = subprocess.run(

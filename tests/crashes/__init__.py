@@ -1,6 +1,6 @@
-"""Commands that are killed, interrupted, or run out of disk, and are called again.
+"""A campaign that kills and interrupts commands or fills their disk, and then repeats them.
 
-``calls`` says what is called, ``world`` writes what the calls read, ``trials`` tries one
-misfortune and judges what it left, ``campaign`` draws misfortunes and counts;
-``python -m tests.crashes`` runs all of it and prints a table.
+``calls`` has the command lines, ``world`` writes their inputs, ``trials`` runs one misfortune and
+judges its results, and ``campaign`` draws misfortunes. ``python -m tests.crashes`` runs all and
+prints a table.
 """

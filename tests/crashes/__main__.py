@@ -1,6 +1,6 @@
-"""Commands that are killed, interrupted, or run out of disk, and are called again.
+"""Kills and interrupts commands or fills their disk, and then repeats them.
 
-A PATTERN is that of a command, e.g. ``prune``. Without one all commands suffer all kinds.
+A PATTERN selects commands, e.g. ``prune``. Without a PATTERN, all kinds are tried on all commands.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tests.support.warm_process import WarmProcesses
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what this campaign alone takes."""
+    """Add the campaign's own arguments."""
     parser.add_argument("--kind", action="append", choices=KINDS, help="may be repeated")
 
 
 def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
-    """Try the misfortunes that are asked for."""
+    """Try the selected misfortunes."""
     counts = counts_of(given.kind or possible_kinds())
     if given.count:
         counts = dict.fromkeys(counts, given.count)

@@ -1,4 +1,4 @@
-"""One call of every command that works for long, and what it promises to whoever repeats it."""
+"""One call of every long-running command, and what a repeated call must do."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """A call that works, in a folder with the world in ``in`` and an empty folder ``out``.
+    """A valid call, in a folder with the world in ``in`` and an empty folder ``out``.
 
     Args:
-        arguments: Its words.
-        kept: A pattern of files in ``out`` that hold finished work; none where a command promises
-            to begin anew.
-        says: What a call says, in part, that goes on with such work.
+        arguments: The words of the call.
+        kept: A pattern of files in ``out`` that contain finished work; empty if a repeated call
+            starts from scratch.
+        says: Part of the message of a call that continues such work.
         stays: Patterns of files in ``out`` that are not made again once they have their names.
-        costly: Whether it is tried more seldom, because its steps are processes of their own.
+        costly: Whether the call is tried less often, because its steps are separate processes.
     """
 
     arguments: tuple[str, ...]
@@ -27,7 +27,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The command."""
+        """The name of the command."""
         special = [word for word in self.arguments if word in ("--table", "--aligner", "--seeds")]
         return " ".join([self.arguments[0], *special])
 
@@ -36,7 +36,7 @@ def _call(words: str, *kept: Any, **more: Any) -> Call:
     return Call(tuple(words.split()), *kept, **more)
 
 
-_GOING_ON = "going on after line"
+_GOING_ON = "continuing after line"
 
 CALLS: tuple[Call, ...] = (
     _call(

@@ -1,4 +1,4 @@
-"""Which misfortunes are tried, drawn with a seed, and how they went."""
+"""Draws misfortunes with a seed, and tries them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ KINDS = (
 )
 _COUNTS = {"kill": 100, "kill at a file": 33, "SIGTERM": 12, "full disk": 12}
 TOO_LATE = "over before that"
-_OTHERS = 11  # of each other kind
+_OTHERS = 11  # trials of each other kind
 _FILE_STEPS = 60
 _TRIES = 12
-_COSTLY_EVERY = 6  # rounds
+_COSTLY_EVERY = 6  # costly calls are drawn in every sixth round
 _COSTLY_KINDS = ("kill", "SIGTERM", "full disk")
 
 
 def possible_kinds() -> tuple[str, ...]:
-    """Return what can be tried here: only root can make a small disk, and only on Linux."""
+    """Return the kinds that can be tried here; only root on Linux can make a small disk."""
     if sys.platform == "linux" and os.geteuid() == 0 and _can_mount():
         return KINDS
     return tuple(kind for kind in KINDS if kind != "full disk")
@@ -54,13 +54,13 @@ def _can_mount() -> bool:
 def drawn(
     kind: str, count: int, seed: int = 16, calls: Sequence[Call] = CALLS
 ) -> Iterator[tuple[Call, Misfortune]]:
-    """Yield so many misfortunes of a kind, all calls in turn.
+    """Yield misfortunes of a kind, for all calls in turn.
 
     Args:
         kind: One of ``KINDS``.
-        count: How many.
-        seed: Of the moments.
-        calls: What is called.
+        count: The number of misfortunes.
+        seed: The seed of the moments.
+        calls: The calls.
     """
     rng = random.Random(f"{seed} {kind}")
     rounds = (
@@ -79,7 +79,7 @@ def drawn(
 
 
 def tried(ground: Ground, call: Call, misfortune: Misfortune) -> Result:
-    """Let a misfortune happen to a call, earlier if that is over before; repeat the call."""
+    """Run a call with a misfortune, earlier if the call ended before it; repeat the call."""
     ground.undisturbed(call)
     name = f"{call.name}, {misfortune.kind} at {misfortune.when:.2f}"
     result = Result(name, call.name, misfortune.kind)
@@ -98,7 +98,7 @@ def tried(ground: Ground, call: Call, misfortune: Misfortune) -> Result:
 
 
 def counts_of(kinds: Iterable[str]) -> dict[str, int]:
-    """Return how often each kind is tried in a whole campaign."""
+    """Return the number of trials of each kind in a whole campaign."""
     return {kind: _COUNTS.get(kind, _OTHERS) for kind in kinds}
 
 
@@ -108,9 +108,9 @@ def tried_in_turn(
     """Try misfortunes of several kinds.
 
     Args:
-        ground: Where.
-        counts: How many of each kind.
-        calls: What is called.
+        ground: The folder to make calls in.
+        counts: The number of trials of each kind.
+        calls: The calls.
     """
     for kind, count in counts.items():
         for call, misfortune in drawn(kind, count, calls=calls):

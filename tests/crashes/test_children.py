@@ -1,4 +1,4 @@
-"""No program that a command has started is there when the command is not, however it ended."""
+"""No program that a command starts outlives the command, however the command ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.killed import wait_for
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, write_toy_system
 from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses, is_running
 
-# in place of a program that works for hours
+# instead of a program that runs for hours
 _WORK = 'echo $$ > "$(dirname "$0")/new"; mv "$(dirname "$0")/new" "$(dirname "$0")/pid"; '
 _WORK += "exec sleep 600"
 _MADE_PROGRAM = f"#!/bin/sh\n{_WORK}\n"
@@ -25,7 +25,7 @@ _MADE_PROGRAM = f"#!/bin/sh\n{_WORK}\n"
 
 @dataclass
 class Scene:
-    """A command that waits for another program, which is ``bin/NAME`` and never ends."""
+    """A command that waits for another program, ``bin/NAME``, which never ends."""
 
     folder: Path
     processes: WarmProcesses
@@ -43,12 +43,12 @@ class Scene:
         return str(path)
 
     def ended(self, number: signal.Signals, *arguments: str, generations: int = 1) -> Observed:
-        """Call a command, send it a signal once the program runs; return how it ended.
+        """Call a command, and send it a signal once the program runs; return its result.
 
         Args:
             number: The signal.
-            arguments: The command's words.
-            generations: Whether it starts the program itself (1), or a step of it does (2).
+            arguments: The words of the command.
+            generations: 1 if the command starts the program itself, 2 if a step of it does.
         """
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
@@ -71,7 +71,7 @@ def parent_of(process: int) -> int:
 
 
 def decoding(scene: Scene) -> tuple[str, ...]:
-    """Moses, which decodes."""
+    """Return the arguments of a command in which Moses decodes."""
     moses = fake_moses.script(scene.folder / "bin", _WORK)
     (scene.folder / "bin" / "weights").write_text(TOY_WEIGHTS)
     return (*_tune(scene), "--moses-bin", str(moses))
@@ -82,12 +82,12 @@ def _tune(scene: Scene) -> list[str]:
 
 
 def showing_weights(scene: Scene) -> tuple[str, ...]:
-    """Moses, which is asked for its features."""
+    """Return the arguments of a command that asks Moses for its features."""
     return (*_tune(scene), "--moses-bin", scene.program("moses"))
 
 
 def in_an_experiment(scene: Scene) -> tuple[str, ...]:
-    """Moses, which decodes for a step of an experiment."""
+    """Return the arguments of an experiment with a step in which Moses decodes."""
     fake_moses.script(scene.folder / "bin", _WORK)
     (scene.folder / "bin" / "weights").write_text(TOY_WEIGHTS)
     (scene.folder / "experiment.toml").write_text(scene.toy.experiment())
@@ -95,7 +95,7 @@ def in_an_experiment(scene: Scene) -> tuple[str, ...]:
 
 
 def judge(ended: Observed, number: signal.Signals) -> None:
-    """Nothing is left, and whoever was not killed says a sentence."""
+    """Check that no process is left, and that a command that was not killed reports its end."""
     assert ended.left == 0
     if number == signal.SIGKILL:
         assert ended.status == -number
@@ -110,7 +110,7 @@ def judge(ended: Observed, number: signal.Signals) -> None:
 def test_no_child_survives_a_kill(
     tmp_path: Path, warm_processes: WarmProcesses, waiting: Callable[[Scene], tuple[str, ...]]
 ) -> None:
-    """Not even kill -9 of the command leaves it."""
+    """SIGKILL of the command also ends the program."""
     scene = Scene(tmp_path, warm_processes)
     judge(scene.ended(signal.SIGKILL, *waiting(scene)), signal.SIGKILL)
 
@@ -124,7 +124,7 @@ def test_no_child_survives_a_signal(
     waiting: Callable[[Scene], tuple[str, ...]],
     number: signal.Signals,
 ) -> None:
-    """The command ends with a sentence, and the program with it."""
+    """A signal ends the command with a message, and ends the program too."""
     scene = Scene(tmp_path, warm_processes)
     judge(scene.ended(number, *waiting(scene)), number)
 
@@ -139,7 +139,7 @@ def test_no_grandchild_survives(
 
 
 def test_a_step_that_is_killed(tmp_path: Path, warm_processes: WarmProcesses) -> None:
-    """It takes Moses with it, and the experiment says how it ended."""
+    """Moses ends with the step, and the experiment reports the step's status."""
     scene = Scene(tmp_path, warm_processes)
     ended = scene.ended(signal.SIGKILL, *in_an_experiment(scene))
     assert ended.left == 0
@@ -149,7 +149,7 @@ def test_a_step_that_is_killed(tmp_path: Path, warm_processes: WarmProcesses) ->
 
 @pytest.mark.moses
 def test_real_moses_does_not_survive(tmp_path: Path, moses_bin: Path) -> None:
-    """As with any other program: it is in the middle of decoding when ``tune`` is killed."""
+    """Real Moses ends, too, when ``tune`` is killed during decoding."""
     toy = write_toy_system(tmp_path / "in", sentences=20_000)
     more = ["--decoder", "moses", "--moses-bin", str(moses_bin), "--nbest-size", "500"]
     tune = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Whatever happens to a command, the next call of it comes to the same files."""
+"""Whatever interrupts a command, repeating it gives the same files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.warm_process import WarmProcesses
 def ground(
     tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses
 ) -> Iterator[Ground]:
-    """A folder to make calls in."""
+    """Return a folder to make calls in."""
     folder = tmp_path_factory.mktemp("crashes")
     write_world(folder)
     yield Ground(folder, warm_processes)
@@ -37,7 +37,7 @@ QUICK = [call for call in CALLS if call.name in ("prune", "translate", "filter")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_of_the_campaign(ground: Ground, kind: str) -> None:
-    """One of each kind, to a command of several."""
+    """One misfortune of each kind is tried, on different commands."""
     if kind not in possible_kinds():
         pytest.skip("only root can make a small disk")
     (chosen,) = drawn(kind, 1, seed=KINDS.index(kind), calls=QUICK[KINDS.index(kind) % 3 :])
@@ -48,7 +48,7 @@ def test_some_of_the_campaign(ground: Ground, kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_whole_campaign(ground: Ground, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command, a hundred kills and the other misfortunes: nothing lost, nothing left."""
+    """After a hundred kills and the other misfortunes, no work is lost and no file is left over."""
     results = list(tried_in_turn(ground, counts_of(possible_kinds())))
     with capsys.disabled():
         print("\n" + table(results))

@@ -1,4 +1,4 @@
-"""Signals are heard from the first moments on, while libraries are still being imported."""
+"""Signals are handled from the start, while libraries are still being imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.killed import wait_for
 
 
 def hears(process: int, number: signal.Signals) -> bool:
-    """Tell whether a process handles a signal."""
+    """Return whether a process handles a signal."""
     status = Path(f"/proc/{process}/status").read_text()
     caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
     return bool(int(caught, 16) >> (number - 1) & 1)
@@ -38,8 +38,8 @@ def hears(process: int, number: signal.Signals) -> bool:
 def test_a_command_that_has_hardly_begun(
     tmp_path: Path, number: signal.Signals, seconds: float, times: int
 ) -> None:
-    """One word and the status, no traceback."""
-    os.mkfifo(tmp_path / "table")  # nobody writes to it, so the command cannot end by itself
+    """The command prints one word and no traceback, and ends with the right status."""
+    os.mkfifo(tmp_path / "table")  # nothing writes to the pipe, so the command never ends
     process = subprocess.Popen(
         [sys.executable, "-m", "phrasescore", "train", "table", "model"],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""One misfortune, one repetition, and what is wrong with what they leave."""
+"""Runs one misfortune and one repetition, and finds the faults in the files that they leave."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from phrasescore.errors import StorageError
 from tests.crashes.calls import Call
 from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
 
-# they hold seconds or times of change, and nothing that a result depends on
+# these files contain times but nothing that a result depends on
 _VOLATILE = ("*.log", "digests.json", "table.md")
 _TIMES = ("seconds", "per_second", "attempts", "resumed")
 _DIGESTS = ("inputs", "outputs")
-_ROOM, _SMALLEST = 1 << 29, 1 << 14  # bytes of a small disk
+_ROOM, _SMALLEST = 1 << 29, 1 << 14  # maximum and minimum bytes of a small disk
 _NOISE = ("Traceback", "Exception ignored", "internal error", "Fatal Python error")
 
 
 @dataclass(frozen=True)
 class Misfortune:
-    """What happens to a call.
+    """An event during a call.
 
     Args:
         kind: ``kill``, ``kill at a file``, ``SIGTERM`` and other signals, ``SIGINT twice``,
             ``full disk`` or ``file limit``.
-        when: How far the call gets, as a share of its time, of its file steps or of its space.
-        pause: Seconds to the second signal.
+        when: The moment, as a share of the call's time or disk space, or as a number of file steps.
+        pause: The seconds between the first and the second signal.
     """
 
     kind: str
@@ -44,23 +44,23 @@ class Misfortune:
 
     @property
     def signals(self) -> list[int]:
-        """The signals that are sent."""
+        """The signals to send."""
         names = {"SIGINT twice": ["SIGINT"] * 2}.get(self.kind, [self.kind])
         return [signal.Signals[name] for name in names if name.startswith("SIG")]
 
     def earlier(self) -> Misfortune:
-        """Return one that comes earlier, as this one came after the end."""
+        """Return the same misfortune at an earlier moment."""
         return replace(self, when=self.when * 0.7)
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A call that nothing happened to.
+    """The result of an undisturbed call.
 
     Args:
-        seconds: How long it took.
-        files: What it left, by name in ``out``.
-        sizes: The bytes of each.
+        seconds: The running time.
+        files: The digest of each file in ``out``, by name.
+        sizes: The size of each file in bytes.
     """
 
     seconds: float
@@ -73,7 +73,7 @@ class Ground:
 
     Args:
         folder: The folder.
-        processes: What makes them.
+        processes: The server that runs the calls.
     """
 
     def __init__(self, folder: Path, processes: WarmProcesses) -> None:
@@ -86,14 +86,14 @@ class Ground:
         return dict(self._beside())
 
     def _beside(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield all files that no call may change, with size and time."""
+        """Yield all files that no call may change, with their sizes and times."""
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and not path.is_relative_to(self.out):
                 state = path.stat()
                 yield str(path), (state.st_size, state.st_mtime_ns)
 
     def clear(self) -> None:
-        """Begin with an empty folder ``out``, which may be where a disk is mounted."""
+        """Empty the folder ``out``, which may be the mount point of a disk."""
         self.out.mkdir(exist_ok=True)
         for path in self.out.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -108,7 +108,7 @@ class Ground:
         )
 
     def undisturbed(self, call: Call) -> Undisturbed:
-        """Return what a call leaves; it is made twice if that is cheap, to know what varies."""
+        """Return the result of an undisturbed call; cheap calls run twice, to find what varies."""
         if call.name not in self._known:
             found = []
             for _ in range(1 if call.costly else 2):
@@ -123,12 +123,12 @@ class Ground:
         return self._known[call.name]
 
     def files(self) -> dict[str, str]:
-        """Return a digest of each file in ``out``, times left out, and the names of folders."""
+        """Return a digest of each file in ``out`` without times, and the names of folders."""
         found = {}
         for path in sorted(self.out.rglob("*")):
             name = str(path.relative_to(self.out))
             if path.match("cache/[!.]*"):
-                continue  # what it holds depends on where a call went on
+                continue  # its content depends on where a call continued
             if path.is_dir():
                 found[f"{name}/"] = ""
             elif any(path.match(pattern) for pattern in _VOLATILE):
@@ -138,7 +138,7 @@ class Ground:
         return found
 
     def suffer(self, call: Call, misfortune: Misfortune) -> Observed:
-        """Make a call that something happens to."""
+        """Make a call with a misfortune."""
         reference = self.undisturbed(call)
         when = misfortune.when
         if misfortune.kind == "kill":
@@ -160,7 +160,7 @@ class Ground:
 
     @contextlib.contextmanager
     def disk(self, misfortune: Misfortune) -> Iterator[None]:
-        """Let ``out`` be a small disk of its own during the block, if the misfortune needs one."""
+        """Mount a small disk at ``out`` during the block, if the misfortune needs one."""
         if misfortune.kind != "full disk":
             yield
             return
@@ -175,25 +175,25 @@ class Ground:
         subprocess.run(["mount", "-o", options, str(self.out)], check=True)
 
     def kept_work(self, call: Call) -> bool:
-        """Tell whether there is finished work that the next call has promised to use."""
-        # whoever was killed among the last renames has all of it, but for a name
+        """Return whether there is finished work that the next call must use."""
+        # a call that was killed between its last renames has finished all work
         if not call.kept or any(
             (self.out / name).is_file() for name in self._known[call.name].files
         ):
             return False
         return any(
-            # without its part, the journal is of an output that has its name already
+            # a journal without its part file belongs to a finished output
             path.suffix != ".journal" or path.with_suffix(".part").exists()
             for path in self.out.glob(call.kept)
         )
 
     def finished(self, call: Call) -> dict[Path, int]:
-        """Return the files that a repetition is not to make again, with their times."""
+        """Return the files that a repetition must not make again, with their times."""
         files = (path for pattern in call.stays for path in self.out.glob(pattern))
         return {path: path.stat().st_mtime_ns for path in files}
 
     def unlike(self, call: Call) -> list[str]:
-        """Say what differs from what an undisturbed call leaves."""
+        """Return the differences from the files of an undisturbed call."""
         faults = _differences(self.undisturbed(call).files, self.files())
         if dict(self._beside()) != self._inputs:
             faults.append("something beside the output was changed")
@@ -202,7 +202,7 @@ class Ground:
 
 
 def half_written(ground: Ground, call: Call) -> list[str]:
-    """Say which files have their final name, and not their final content."""
+    """Return the files that have their final name but not their final content."""
     reference, found = ground.undisturbed(call).files, ground.files()
     visible = {name for name in found if not any(part[:1] == "." for part in Path(name).parts)}
     return [
@@ -212,12 +212,12 @@ def half_written(ground: Ground, call: Call) -> list[str]:
     ]
 
 
-# what is written anew from time to time; each state is whole
+# files and folders that are rewritten during a call; each state is complete
 _GROWS = {"steps", "result.json", "results.json", "commands.sh"}
 
 
 def judged_end(misfortune: Misfortune, ended: Observed) -> list[str]:
-    """Say what is wrong with how a call ended."""
+    """Return the faults in the status and the messages of a call."""
     said = ended.errors.decode("utf-8", "replace")
     faults = [f"said {word!r}: {said[-600:]}" for word in _NOISE if word in said]
     if ended.left:
@@ -238,7 +238,7 @@ def judged_end(misfortune: Misfortune, ended: Observed) -> list[str]:
 
 
 def repeated(ground: Ground, call: Call) -> list[str]:
-    """Make a call again after a misfortune; say what is wrong then."""
+    """Repeat a call after a misfortune; return the faults."""
     has_work, finished = ground.kept_work(call), ground.finished(call)
     done = ground.call(call)
     said = done.errors.decode("utf-8", "replace")
@@ -265,14 +265,14 @@ def _differences(expected: Mapping[str, str], found: Mapping[str, str]) -> list[
 
 
 def _timeless(path: Path) -> bytes:
-    """Return the content of a file, without how long anything took."""
+    """Return the content of a file without running times."""
     content = path.read_bytes()
     if path.suffix == ".json":
         return json.dumps(_without_times(json.loads(content)), sort_keys=True).encode()
     if path.suffix == ".jsonl":
         lines = [_without_times(json.loads(line)) for line in content.splitlines()]
         return json.dumps(lines, sort_keys=True).encode()
-    if path.name == "SHA256SUMS":  # of a model, whose provenance says how long it took
+    if path.name == "SHA256SUMS":  # of a model, whose provenance contains times
         return b"\n".join(line for line in content.splitlines() if b".json" not in line)
     return content
 
@@ -282,7 +282,7 @@ def _without_times(value: Any) -> Any:
         return {
             key: _without_times(one)
             for key, one in value.items()
-            # a stamp's digests are of files with times in them
+            # the digests in a stamp belong to files with times in them
             if not (key.endswith(_TIMES) or (key in _DIGESTS and isinstance(one, list)))
         }
     return [_without_times(one) for one in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What the calls read: large enough to take a second each and to have several blocks."""
+"""The inputs of the calls, large enough that each call takes a second and has several blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.random_models import save_random_model
 
 SYSTEM = ("moses.ini", "phrase-table", "reordering", "lm.arpa")
 _WORDS = 60
-# long words make many blocks of little work
+# long words make many blocks with little work
 _SOURCE = [b"source-word-%02d" % number for number in range(_WORDS)]
 _TARGET = [b"target-word-%02d" % number for number in range(_WORDS)]
 _INI = """\
@@ -120,7 +120,7 @@ def _write_system(there: Path, rng: np.random.Generator) -> None:
 
 
 def _distinct(lines: list[bytes]) -> list[bytes]:
-    """Return one line of each pair, in the order of a table."""
+    """Return one line per pair, in the order of a table."""
     return [
         line for _, line in sorted({b" ||| ".join(x.split(b" ||| ")[:2]): x for x in lines}.items())
     ]

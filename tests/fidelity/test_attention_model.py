@@ -1,4 +1,4 @@
-"""RNNsearch and RNNencdec against an independent transcription of the equations in numpy."""
+"""Compares RNNsearch and RNNencdec with an independent numpy transcription of the equations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def all_pairs(pairs: list[dict[str, Any]]) -> Batch:
 def test_every_word_has_the_reference_log_probability(
     golden: Path, name: Name, formulation: Reading, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """Ln p of each target word and of </s>, both kinds, both readings."""
+    """Ln p of each target word and of </s> agrees, for both models and formulations."""
     model, pairs = golden_model(golden, name, formulation, dtype)
     with torch.no_grad():
         for pair in pairs:
@@ -112,7 +112,7 @@ def test_every_word_has_the_reference_log_probability(
 def test_every_alignment_is_the_reference(
     golden: Path, formulation: Reading, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """Of each pair alone, and of all in one padded batch."""
+    """Alignments agree for each pair alone, and for all pairs in one padded batch."""
     model, pairs = golden_model(golden, "search", formulation, dtype)
     with torch.no_grad():
         together = model.alignments(all_pairs(pairs)).numpy()
@@ -130,7 +130,7 @@ def test_every_alignment_is_the_reference(
 def test_the_steps_give_the_reference(
     golden: Path, name: Name, formulation: Reading, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """Start and step of all pairs at once, in the way that search and scoring go."""
+    """The start and the steps of all pairs agree, as used by search and scoring."""
     model, pairs = golden_model(golden, name, formulation, dtype)
     batch = all_pairs(pairs)
     assert batch.lengths is not None

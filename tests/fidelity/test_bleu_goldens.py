@@ -1,4 +1,4 @@
-"""BLEU statistics of real n-best lists, byte for byte what Moses's extractor writes."""
+"""BLEU statistics of real n-best lists equal the output of Moses's extractor, byte for byte."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Row = tuple[float, ...]
 
 
 def without_duplicates(rows: list[Row]) -> Iterator[int]:
-    """Yield which rows Moses's extractor keeps, in its order.
+    """Yield the indices of the rows that Moses's extractor keeps, in its order.
 
-    A row that equals one before it is replaced by the last of those that are left.
+    A row that equals an earlier row is replaced by the last remaining row.
     """
     left = list(range(len(rows)))
     known: set[Row] = set()
@@ -53,7 +53,7 @@ def as_extractor_writes(
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_statistics_are_those_of_the_extractor(golden: Path, number: int) -> None:
-    """All rows of a round, and their order, are the extractor's."""
+    """All rows of a round and their order agree."""
     folder = golden / "tuning"
     references = References.read([folder / "refs.fr"])
     found = NBestReader(next(folder.glob(f"run{number}.best*.gz")), references.vocabulary).read()

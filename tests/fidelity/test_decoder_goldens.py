@@ -1,4 +1,4 @@
-"""The embedded decoder against what real Moses gave: the same scores, and nothing better missed."""
+"""Compares the embedded decoder with the output of real Moses: equal scores, no worse results."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import sacrebleu
 from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
 
-# Moses adds in single precision and prints six digits
+# Moses sums in single precision and prints six digits
 TOLERANCE = 2e-3
 
 
 class Setting(NamedTuple):
-    """How Moses was called for one of the lists."""
+    """The settings of Moses for one of the lists."""
 
     ini: str
     options: tuple[str, ...]
@@ -38,13 +38,13 @@ SETTINGS = {
 }
 
 
-# sentences whose two best translations have the same scores: "a invité" and "a invités" there
+# sentences whose two best translations tie, with "a invité" and "a invités"
 TIES = {BUNDLED_GOLDEN: [12]}
 
 
 @pytest.fixture
 def system(golden: Path, tmp_path: Path) -> Path:
-    """The small system where its ini looks for it: below the current folder."""
+    """Copy the small system below the current directory, as its ini expects."""
     folder = tmp_path / "system"
     folder.mkdir()
     for file in (golden / "system").iterdir():
@@ -58,7 +58,7 @@ def system(golden: Path, tmp_path: Path) -> Path:
 
 
 def moses_lists(golden: Path, name: str) -> dict[int, list[NBestEntry]]:
-    """Moses's n-best lists with one setting, by sentence."""
+    """Return Moses's n-best lists with one setting, by sentence."""
     return dict(read_nbest_lists(golden / "decode" / f"{name}.nbest.gz"))
 
 
@@ -81,21 +81,21 @@ def decode(
 def test_search_finds_what_moses_finds(
     phrasescore: Phrasescore, golden: Path, system: Path, name: str
 ) -> None:
-    """Our best translation scores at least what Moses's does, with every setting of the search."""
+    """With every search setting, our best translation scores at least as high as Moses's."""
     ours = decode(phrasescore, golden, system, name)
     theirs = moses_lists(golden, name)
     assert ours.keys() == theirs.keys()
     gains = [ours[s][0].total - entries[0].total for s, entries in theirs.items()]
-    # both are printed with six digits, so that a step in the last of them is 1e-3
+    # both are printed with six digits, so a step of the last digit is 1e-3
     assert sum(gain < -1.0001e-3 for gain in gains) <= SETTINGS[name].worse_allowed
-    # nor much more: a search that ignored its limits would find better ones
+    # the score is not much higher either, as it would be if the search ignored its limits
     assert sum(gain > TOLERANCE for gain in gains) <= 2
 
 
 def test_lists_agree_where_nothing_is_pruned_early(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
-    """With wide stacks the ten best derivations of nearly all sentences have Moses's totals."""
+    """With large stacks, the ten best derivations of nearly all sentences have Moses's totals."""
     ours = decode(phrasescore, golden, system, "wide")
     theirs = moses_lists(golden, "wide")
     agree = 0
@@ -108,7 +108,7 @@ def test_lists_agree_where_nothing_is_pruned_early(
 def test_translations_are_moses_s_to_the_byte(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
-    """With default settings every translation is the one Moses printed, but for exact ties."""
+    """With default settings, all translations equal Moses's, except for exact ties."""
     ours = decode(phrasescore, golden, system, "default")
     theirs = moses_lists(golden, "default")
     expected = (golden / "decode" / "default.1best").read_bytes().split(b"\n")
@@ -124,7 +124,7 @@ def test_translations_are_moses_s_to_the_byte(
 def test_list_lines_are_moses_s_to_the_byte(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
-    """Most lines are Moses's; the others differ by the last digit of a sum or the order of ties."""
+    """Most lines equal Moses's; others differ in the last digit of a sum or the order of ties."""
     decode(phrasescore, golden, system, "default")
     with gzip.open(golden / "decode" / "default.nbest.gz") as stream:
         expected = stream.read().split(b"\n")
@@ -138,7 +138,7 @@ def test_list_lines_are_moses_s_to_the_byte(
 def test_every_feature_of_every_line_is_recomputed(
     phrasescore: Phrasescore, golden: Path, system: Path, name: str
 ) -> None:
-    """force-score gives each feature and the total of all of Moses's derivations."""
+    """``force-score`` computes equal features and totals for all of Moses's derivations."""
     setting = SETTINGS[name]
     drop = [option for option in setting.options if option == "--drop-unknown"]
     nbest = golden / "decode" / f"{name}.nbest.gz"
@@ -164,7 +164,7 @@ def test_every_feature_of_every_line_is_recomputed(
 def test_real_size(
     phrasescore: Phrasescore, multi30k: Path, tmp_path: Path, text: str, bleu: float
 ) -> None:
-    """The tuned system on Multi30k translates as well as it does with real Moses."""
+    """The tuned Multi30k system translates as well as with real Moses."""
     for file in multi30k.iterdir():
         (tmp_path / file.name).symlink_to(file)
     with (

@@ -1,4 +1,4 @@
-"""The model against an independent transcription of the paper's equations in numpy."""
+"""Compares the model with an independent numpy transcription of the paper's equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feed-forward language model against an independent transcription of its equations."""
+"""Compares the feed-forward language model with an independent transcription of its equations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def golden_model(golden: Path, dtype: torch.dtype) -> tuple[FeedForwardLm, list[
             second_hidden=sizes["hidden2"],
         )
     )
-    # there the start mark is a word of the vocabulary, here it is the row after the last
+    # in the reference, the start mark is a word of the vocabulary; here it is an extra last row
     start = weights["embedding"][expected["start"]]
     values = {
         "embedding": np.vstack([weights["embedding"], start]),
@@ -58,7 +58,7 @@ def as_batch(sentences: list[dict[str, Any]]) -> Batch:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 def test_loss_and_scores(golden: Path, dtype: torch.dtype, tolerance: float) -> None:
-    """Of all sentences in one padded batch, and of each alone."""
+    """Loss and scores agree for all sentences in one padded batch, and for each alone."""
     model, sentences = golden_model(golden, dtype)
     batch = as_batch(sentences)
     with torch.no_grad():
@@ -75,7 +75,7 @@ def test_loss_and_scores(golden: Path, dtype: torch.dtype, tolerance: float) -> 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 def test_steps(golden: Path, dtype: torch.dtype, tolerance: float) -> None:
-    """Word by word, each probability after the words before it."""
+    """Each word's probability after the preceding words agrees."""
     model, sentences = golden_model(golden, dtype)
     with torch.no_grad():
         for each in sentences:
@@ -87,7 +87,7 @@ def test_steps(golden: Path, dtype: torch.dtype, tolerance: float) -> None:
 
 
 def test_many_sentences_with_shared_histories(golden: Path) -> None:
-    """What n-best lists and texts are scored with."""
+    """The scorer for n-best lists and texts agrees."""
     model, sentences = golden_model(golden, torch.float32)
     again = [each for each in sentences for _ in range(3)]
     targets = from_lists([each["words"] for each in again])

@@ -1,4 +1,4 @@
-"""Our estimator against models that KenLM's lmplz made of real text."""
+"""Compares our estimator with KenLM's lmplz on real text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from moses_integration.language_model.kneser_ney import FALLBACK, write_arpa
 
 
 def test_golden_trigram_model_to_the_byte(golden: Path, tmp_path: Path) -> None:
-    """`lmplz -o 3 --discount_fallback` of real sentences: the same bytes."""
+    """The model equals that of `lmplz -o 3 --discount_fallback`, byte for byte."""
     write_arpa(golden / "extraction" / "corpus.fr", 3, tmp_path / "arpa")
     with gzip.open(golden / "system" / "lm.arpa.gz") as stream:
         assert (tmp_path / "arpa").read_bytes() == stream.read()
 
 
 def test_multi30k_fivegram_model_to_the_byte(multi30k: Path, tmp_path: Path) -> None:
-    """`lmplz -o 5 --discount_fallback` of 29,000 sentences, 778,376 n-grams: the same bytes."""
+    """29,000 sentences (778,376 n-grams) give the bytes of `lmplz -o 5 --discount_fallback`."""
     types, discounts = write_arpa(multi30k / "train.fr.gz", 5, tmp_path / "arpa.gz")
     assert sum(types) == 778376
     assert FALLBACK not in discounts

@@ -1,4 +1,4 @@
-"""Real Moses and this reader agree on what an ini says, and on what is wrong with one."""
+"""Real Moses and our reader agree on the content of an ini, and on errors in it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ShowWeights = Callable[[bytes], "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def golden_ini(golden: Path) -> bytes:
-    """The ini of the golden system."""
+    """Return the ini of the golden system."""
     return (golden / "system" / "moses.ini").read_bytes()
 
 
 @pytest.fixture
 def show_weights(moses_bin: Path, golden: Path, tmp_path: Path) -> ShowWeights:
-    """Run ``moses -show-weights`` on the bytes of an ini, where its files are."""
+    """Run ``moses -show-weights`` on the bytes of an ini, in the folder of its files."""
     system = tmp_path / "system"
     system.mkdir()
     for name in ("phrase-table.gz", "phrase-table.5col.gz", "reordering-table.gz"):
@@ -52,7 +52,7 @@ def show_weights(moses_bin: Path, golden: Path, tmp_path: Path) -> ShowWeights:
 
 
 def expected_lines(ini: MosesIni) -> list[str]:
-    """Write what Moses prints, from our layout and weights."""
+    """Return Moses's expected output, computed from our layout and weights."""
     layout = FeatureLayout.from_ini(ini)
     weights = layout.read_weights(ini)
     lines = []
@@ -87,7 +87,7 @@ def expected_lines(ini: MosesIni) -> list[str]:
 def test_moses_prints_our_layout(
     show_weights: ShowWeights, golden_ini: bytes, old: bytes, new: bytes
 ) -> None:
-    """Order, number, weights and tuneability of every feature are those of `-show-weights`."""
+    """Order, number, weights and tuneability of all features agree with `-show-weights`."""
     data = golden_ini.replace(old, new) if old else golden_ini
     printed = show_weights(data).stdout.splitlines()
     assert [" ".join(line.split()) for line in printed] == expected_lines(MosesIni.parse(data))
@@ -113,7 +113,7 @@ def test_moses_prints_our_layout(
 def test_what_we_refuse_moses_refuses(
     show_weights: ShowWeights, golden_ini: bytes, old: bytes, new: bytes
 ) -> None:
-    """No error of ours stands in the way of a file that Moses would load."""
+    """We refuse no file that Moses would load."""
     data = golden_ini.replace(old, new)
     assert data != golden_ini
     assert show_weights(data).returncode != 0
@@ -126,7 +126,7 @@ def test_what_we_refuse_moses_refuses(
 def test_unknown_sections_are_those_of_moses(
     show_weights: ShowWeights, golden_ini: bytes, section: bytes
 ) -> None:
-    """We report what Moses refuses."""
+    """We report the sections that Moses refuses."""
     data = b"[%b]\n3\n" % section + golden_ini
     assert "Unknown parameter" in show_weights(data).stderr
     ((severity, error),) = section_problems(MosesIni.parse(data))
@@ -137,7 +137,7 @@ def test_unknown_sections_are_those_of_moses(
 def test_moses_loads_the_ini_with_the_new_column(
     show_weights: ShowWeights, golden_ini: bytes
 ) -> None:
-    """Path, num-features and weight agree with the table."""
+    """Moses loads the ini, whose path, num-features and weights agree with the table."""
     ini = MosesIni.parse(golden_ini)
     table = "system/phrase-table.5col.gz"
     change = with_table(ini, find_table_feature(ini), table, 5, 0.2)

@@ -1,4 +1,4 @@
-"""Optimisation over three rounds of real n-best lists, against what Moses's own tools reached."""
+"""Compares optimisation over three rounds of real n-best lists with Moses's own tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tuning.optimizers.optimizer_settings import OptimizerName
 
 
 class Reached(NamedTuple):
-    """Corpus BLEU on the lists of one set of goldens; its README has the runs of Moses."""
+    """Corpus BLEU that Moses reached on a set of golden lists, whose README describes the runs."""
 
     start: float
     mert_of_moses: float
@@ -34,8 +34,8 @@ class Reached(NamedTuple):
 
 REACHED = {
     "bundled": Reached(0.350177, 0.373918, 0.357193, 0.3535),
-    # Moses's own pairs (its pro, seeds 1 to 3), exactly regressed, lead to 0.5729 to 0.5740 only,
-    # less than the start
+    # with the pairs of Moses's own pro (seeds 1 to 3), an exact regression reaches only 0.5729 to
+    # 0.5740, less than the start weights
     "shared": Reached(0.579112, 0.59335, 0.5847, 0.5815),
 }
 
@@ -46,13 +46,13 @@ def reached(golden: Path) -> Reached:
 
 
 def rounds(folder: Path) -> tuple[Path, ...]:
-    """The n-best lists of all rounds, in order."""
+    """Return the n-best lists of all rounds, in order."""
     return tuple(sorted(folder.glob("run?.best*.gz")))
 
 
 @functools.cache
 def candidates(folder: Path) -> dict[int, list[tuple[str, dict[str, list[float]]]]]:
-    """Words and features of all candidates of each sentence, in the order of the lists."""
+    """Return words and features of all candidates of each sentence, in list order."""
     found: dict[int, list[tuple[str, dict[str, list[float]]]]] = {}
     for path in rounds(folder):
         text = gzip.decompress(path.read_bytes()).decode("utf-8")
@@ -69,13 +69,13 @@ def candidates(folder: Path) -> dict[int, list[tuple[str, dict[str, list[float]]
 
 
 def recomputed_bleu(folder: Path, weights: Mapping[str, Sequence[float]]) -> float:
-    """Choose the best candidate of each sentence by ``weights`` and return their corpus BLEU."""
+    """Return the corpus BLEU of each sentence's best candidate under ``weights``."""
 
     def score(candidate: tuple[str, dict[str, list[float]]]) -> float:
         pairs = ((weights[name], values) for name, values in candidate[1].items())
         return sum(math.fsum(map(operator.mul, *pair)) for pair in pairs)
 
-    # of equal scores the first candidate counts, as max has it
+    # of equal scores, max takes the first
     chosen = [max(options, key=score)[0] for _, options in sorted(candidates(folder).items())]
     references = (folder / "refs.fr").read_text("utf-8").removesuffix("\n").split("\n")
     metric = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none")
@@ -83,7 +83,7 @@ def recomputed_bleu(folder: Path, weights: Mapping[str, Sequence[float]]) -> flo
 
 
 def optimized(golden: Path, optimizer: OptimizerName, seed: int) -> float:
-    """Optimise over the three rounds; return the BLEU recomputed, which must be the one claimed."""
+    """Optimise over the three rounds; check the reported BLEU by recomputing it, and return it."""
     folder = golden / "tuning"
     task = ListOptimization(
         lists=tuple(map(str, rounds(folder))),
@@ -100,7 +100,7 @@ def optimized(golden: Path, optimizer: OptimizerName, seed: int) -> float:
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_mert_beats_the_best_run_of_moses(golden: Path, reached: Reached, seed: int) -> None:
-    """From every seed MERT reaches what the best of five runs of Moses's mert reached."""
+    """With every seed, MERT reaches at least the best of five runs of Moses's mert."""
     assert optimized(golden, "mert", seed) >= reached.mert_of_moses
 
 
@@ -111,14 +111,14 @@ def test_mira_beats_the_best_run_of_kbmira(golden: Path, reached: Reached) -> No
 
 
 def test_pairwise_ranking_gains(golden: Path, reached: Reached) -> None:
-    """PRO learns from pairs, and goes as far towards what it learnt as corpus BLEU rises."""
+    """PRO improves corpus BLEU, by interpolating between the start and the learnt weights."""
     assert optimized(golden, "pro", 1) > reached.pro
 
 
 def test_the_command_does_the_same(
     phrasescore: Phrasescore, golden: Path, reached: Reached, tmp_path: Path
 ) -> None:
-    """`phrasescore optimize` writes the weights of the same seed, and says where they are."""
+    """`phrasescore optimize` writes equal weights with the same seed, and prints their path."""
     folder = golden / "tuning"
     lists = [text for path in rounds(folder) for text in ("--nbest", str(path))]
     done = phrasescore(

@@ -1,4 +1,4 @@
-"""A built system against the files that Moses's own training made from the same text."""
+"""Compares a built system with the files of Moses's own training on the same text."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def unzipped(path: Path) -> bytes:
 
 
 def test_golden_system(golden: Path, tmp_path: Path) -> None:
-    """train-model.perl steps 4 to 6 and lmplz on real sentences: every file to the byte."""
+    """Every file equals those of train-model.perl (steps 4 to 6) and lmplz, byte for byte."""
     given = golden / "extraction"
     texts = given / "corpus.en", given / "corpus.fr"
     build(tmp_path / "s", BuildInputs(*texts, given / "aligned.grow-diag-final-and"))
     for name in ("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz"):
         assert unzipped(tmp_path / "s" / name) == unzipped(golden / "system" / name), name
-    for name in ("lex.e2f", "lex.f2e"):  # in the order of a hash table there
+    for name in ("lex.e2f", "lex.f2e"):  # Moses writes them in hash table order
         lines = sorted((tmp_path / "s" / name).read_bytes().split(b"\n"))
         assert lines == sorted(unzipped(given / f"{name}.gz").split(b"\n")), name
 
 
 @pytest.mark.slow
 def test_multi30k_system(multi30k: Path, tmp_path: Path) -> None:
-    """The same for 29,000 sentences and 839,237 pairs, with many runs and slices on the way."""
+    """Files are equal for 29,000 sentences (839,237 pairs), with many runs and slices."""
     names = ("train.en.gz", "train.fr.gz", "train.aligned.gz")
     build(tmp_path / "s", BuildInputs(*(multi30k / name for name in names)), memory=50_000_000)
     for name in ("phrase-table.gz", "reordering-table.gz"):
@@ -47,16 +47,14 @@ def test_multi30k_system(multi30k: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_is_bounded(multi30k: Path, tmp_path: Path) -> None:
-    """Ten times that corpus builds within 1.5 GiB, all of the process included."""
+    """Ten copies of this corpus are built within 1.5 GiB of process memory."""
     import subprocess
     import sys
 
     paths = []
     for name in ("train.en.gz", "train.fr.gz", "train.aligned.gz"):
         paths.append(tmp_path / name)
-        paths[-1].write_bytes(
-            (multi30k / name).read_bytes() * 10
-        )  # gzip members, one after another
+        paths[-1].write_bytes((multi30k / name).read_bytes() * 10)  # concatenated gzip members
     program = (
         "import resource, sys; from phrasescore.cli import main\n"
         "try: main()\n"

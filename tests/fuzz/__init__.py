@@ -1,6 +1,6 @@
-"""Random and mutated files for everything compiled that reads bytes, with every index checked.
+"""Random and mutated files for all compiled code that reads bytes, with bounds checks.
 
-numba looks at NUMBA_BOUNDSCHECK when it is loaded, so a `campaign` needs a process of its own, with
-a cache of compiled code of its own. `originals` are real files, `mutations` breaks them, `readings`
-says what each reader must come to.
+numba reads NUMBA_BOUNDSCHECK when it is imported, so a `campaign` needs a separate process with a
+separate compile cache. `originals` has valid files, `mutations` damages them, and `readings` has
+the readers and their comparable results.
 """

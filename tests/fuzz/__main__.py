@@ -1,8 +1,8 @@
-"""Random and mutated files for everything compiled that reads bytes, with every index checked.
+"""Tries random and mutated files on all compiled code that reads bytes, with bounds checks.
 
-A PATTERN is that of a reader, e.g. ``ARPA``. The file that was read last lies in the folder that
-is kept, under ``input``, also after a crash of the process. Code is compiled into the folder that
-``NUMBA_CACHE_DIR`` names, or anew.
+A PATTERN selects readers, e.g. ``ARPA``. The last file that was read is kept as ``input`` in the
+folder of ``--keep``, even if the process crashes. Compiled code is cached in the folder that
+``NUMBA_CACHE_DIR`` names; without this variable, code is compiled in every run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_MEMORY = 3 << 30
 
 
 def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
-    """Try the readers that are asked for."""
+    """Try the selected readers."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
     os.chdir(folder)
@@ -39,7 +39,7 @@ def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
 
 
 def main() -> int:
-    """Run the campaign in a process in which numba checks every index from the first import on."""
+    """Run the campaign in a new process with numba's bounds checks."""
     if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
         return run("tests.fuzz", __doc__, trials)
     with tempfile.TemporaryDirectory() as cache:

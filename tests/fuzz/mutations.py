@@ -1,4 +1,4 @@
-"""Files to try: real ones with a few faults, and random ones of the pieces of their format."""
+"""Generates files: valid files with a few faults, and random files from pieces of their format."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def _cut(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random
 
 
 def _other_number(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
-    """Put another piece in place of the next number."""
+    """Replace the next number by another piece."""
     if (number := _NUMBER.search(data, at)) is not None:
         data[number.start() : number.end()] = rng.choice(pieces)
 
 
 def _other_line(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
-    """Put a line of the file once more where the next line begins."""
+    """Insert a copy of some line of the file before the next line."""
     lines = bytes(data).splitlines(keepends=True)
     begin = data.find(b"\n", at) + 1
     data[begin:begin] = rng.choice(lines or [b""])
 
 
 def _large(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
-    """Put a number that is near the end of a type where a binary may have one."""
+    """Overwrite 1 to 8 bytes with an integer at a limit of its type."""
     size = rng.choice((1, 2, 4, 8))
     value = rng.choice((0, 1, (1 << 8 * size) - 1, 1 << (8 * size - 1), (1 << 8 * size - 1) - 1))
     data[at : at + size] = value.to_bytes(size, "little")
@@ -67,11 +67,11 @@ _FAULTS: tuple[Callable[[bytearray, int, tuple[bytes, ...], random.Random], None
 
 
 def mutated(form: Format, seed: int) -> bytes:
-    """Return one of the real files of a format with up to eight faults."""
+    """Return a valid file of a format with up to eight faults."""
     rng = random.Random(seed)
     data = bytearray(rng.choice(form.files))
     for _ in range(rng.choice((1, 1, 2, 4, 8))):
-        # the head decides most, so half of the faults are there
+        # the head matters most, so half of the faults are there
         most = len(data) if rng.random() < 0.5 else min(len(data), 120)
         at = rng.randrange(most + 1)
         if rng.random() < 0.3:
@@ -81,7 +81,7 @@ def mutated(form: Format, seed: int) -> bytes:
 
 
 def files_of(form: Format) -> st.SearchStrategy[bytes]:
-    """Draw files of a format."""
+    """Return a strategy that draws files of a format."""
     return st.one_of(
         st.integers(0, 1 << 62).map(lambda seed: mutated(form, seed)),
         st.lists(st.sampled_from(form.pieces), max_size=60).map(b"".join),

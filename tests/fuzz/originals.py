@@ -1,4 +1,4 @@
-"""Real files of every format, small ones, and the pieces that files of the format are made of."""
+"""Small valid files of every format, and pieces to generate files from."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LINKS = [b"0-0", b"1-0 ", b"0-", b"-", b"--1", b"40000-0", b"999999-999999", b"
 
 @dataclass(frozen=True)
 class Format:
-    """What is known of a format.
+    """The examples of a format.
 
     Args:
-        files: Real files.
-        pieces: What random files are put together from.
+        files: Valid files.
+        pieces: Pieces of which random files consist.
     """
 
     files: tuple[bytes, ...]
@@ -46,7 +46,7 @@ def formats(folder: Path) -> dict[str, Format]:
     """Return all formats by name.
 
     Args:
-        folder: Where files may be made.
+        folder: A scratch folder.
     """
     toy = write_toy_system(folder / "toy")
     table = head("system/phrase-table.gz")
@@ -125,7 +125,7 @@ def formats(folder: Path) -> dict[str, Format]:
 
 
 def _arpa_head() -> bytes:
-    """Return the golden model with the first 40 of its 1-grams alone."""
+    """Return the golden model, reduced to its first 40 1-grams."""
     lines = head("system/lm.arpa.gz", 45).split(b"\n")
     unigrams = lines[lines.index(b"\\1-grams:") + 1 :][:40]
     return b"\\data\\\nngram 1=40\n\n\\1-grams:\n" + b"\n".join(unigrams) + b"\n\n\\end\\\n"

@@ -1,4 +1,4 @@
-"""What each reader comes to: a result that can be compared, read in large blocks and tiny."""
+"""The readers under test; each returns a comparable result for large and tiny blocks."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Reading:
     """A reader under test.
 
     Args:
-        form: The format it reads, a name of `originals.formats`.
-        read: Reads a file, in large blocks or else in tiny ones, and returns what it found.
-        compares: Whether it is read in tiny blocks too.
-        in_turn: Whether a block is searched for one kind of fault after the other, so that which
-            of several is named depends on the blocks.
+        form: The format, a name of `originals.formats`.
+        read: Reads a file in large blocks (if true) or tiny blocks, and returns the result.
+        compares: Whether the file is read in tiny blocks too.
+        in_turn: Whether a block is checked for one kind of fault after the other; then the block
+            size decides which of several faults is reported.
     """
 
     form: str
@@ -54,7 +54,7 @@ class Reading:
 
 
 def outcome(reading: Reading, path: Path, *, large: bool) -> Result:
-    """Return what a reader makes of a file, or what it says against it."""
+    """Return the result of a reader for a file, or its error message."""
     try:
         return reading.read(path, large)
     except PhrasescoreError as error:
@@ -127,7 +127,7 @@ Distortion
 
 
 def _source(path: Path) -> SourcePhrases:
-    """Return the phrases of a text that has the words of a file."""
+    """Return the phrases of a text with the words of a file."""
     lines = path.read_bytes().split(b"\n")[:10]
     sentences = [tuple(w for w in line.split(b"|||")[0].split(b" ") if w)[:8] for line in lines]
     return SourcePhrases([*sentences, (b"a", b"b")], 7)
@@ -203,7 +203,7 @@ def _language_model(path: Path, large: bool) -> Result:
     for word in range(min(len(model.words), 50)):
         value, state = score(model.tables, state, word)
         log10.append(value)
-    # words are numbered alike; states are not compared, they depend on the rows of a block
+    # words have equal ids; states are not compared, because they depend on the rows of a block
     assert 0 <= state < model.tables.nodes.size
     return (model.order, model.words.words(), log10)
 

@@ -1,4 +1,4 @@
-"""Whole systems of which one file is foreign: decoded with, pruned and built from."""
+"""Runs whole systems in which one file is replaced: decoding, pruning, building."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SENTENCES = 4
 
 
 def _decoded(form: str) -> Callable[[Path, bool], Result]:
-    """Decode with a system of which one file is the one to read, the others are those of Moses."""
+    """Decode with a system in which one file is the file under test, and the others are valid."""
 
     def read(path: Path, large: bool) -> Result:
         folder = path.parent / "system"
@@ -85,7 +85,7 @@ def _decoded(form: str) -> Callable[[Path, bool], Result]:
 
 
 def _decoded_with_ini(path: Path, large: bool) -> Result:
-    """Decode with a system whose ini is the file to read."""
+    """Decode with a system whose ini is the file under test."""
     decoder = Decoder(MosesIni.read(path))
     loaded = decoder.load([(b"s0", b"s1", b"s2", b"s9"), (b"s3",) * 6, ()])
     found = []
@@ -105,7 +105,7 @@ def _pruned(path: Path, large: bool) -> Result:
 
 
 def _built(texts: tuple[str, str], alignment: str, foreign: int) -> Callable[[Path, bool], Result]:
-    """Build a system; of source, target and alignment one is the file to read."""
+    """Build a system in which source, target or alignment is the file under test."""
 
     def read(path: Path, large: bool) -> Result:
         folder = path.parent / "built"

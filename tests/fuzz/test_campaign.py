@@ -1,4 +1,4 @@
-"""Every compiled reader stands a campaign of broken files."""
+"""Runs a campaign of damaged files on every compiled reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILES = 150  # for each reader
 
 @pytest.mark.slow
 def test_no_file_breaks_a_reader(tmp_path: Path) -> None:
-    """Files are read or refused: no index out of bounds, no crash, no hang, no memory eaten up."""
+    """Files are read or refused, without index errors, crashes, hangs or excessive memory."""
     folder = tmp_path / "files"
     command = [sys.executable, "-m", "tests.fuzz", "--count", str(_FILES), "--keep", str(folder)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

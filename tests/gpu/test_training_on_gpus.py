@@ -109,4 +109,4 @@ def test_a_gpu_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path) -> No
     write_phrase_table(tmp_path / "table", 50)
     done = phrasescore("train", "table", "model", "--device", "cuda:77")
     assert done.returncode == 2
-    assert b"there is no device cuda:77: the last one is cuda:" in done.stderr
+    assert b"there is no device cuda:77: the last device is cuda:" in done.stderr

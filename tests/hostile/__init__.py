@@ -1,7 +1,7 @@
-"""A campaign of hostile inputs over every command, judged by rules.
+"""A campaign of hostile inputs for every command, judged by general rules.
 
-`world` writes a tiny system, `calls` has a call of each command that works on it, `content_damage`,
-`name_damage`, `option_damage` and `surroundings_damage` spoil one thing of a call each, `cases`
-multiplies calls by damage, `judge` says what is wrong with how a case ended. ``python -m
-tests.hostile`` prints what was tried.
+`world` writes a tiny system, and `calls` has a valid call of each command on this system.
+`content_damage`, `name_damage`, `option_damage` and `surroundings_damage` each damage one part of a
+call. `cases` combines calls with damage, and `judge` finds faults in the result of a case. ``python
+-m tests.hostile`` runs the campaign and prints its results.
 """

@@ -1,7 +1,7 @@
-"""Runs hostile inputs and prints what was tried.
+"""Runs hostile inputs and prints the results.
 
-Names are like ``score | *journal*``. With a PATTERN all cases of such a name are run, without one
-those of ``make test-all``, or all with ``--all``.
+A PATTERN is like ``score | *journal*`` and selects all cases with such names. Without a PATTERN,
+the cases of ``make test-all`` are run, or all cases with ``--all``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tests.support.warm_process import WarmProcesses
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add what this campaign alone takes."""
+    """Add the campaign's own arguments."""
     parser.add_argument("--all", action="store_true", help="every case, not a part of them")
 
 
 def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
-    """Run the cases that are asked for."""
+    """Run the selected cases."""
     everything = given.all or given.patterns
     tried = chosen(cases(), 2.0 if everything else SHARE)
     with WarmProcesses() as processes:

@@ -1,7 +1,7 @@
-"""One call of every command, or several where it does different things, that works on the world.
+"""Valid calls of every command on the world; several if a command does different things.
 
-A command that has no call here fails a test, so that a new one joins the campaign; its options
-join by themselves.
+A command without a call here fails a test, so that new commands join the campaign; their options
+join automatically.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Read:
     """A file or folder that a call reads.
 
     Args:
-        name: In the world's folder ``in``.
-        kind: What it is, which decides how it can be spoilt.
+        name: The name in the world's folder ``in``.
+        kind: The kind of file, which decides how it can be damaged.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Write:
     """A file or folder that a call writes.
 
     Args:
-        name: In the folder ``out``.
-        folder: Whether it is a folder.
-        keeps: Whether work that is done stays in it when the command fails.
+        name: The name in the folder ``out``.
+        folder: Whether the output is a folder.
+        keeps: Whether finished work stays in it when the command fails.
     """
 
     name: str
@@ -57,14 +57,14 @@ Argument = str | Read | Write
 
 @dataclass(frozen=True)
 class Call:
-    """A call that works.
+    """A valid call.
 
     Args:
-        command: Its words, e.g. ``("ini", "show")``.
-        arguments: What follows.
-        variant: What tells it from other calls of the command.
-        beside: What it reads without an argument that names it, such as the tables of an ini.
-        cost: About how many seconds it takes, where it is more than one.
+        command: The words of the command, e.g. ``("ini", "show")``.
+        arguments: The arguments.
+        variant: A name to distinguish it from other calls of the command.
+        beside: Files that it reads although no argument names them, such as the tables of an ini.
+        cost: The approximate number of seconds, at least 1.
     """
 
     command: tuple[str, ...]
@@ -75,15 +75,15 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The command, and what is special about this call."""
+        """The command, and the variant of this call."""
         return " ".join(self.command) + (f" ({self.variant})" if self.variant else "")
 
     def reads(self) -> Iterator[Read]:
-        """Yield what stands on the command line and is read."""
+        """Yield the inputs on the command line."""
         yield from (each for each in self.arguments if isinstance(each, Read))
 
     def writes(self) -> Iterator[Write]:
-        """Yield what is written."""
+        """Yield the outputs."""
         yield from (each for each in self.arguments if isinstance(each, Write))
 
 
@@ -187,7 +187,7 @@ CALLS: tuple[Call, ...] = (
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield each command there is, those of groups too, by its words."""
+    """Yield the words of each command, including commands in groups, with the command."""
     yield from _below((), cli)
 
 
@@ -205,5 +205,5 @@ def _below(
 
 
 def words_of(arguments: Iterable[Argument]) -> list[str]:
-    """Return a command line's words."""
+    """Return the words of a command line."""
     return [each if isinstance(each, str) else each.path for each in arguments]

@@ -1,4 +1,4 @@
-"""Runs cases, some at a time, each in a folder of its own with what its call reads."""
+"""Runs cases in parallel, each in its own folder with the inputs of its call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.hostile.world import write_world
 from tests.support.campaigns import Result
 from tests.support.warm_process import PROJECT, Surroundings, WarmProcesses
 
-_MEMORY = 2 << 30  # bytes that a process may ask for beyond what the modules have
+_MEMORY = 2 << 30  # bytes that a process may allocate beyond those of the imported modules
 
 
 _COLUMNS = {
@@ -36,12 +36,12 @@ _COLUMNS = {
 
 
 def run_cases(folder: Path, processes: WarmProcesses, cases: Sequence[Case]) -> Iterator[Result]:
-    """Run cases, two at a time; yield how each ended, in their order.
+    """Run cases, two at a time; yield their results, in order.
 
     Args:
-        folder: Where to work; it keeps the world that the calls read.
-        processes: What starts the commands.
-        cases: What to try.
+        folder: The folder to work in, which keeps the world that the calls read.
+        processes: The server that runs the commands.
+        cases: The cases to run.
     """
     world = folder / "world"
     if not world.exists():
@@ -72,7 +72,7 @@ def _try(folder: Path, processes: WarmProcesses, case: Case) -> Result:
 
 
 def _lay_out(case: Case, world: Path, root: Path) -> Path:
-    """Make the folder of a case; return where the command runs."""
+    """Make the folder of a case; return the current directory of the command."""
     work = root / "work"
     for folder in (work / "in", work / "out", root / "home", root / "tmp", root / "elsewhere"):
         folder.mkdir(parents=True)
@@ -92,7 +92,7 @@ def _lay_out(case: Case, world: Path, root: Path) -> Path:
 def _surroundings(case: Case, folder: Path, root: Path) -> Surroundings:
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "HOME": str(root / "home")}
     environment |= {"TMPDIR": str(root / "tmp"), "XDG_CACHE_HOME": str(root / "home/.cache")}
-    # matplotlib looks at all fonts of the machine once
+    # matplotlib reads all fonts of the machine once
     environment |= {"MPLCONFIGDIR": str(folder / "matplotlib")}
     environment |= case.more.get("environment", {})
     more = {name: value for name, value in case.more.items() if name != "environment"}
@@ -101,7 +101,7 @@ def _surroundings(case: Case, folder: Path, root: Path) -> Surroundings:
 
 @contextlib.contextmanager
 def _serving(path: Path | None) -> Iterator[None]:
-    """Put a pipe in place of a file, and its content into the pipe, once."""
+    """Replace a file by a pipe, and write the file's content to the pipe once."""
     if path is None:
         yield
         return
@@ -125,7 +125,7 @@ def _feed(path: Path, content: bytes, over: threading.Event) -> None:
             break
         except OSError as error:
             if error.errno != errno.ENXIO:
-                return  # the pipe is gone
+                return  # the pipe has been removed
             time.sleep(0.005)
     else:
         return

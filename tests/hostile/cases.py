@@ -1,4 +1,4 @@
-"""Every case: a call that works, with one thing of it spoilt."""
+"""Makes all cases: valid calls with one damaged part each."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ _OWN: Mapping[str, Mapping[str, Damage]] = {
     "ini": INI,
     "toml": TOML,
 }
-# a pipe is an honest way to give a file; it can be read once
+# a pipe is a legitimate input, which can be read once
 PIPE = "a pipe"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call with one thing spoilt.
+    """A call with one damaged part.
 
     Args:
-        call: What works otherwise.
-        group: Which kind of thing is spoilt.
-        place: What is spoilt: a file, an option, an output, the surroundings.
-        damage: How.
+        call: The call, which is valid without the damage.
+        group: The kind of the damaged part.
+        place: The damaged part: a file, an option, an output, the surroundings.
+        damage: The damage.
         words: The arguments.
-        prepare: What spoils the files, in the folder where the command runs.
-        named: A refusal has to name one of these.
-        outcome: Whether it is to be refused.
-        more: What else is special, as `Surroundings` has it.
-        pipe: A file that is a pipe with the good content.
-        written: What else than the outputs of the call may change, e.g. the target of a link.
-        unfinished: What the case has put where a command keeps unfinished work: it may be cleared
-            away, whatever happens.
+        prepare: Damages the files, in the folder where the command runs.
+        named: Names of which an error message must contain at least one.
+        outcome: The permitted outcome.
+        more: Other arguments of `Surroundings`.
+        pipe: A file that is replaced by a pipe with the same content.
+        written: Files besides the outputs that may change, e.g. the target of a link.
+        unfinished: Files that the case puts in the place of unfinished work; the command may
+            remove them with any outcome.
     """
 
     call: Call
@@ -81,12 +81,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What it is called in lists."""
+        """The name of the case in lists."""
         return f"{self.call.name} | {self.place} | {self.damage}"
 
 
 def cases() -> Iterator[Case]:
-    """Yield all cases, those of a call after one another."""
+    """Yield all cases, call by call."""
     for call in CALLS:
         yield _make(call, "nothing", "nothing", "as it is")
         for maker in (_contents, _names, _outputs, _options, _surroundings):
@@ -94,15 +94,15 @@ def cases() -> Iterator[Case]:
 
 
 def chosen(every: Iterable[Case], share: float) -> list[Case]:
-    """Return a share of the cases of each call, the same ones each time, and each damage once.
+    """Return a fixed share of the cases of each call, and each damage at least once.
 
-    Of calls that take long there are fewer, and each damage is done to one that does not.
+    Slow calls get fewer cases, and each damage is tried on a fast call first.
     """
     found: list[Case] = []
     seen: set[tuple[str, str]] = set()
     for case in sorted(every, key=lambda case: case.call.cost):
         part = share / case.call.cost
-        # what a damage is called begins with where in a folder it is done
+        # the name of a damage may begin with the name of the damaged file
         damage = (case.group, case.damage.removeprefix(f".{Path(case.place).name}."))
         if damage not in seen or zlib.crc32(os.fsencode(case.name)) < part * (1 << 32):
             seen.add(damage)
@@ -156,14 +156,14 @@ def _names(call: Call) -> Iterator[Case]:
         for damage, (name, more) in input_names(read.path).items():
             named = (name[:30], "standard input") if name else tuple(_options_of(call, read))
             if name == "-":
-                # nothing in a file is found to be too little for what another one has
+                # an empty file may be reported as too short for another file
                 named += tuple(each.path for each in call.reads())
             words = _words(call, read, name)
             yield _make(call, "names", read.path, damage, words=words, named=named, more=more)
 
 
 def _options_of(call: Call, argument: Argument) -> Iterator[str]:
-    """Yield what an empty name can be called by: the option before it, or the argument's name."""
+    """Yield the names that an error may use for an empty name: its option or its argument."""
     before = call.arguments[max(0, call.arguments.index(argument) - 1)]
     yield before if isinstance(before, str) and before.startswith("-") else "''"
     yield "an empty name"

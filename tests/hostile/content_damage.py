@@ -1,6 +1,6 @@
-"""What can be wrong with the content of a file: for any kind of file, and for each kind of its own.
+"""Damages the content of files of any kind.
 
-A damage takes a path at which a good file or folder lies and leaves something else there.
+A damage is a function that replaces the valid file or folder at a path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MANY = 1_000_000
 
 
 def new_content(change: Callable[[bytes], bytes]) -> Damage:
-    """Return what puts changed content under the same name, in a new file."""
+    """Return a damage that replaces a file by a new file with changed content."""
 
     def spoil(path: Path) -> None:
         content = change(path.read_bytes())
@@ -32,7 +32,7 @@ def new_content(change: Callable[[bytes], bytes]) -> Damage:
 
 
 def instead(make: Callable[[Path], object]) -> Damage:
-    """Return what takes the file away and makes something of its name."""
+    """Return a damage that removes a file and makes something else with its name."""
 
     def spoil(path: Path) -> None:
         remove(path)
@@ -42,7 +42,7 @@ def instead(make: Callable[[Path], object]) -> Damage:
 
 
 def remove(path: Path) -> None:
-    """Take a file, a link or a folder away."""
+    """Remove a file, a link or a folder."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -54,7 +54,7 @@ def _noise(_: bytes) -> bytes:
 
 
 def _numbers_as(number: bytes) -> Callable[[bytes], bytes]:
-    """Return what puts a number in place of every other one that does not begin its line."""
+    """Return a function that replaces every number that does not begin a line."""
     return lambda text: re.sub(rb"(?<=[ \t=])-?\d*\.?\d+(?=[\s,\]])", lambda _: number, text)
 
 
@@ -62,7 +62,7 @@ def _cut(text: bytes) -> bytes:
     return text[: len(text) * 3 // 5]
 
 
-# what a file can be instead of itself
+# other types of file
 TYPES: Mapping[str, Damage] = {
     "missing": remove,
     "a folder": instead(Path.mkdir),
@@ -73,7 +73,7 @@ TYPES: Mapping[str, Damage] = {
     "a socket": instead(lambda path: os.mknod(path, 0o140600)),
 }
 
-# for any file of bytes
+# damage to any file
 CONTENTS: Mapping[str, Damage] = {
     name: new_content(change)
     for name, change in {
@@ -95,7 +95,7 @@ CONTENTS: Mapping[str, Damage] = {
     }.items()
 }
 
-# for files that have numbers
+# damage to files with numbers
 NUMBERS: Mapping[str, Damage] = {
     name: new_content(_numbers_as(number))
     for name, number in {
@@ -112,7 +112,7 @@ NUMBERS: Mapping[str, Damage] = {
 
 
 def changed_json(change: Callable[[Any], Any]) -> Damage:
-    """Return what changes the value that a file of JSON holds."""
+    """Return a damage that changes the value in a JSON file."""
 
     def changed(text: bytes) -> bytes:
         return json.dumps(change(json.loads(text))).encode()
@@ -121,7 +121,7 @@ def changed_json(change: Callable[[Any], Any]) -> Damage:
 
 
 def whole(text: bytes) -> Damage:
-    """Return what puts this content in place of the old one."""
+    """Return a damage that replaces the content of a file."""
     return new_content(lambda _: text)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with how a case ended: rules that hold for every command."""
+"""Finds faults in the results of cases, by rules that hold for every command."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SECONDS = 30.0
 _LITTER = re.compile(r"^\..*\.(part|lock|journal)$|\.training$|^core")
 _NOISE = (b"Traceback", b"internal error", b"Warning:", b"Exception ignored")
 _READER_GONE = 141
-# disk or memory did not suffice: what is done is kept, for when there is more
+# the status if disk or memory was too small; finished work is kept
 _NO_ROOM = 8
-# what is done stays for the same command, when there is room or a reader again
+# after these statuses the same command can continue with finished work
 _WORK_IS_KEPT = (_NO_ROOM, 141)
 _KEPT = re.compile(r"^\..*\.(part|journal)$|\.training(/|$)")
 
@@ -27,7 +27,7 @@ Tree = Mapping[str, tuple[object, ...]]
 
 
 def documented_statuses() -> frozenset[int]:
-    """Return the exit codes of docs/errors.md, without that of an error of the program."""
+    """Return the exit codes of docs/errors.md, except that of an internal error."""
     text = (PROJECT / "docs" / "errors.md").read_text("utf-8")
     codes = {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", text)}
     return frozenset(codes - {70})
@@ -37,7 +37,7 @@ _DOCUMENTED = documented_statuses()
 
 
 def tree_of(folder: Path) -> Tree:
-    """Return what lies in a folder: of each name its type, file number and content."""
+    """Return the type, inode number and content of each name in a folder."""
     found: dict[str, tuple[object, ...]] = {}
     for here, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -53,7 +53,7 @@ def tree_of(folder: Path) -> Tree:
 
 
 def faults(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[str]:
-    """Yield what is wrong, each in a few words; nothing if all rules hold."""
+    """Yield each fault in a few words; nothing if all rules hold."""
     if ended.status not in _DOCUMENTED:
         yield f"status {ended.status}"
     yield from (
@@ -75,7 +75,7 @@ def faults(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[s
 
 
 def _faults_of_words(case: Case, ended: Observed) -> Iterator[str]:
-    """One sentence on standard error says what is wrong, and names where."""
+    """Check that one message on standard error states the problem and names the place."""
     said = ended.errors.decode("utf-8", "surrogateescape")
     sentences = re.findall(r"(?m)^(?:phrasescore: |Error: )(.*(?:\n  .*)*)", said)
     if _has_findings(case, ended):
@@ -83,22 +83,22 @@ def _faults_of_words(case: Case, ended: Observed) -> Iterator[str]:
     if len(sentences) != 1:
         yield f"{len(sentences)} sentences"
     told = " ".join(sentences)
-    if ended.status == _NO_ROOM and "the memory does not suffice" in told:
+    if ended.status == _NO_ROOM and "out of memory" in told:
         return
     if not any(form in told for name in case.named for form in _shown(name)):
         yield "names no place"
 
 
 def _shown(name: str) -> tuple[str, ...]:
-    """Return how a name may be written in a sentence."""
+    """Return the spellings of a name in a message."""
     raw = name.encode("utf-8", "surrogateescape")
     return name, raw.decode("utf-8", "backslashreplace"), name.encode("unicode_escape").decode()
 
 
 def _faults_of_files(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[str]:
-    """Nothing changes but the outputs, and they only where the command ends well."""
+    """Check that only outputs change, and only if the command succeeds."""
     well = ended.status == 0 or _has_findings(case, ended)
-    # what a command says of its work fits nowhere, but the work itself is whole
+    # there was no room for the report of the command, but the work itself is complete
     well = well or (ended.status == _NO_ROOM and case.place == "out/result.json")
     may = [f"work/{write.path}" for write in case.call.writes() if well or write.keeps]
     may += [f"work/{path}" for path in case.unfinished]
@@ -117,11 +117,11 @@ def _faults_of_files(case: Case, ended: Observed, before: Tree, after: Tree) -> 
 
 
 def _has_findings(case: Case, ended: Observed) -> bool:
-    """Tell the doctor that has found an error, which is a result."""
+    """Return whether the doctor found an error, which is a valid result."""
     return case.call.command == ("doctor",) and ended.status == 1 and bool(ended.output)
 
 
 def _place(name: str) -> str:
-    """Return a name without the number of a process, and not too long."""
+    """Return a short name without process numbers."""
     name = re.sub(r"\.\d+\.", ".N.", name)
     return name if len(name) < 80 else f"{name[:40]}..."

@@ -1,4 +1,4 @@
-"""What can be wrong with a phrase table, an n-best list, a language model, weights, links."""
+"""Damages phrase tables, n-best lists, language models, weights and links."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.hostile.content_damage import JSON, Damage, changed_json, new_content
 
 
 def swapped(old: str, new: str, most: int = -1) -> Damage:
-    """Return what puts one text in place of another."""
+    """Return a damage that replaces one text by another."""
     return new_content(lambda text: text.replace(old.encode(), new.encode(), most))
 
 
 def lines_with(pattern: str, new: str) -> Damage:
-    """Return what replaces a pattern, in which ``^`` is the begin of a line."""
+    """Return a damage that replaces a pattern, in which ``^`` matches the start of a line."""
     return new_content(lambda text: re.sub(f"(?m){pattern}", new, text.decode()).encode())
 
 

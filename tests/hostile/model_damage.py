@@ -1,4 +1,4 @@
-"""What can be wrong with a model folder, with checksums to match, as a sender makes them."""
+"""Damages model folders, with matching checksums, as an attacker would make them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.hostile.content_damage import CONTENTS, JSON, TYPES, Damage, changed_
 _SUMS = "SHA256SUMS"
 _CONFIG, _WEIGHTS, _WORDS = "config.json", "model.safetensors", "target.vocabulary.txt"
 _DEEP = 200_000
-# what is tried on every file of a folder
+# damage to every file of a folder
 _SOME = ("missing", "a folder", "a link loop", "empty", "random bytes", "cut off", "UTF-16")
 
 
@@ -37,7 +37,7 @@ _SETTINGS: Mapping[str, Damage] = {
 
 
 def _header(change: Callable[[dict[str, Any]], object]) -> Damage:
-    """Return what changes the JSON that says where the weights are and of which type."""
+    """Return a damage to the JSON header with the places and types of the weights."""
 
     def changed(text: bytes) -> bytes:
         (size,) = struct.unpack("<Q", text[:8])
@@ -83,7 +83,7 @@ _LISTED: Mapping[str, Damage] = {
 
 
 def model_damage() -> Iterator[tuple[str, Damage]]:
-    """Yield what can be wrong with a folder, each with a name."""
+    """Yield each damage to a folder with its name."""
     for name in ("missing", "a link loop", "a dangling link", "/dev/null"):
         yield name, TYPES[name]
     for file in (_CONFIG, _WEIGHTS, _WORDS, _SUMS):
@@ -99,7 +99,7 @@ def model_damage() -> Iterator[tuple[str, Damage]]:
 
 
 def _inside(file: str, damage: Damage) -> Damage:
-    """Return what spoils a file of a folder, and makes the checksums those of the spoilt one."""
+    """Return a damage to a file in a folder that also updates the checksums."""
 
     def spoil(folder: Path) -> None:
         path = folder / file

@@ -1,4 +1,4 @@
-"""Names that no file can have, and files that an output cannot be."""
+"""Damages names: impossible input names, and outputs that cannot be written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEVER: Mapping[str, str] = {
 
 
 def input_names(path: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return names for an input instead of its own, and what else is to be so."""
+    """Return wrong names for an input, each with other arguments of the case."""
     names = {
         **_NEVER,
         "this folder": ".",
@@ -39,14 +39,14 @@ def input_names(path: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 @dataclass(frozen=True)
 class SpoiltOutput:
-    """Another output.
+    """A damaged output.
 
     Args:
-        damage: What is wrong with it.
-        name: On the command line.
-        prepare: What makes it so, in the folder where the command runs.
-        more: What else is special, as `Surroundings` has it.
-        written: What may be written besides, because the name leads there.
+        damage: The damage.
+        name: The name on the command line.
+        prepare: Makes the damage, in the folder where the command runs.
+        more: Other arguments of `Surroundings`.
+        written: Other files that may be written, because the name leads there.
     """
 
     damage: str
@@ -57,7 +57,7 @@ class SpoiltOutput:
 
 
 def output_damage(call: Call, write: Write) -> Iterator[SpoiltOutput]:
-    """Yield what can be wrong with an output."""
+    """Yield the damage to an output."""
     path = write.path
     for damage, name in _NEVER.items():
         if not (write.folder and name == "out/no/such"):
@@ -95,7 +95,7 @@ def _foreign(folder: Path) -> None:
 
 
 def _shared(call: Call, write: Write) -> Iterator[SpoiltOutput]:
-    """Yield what makes an output one of the inputs, or another output."""
+    """Yield damage that makes an output equal to an input or another output."""
     for read in dict.fromkeys((*call.reads(), *call.beside)):
         yield SpoiltOutput(f"the input {read.path}", read.path)
         if write.folder or read.kind in ("model", "settings"):
@@ -116,9 +116,9 @@ def _shared(call: Call, write: Write) -> Iterator[SpoiltOutput]:
 
 
 def neighbours(write: Write) -> Iterator[tuple[str, str, Callable[[Path], object]]]:
-    """Yield names that a command gives to unfinished work, what can lie there, what puts it there.
+    """Yield names of unfinished work, the damage there, and functions that make the damage.
 
-    A folder that a user has filled has another name than the commands give.
+    A folder that a user has filled has a name that no command uses.
     """
     names = [f".{write.name}.{ending}" for ending in ("part", "journal", "lock")]
     if write.folder:

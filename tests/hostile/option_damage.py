@@ -1,4 +1,4 @@
-"""Values that an option cannot have, for every option that a command has: taken from click."""
+"""Makes wrong values for every option of a command, as declared with click."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ TEXTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class SpoiltOption:
-    """An option with a value that makes no sense.
+    """An option with a wrong value.
 
     Args:
-        option: As it is written.
-        value: What stands behind it.
-        damage: What is wrong with it.
+        option: The option as written on the command line.
+        value: The value.
+        damage: The fault of the value.
         is_number: Whether the option takes a number.
-        named: How a refusal can name the option.
+        named: Names for the option in an error message.
     """
 
     option: str
@@ -60,7 +60,7 @@ class SpoiltOption:
 
 
 def option_damage(call: Call) -> Iterator[SpoiltOption]:
-    """Yield each option of the call's command with each value that is tried on it."""
+    """Yield each option of the call's command with each wrong value."""
     command = dict(commands())[call.command]
     for option in command.params:
         if not isinstance(option, click.Option) or option.is_flag or option.nargs != 1:
@@ -71,7 +71,7 @@ def option_damage(call: Call) -> Iterator[SpoiltOption]:
             continue
         for damage, value in (NUMBERS if kind == "number" else TEXTS).items():
             words = (*option.opts, name.lstrip("-"), name.lstrip("-").replace("-", "_"))
-            # a value that is quoted names it, too
+            # a message may also quote the value
             named = (*words, *((value[:20],) if value else ()))
             yield SpoiltOption(name, value, damage, kind == "number", named)
 

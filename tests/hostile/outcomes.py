@@ -1,7 +1,7 @@
-"""How each case may end, and why: what is not in the list is to be refused.
+"""The permitted outcome of each case, with the reason; a case that is not listed must be refused.
 
-``accepted`` is for input that is unusual and right, ``either`` for what a command may or may not
-look at; what is never right, a fault of the files or the memory, the judge finds in any case.
+``accepted`` is for unusual but valid input, ``either`` for input that a command may or may not
+check. With every outcome, the judge still looks for faults in files and memory.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Literal
 
 Outcome = Literal["refused", "accepted", "either"]
 
-# kinds of damage after which a command may end well
+# groups of damage with which a command may succeed
 _GROUPS = {
-    "surroundings": "what the command does not need cannot disturb it",
-    "neighbours": "what another process has left there may be cleared away, or in the way",
+    "surroundings": "the command may not need the damaged part",
+    "neighbours": "the command may remove files of another process, or refuse to",
     "numbers": "a number within the option's range is as good as any",
-    "text of options": "a name may be anything; where it is looked up, it is not found",
+    "text of options": "any text is a valid name, which may be looked up but not found",
 }
 _TEXTS = (
     "dev.src",
@@ -29,61 +29,61 @@ _TEXTS = (
     "dev.tsv",
     "words",
 )
-# what is no file of lines at all, whoever reads it
+# damage after which no command can read lines
 _UNREADABLE = ("missing", "a folder", "a link loop", "a dangling link", "a socket", "cut gzip",
                "/dev/zero", "one NUL", "NULs in it", "UTF-16")  # fmt: skip
 _UNEVEN = ("a line less", "a line more")
 
-# (a case's name, how it may end, why); the first that fits counts
+# (pattern of the case's name, permitted outcome, reason); the first match counts
 RULES: tuple[tuple[str, Outcome, str], ...] = (
-    ("* | a pipe", "either", "read once where that is enough, refused where it has to be twice"),
-    ("experiment (plan) | in/[!e]*", "either", "a plan reads nothing of the data"),
+    ("* | a pipe", "either", "accepted if it is read once, refused if it is read twice"),
+    ("experiment (plan) | in/[!e]*", "either", "a plan does not read the data"),
     # texts
-    *((f"{call} | in/* | {uneven}", "refused", "the texts belong to each other line by line")
+    *((f"{call} | in/* | {uneven}", "refused", "the texts correspond line by line")
       for call in ("tune", "evaluate", "compare", "build", "train (sentences)")
       for uneven in _UNEVEN),
     *((f"* | in/{text} | {damage}", "refused", "it cannot be read")
       for text in _TEXTS for damage in _UNREADABLE),
     *((f"* | in/{text} | *", "either", "words are any bytes, as for Moses; a text has any lines")
       for text in _TEXTS),
-    # what a command passes over
-    *((f"ini * | in/moses.ini | {damage}", "either", "only what the edit is about is looked at")
+    # input that a command ignores
+    *((f"ini * | in/moses.ini | {damage}", "either", "only the edited parts are checked")
       for damage in ("num-features=*", "a table's path *", "a model's path *", "a weight *",
                      "table-limit=*", "factors of *", "order=*", "*features*", "an unknown feature",
                      "stack *", "distortion-limit *", "a section twice")),
-    *((f"ini absolute-paths | in/{file} | *", "either", "it must be there, and is not read")
+    *((f"ini absolute-paths | in/{file} | *", "either", "the file must exist, but is not read")
       for file in ("phrase-table", "lm.arpa", "reordering")),
-    ("* | in/moses.ini | a table called *", "either", "a name is a name, and no path"),
-    ("* | in/moses.ini | ttable-limit *", "either", "a section that is not asked for"),
-    ("* | in/moses.ini | weight-file *", "either", "a section that is not asked for"),
-    ("prune | in/moses.ini | *", "either", "the weights of its table are all that is looked at"),
-    ("doctor | *", "either", "what is wrong is its result, as an error or as a warning"),
-    ("experiment (plan) | * | a section of *", "either", "whether a section is one, Moses knows"),
+    ("* | in/moses.ini | a table called *", "either", "a name is not used as a path"),
+    ("* | in/moses.ini | ttable-limit *", "either", "the section is not used"),
+    ("* | in/moses.ini | weight-file *", "either", "the section is not used"),
+    ("prune | in/moses.ini | *", "either", "only the weights of the table are used"),
+    ("doctor | *", "either", "faults are the doctor's results"),
+    ("experiment (plan) | * | a section of *", "either", "Moses decides which sections are valid"),
     ("experiment (plan) | out/all | *", "either", "a plan writes nothing"),
-    ("experiment (plan) | * | a system *", "either", "a name is a name, and no path"),
-    *((f"filter | in/moses.ini | {damage}", "either", "settings of the search are passed on")
+    ("experiment (plan) | * | a system *", "either", "a name is not used as a path"),
+    *((f"filter | in/moses.ini | {damage}", "either", "search settings are only copied")
       for damage in ("num-features=*", "table-limit=*", "factors of *", "order=*", "a weight *",
                      "stack *", "distortion-limit *", "*features*", "an unknown feature",
                      "a model's path *")),
     ("force-score | in/moses.ini | stack *", "either", "it does not search"),
     ("force-score | in/moses.ini | distortion-limit *", "either", "it does not search"),
-    *((f"{call} | in/model | model.safetensors*", "either", "its words are all that is looked at")
+    *((f"{call} | in/model | model.safetensors*", "either", "only the words are used")
       for call in ("evaluate", "doctor")),
-    ("report | in/model | this folder", "either", "a folder is looked through, whichever it is"),
-    ("report | in/model | *: *", "either", "what cannot be read is said on the page"),
-    *((f"nbest | in/list | {damage}", "either", "what a line has is passed on")
+    ("report | in/model | this folder", "either", "any folder is searched"),
+    ("report | in/model | *: *", "either", "the page reports unreadable files"),
+    *((f"nbest | in/list | {damage}", "either", "the features of a line are only copied")
       for damage in ("numbers *", "other features *", "a feature twice", "no names *")),
-    *((f"{call} | in/phrase-table* | links *", "either", "this command looks at no links")
+    *((f"{call} | in/phrase-table* | links *", "either", "this command does not read links")
       for call in ("train", "score", "prune", "filter", "ini add-column", "experiment",
                    "generate (table)", "analyze [!s]*")),
-    ("analyze scatter | in/phrase-table | links *", "either", "what is no link is passed over"),
-    ("prune | in/reordering | other pairs", "either", "pairs of no phrase are dropped"),
-    ("prune | in/reordering | one score *", "either", "lines are kept or not, their scores stay"),
-    ("ini add-column | in/phrase-table.gz | numbers *", "either", "scores are counted"),
-    ("force-score | in/segmented | * features *", "either", "all are computed again"),
-    ("decode | in/moses.ini | order=*", "either", "the model itself says its order"),
-    ("force-score | in/moses.ini | order=*", "either", "the model itself says its order"),
-    ("tune | in/moses.ini | order=*", "either", "the model itself says its order"),
+    ("analyze scatter | in/phrase-table | links *", "either", "invalid links are ignored"),
+    ("prune | in/reordering | other pairs", "either", "pairs without a phrase are dropped"),
+    ("prune | in/reordering | one score *", "either", "scores are not read"),
+    ("ini add-column | in/phrase-table.gz | numbers *", "either", "scores are only counted"),
+    ("force-score | in/segmented | * features *", "either", "all features are computed again"),
+    ("decode | in/moses.ini | order=*", "either", "the order is read from the model"),
+    ("force-score | in/moses.ini | order=*", "either", "the order is read from the model"),
+    ("tune | in/moses.ini | order=*", "either", "the order is read from the model"),
     ("* | in/phrase-table* | a rule's brackets", "either", "a word may have brackets"),
     ("* | in/reordering | numbers 10^12", "either", "any score above 0 has a logarithm"),
     ("force-score | in/segmented | empty", "either", "a list of nothing"),
@@ -96,44 +96,44 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("decode | in/moses.ini | 10^4 features", "either", "features of one name add up"),
     *((f"translate | in/lexicon | {damage}", "either", "words that it does not have are copied")
       for damage in ("empty", "/dev/null", "numbers *")),
-    *((f"nbest | in/list | {damage}", "either", "what lines have is passed on, of none nothing")
+    *((f"nbest | in/list | {damage}", "either", "lines are copied, and there may be none")
       for damage in ("empty", "/dev/null", "a line feed", "sentence ids turned round")),
     ("force-score | in/segmented | a line feed", "either", "a list of nothing"),
     *((f"optimize | in/weights.json | {damage}", "either", "any finite number is a start")
       for damage in ("numbers -1", "numbers 10^12", "a weight 0.5")),
-    ("generate (table) | in/reordering | other pairs", "either", "others are estimated"),
-    ("generate (table) | in/reordering | one score *", "either", "lines stay as they are"),
+    ("generate (table) | in/reordering | other pairs", "either", "missing pairs are estimated"),
+    ("generate (table) | in/reordering | one score *", "either", "lines are only copied"),
     *((f"* | in/{file} | *UTF-16", "either", "JSON may be in UTF-16")
       for file in ("weights.json", "model", "search", "lm", "system")),
-    ("filter | in/lm.arpa | *", "either", "a language model is passed on as it is"),
-    # tables of which only what the texts need is looked at
-    *((f"{call} | in/{file} | {damage}", "either", "lines that no text needs are not looked at")
+    ("filter | in/lm.arpa | *", "either", "the language model is not read"),
+    # commands that read only the table lines that the texts need
+    *((f"{call} | in/{file} | {damage}", "either", "lines that no text needs are not checked")
       for call in ("tune", "decode", "force-score", "experiment")
       for file in ("phrase-table", "reordering")
       for damage in ("2 columns", "10^5 columns", "other pairs", "cut off", "a blank line")),
-    *((f"filter | in/{file} | {damage}", "either", "lines are passed on as they are")
+    *((f"filter | in/{file} | {damage}", "either", "lines are only copied")
       for file in ("phrase-table", "reordering")
       for damage in ("2 columns", "10^5 *", "other pairs", "cut off", "numbers *", "one score *",
                      "a negative score", "links *", "a rule's brackets", "a blank line")),
-    ("* | in/phrase-table* | 10^5 columns", "either", "columns beyond the fifth mean nothing"),
+    ("* | in/phrase-table* | 10^5 columns", "either", "columns beyond the fifth are ignored"),
     ("* | in/phrase-table* | numbers 10^12", "either", "Moses takes any score above 0"),
     ("* | in/* | CR LF line ends", "either", "a carriage return belongs to the last column"),
-    # names that are names
-    ("* | out/* | a line feed in the name", "either", "a name may have one"),
+    # unusual but valid names
+    ("* | out/* | a line feed in the name", "either", "a name may contain a line feed"),
     ("* | out/* | a name that is not UTF-8", "either", "names are bytes"),
     ("* | out/* | a link loop", "either", "the output takes the link's place"),
-    ("* | out/* | a dangling link", "either", "the output takes the link's place, or its target's"),
-    ("* | out/* | /dev/null", "either", "nothing is kept, as asked"),
-    ("experiment | out/result.json | a *link to in/*", "either", "the output takes its place"),
-    ("decode | out/cache | in /proc", "either", "what cannot be kept is read again"),
-    ("decode | out/cache | a foreign folder", "accepted", "a cache lies beside other files"),
-    ("alignments | out/pictures | a foreign folder", "accepted", "pictures lie beside others"),
-    ("analyze scatter | out/scatter | a foreign folder", "accepted", "results lie beside others"),
+    ("* | out/* | a dangling link", "either", "the output replaces the link or its target"),
+    ("* | out/* | /dev/null", "either", "the user asked for no output"),
+    ("experiment | out/result.json | a *link to in/*", "either", "the output replaces the link"),
+    ("decode | out/cache | in /proc", "either", "the cache is optional"),
+    ("decode | out/cache | a foreign folder", "accepted", "other files may be in a cache folder"),
+    ("alignments | out/pictures | a foreign folder", "accepted", "it may have other files"),
+    ("analyze scatter | out/scatter | a foreign folder", "accepted", "it may have other files"),
 )  # fmt: skip
 
 
 def outcome_of(group: str, name: str) -> Outcome:
-    """Return how a case may end."""
+    """Return the permitted outcome of a case."""
     if group == "nothing":
         return "accepted"
     for pattern, outcome, _ in RULES:

@@ -1,4 +1,4 @@
-"""Folders, streams and variables of the environment that a command may find."""
+"""Damages the surroundings of a command: folders, streams, environment variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.hostile.calls import Call
 
 
 def surroundings_damage(call: Call) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is wrong with the surroundings of a call, as `Surroundings` has it."""
+    """Yield the damage to the surroundings of a call, as arguments of `Surroundings`."""
     yield "a deleted folder", {"gone": True}
     yield "no standard input", {"closed": (0,)}
     yield "no standard output", {"closed": (1,)}

@@ -1,4 +1,4 @@
-"""What can be wrong with a moses.ini, or with an experiment file."""
+"""Damages moses.ini and experiment files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNTS = ("-1", "0", "1" + "0" * 9, _10_30, "9" * 5000, "²", "٣", "nan", "")
 _PATHS = ("", "x" * 300, "a/" * 2500, "/dev/null", "in", "in/phrase-table/x", "nothing", "a\0b")
 
 
-# a refusal may name the path that the ini names, instead of the ini
+# an error may name a path from the ini instead of the ini
 WRONG_PATHS = ("x" * 100, "a/" * 50, "a" * 100, "/dev/null", "nothing", "in")
 
 

@@ -1,4 +1,4 @@
-"""The campaign: a part of it in ``make test``, more in ``make test-all``."""
+"""Runs part of the campaign in ``make test``, and more in ``make test-all``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.hostile.campaign import run_cases
 from tests.hostile.cases import Case, cases, chosen
 from tests.support.warm_process import WarmProcesses
 
-# of all cases, what is tried by the slow tests
+# the share of all cases in the slow tests
 SHARE = 0.08
-# what `make test` tries of each call: inputs that are refused before anything is loaded
+# the number of cases per call in `make test`: inputs that are refused before anything is loaded
 _QUICK = 3
 _QUICK_GROUPS = ("names", "outputs", "numbers", "table", "text", "ini", "model", "toml", "nbest")
 
 
 @pytest.fixture(scope="module")
 def every() -> list[Case]:
-    """All cases."""
+    """Return all cases."""
     return list(cases())
 
 
@@ -29,7 +29,7 @@ def every() -> list[Case]:
 def faults_of(
     tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses
 ) -> Callable[[list[Case]], list[str]]:
-    """Run cases; return those that broke a rule."""
+    """Return a function that runs cases and returns those with faults."""
     folder = tmp_path_factory.mktemp("hostile")
     return lambda cases: [
         str(result) for result in run_cases(folder, warm_processes, cases) if result.faults
@@ -37,12 +37,12 @@ def faults_of(
 
 
 def test_every_command_has_a_call() -> None:
-    """A new command joins the campaign."""
+    """Every command is in the campaign."""
     assert {words for words, _ in commands()} == {call.command for call in CALLS}
 
 
 def test_every_number_has_bounds() -> None:
-    """No option takes a number that no machine could work with."""
+    """Every numeric option has a minimum and a maximum."""
     for words, command in commands():
         for option in command.params:
             kind = option.type
@@ -54,7 +54,7 @@ def test_every_number_has_bounds() -> None:
 def test_a_part_of_the_campaign(
     faults_of: Callable[[list[Case]], list[str]], every: list[Case]
 ) -> None:
-    """Some hostile inputs of every command."""
+    """Some hostile inputs of every command have no faults."""
     part = []
     few = chosen(every, 0.05)
     for call in CALLS:
@@ -69,12 +69,12 @@ def test_a_part_of_the_campaign(
 def test_the_campaign(
     faults_of: Callable[[list[Case]], list[str]], every: list[Case], name: str
 ) -> None:
-    """Hostile inputs, and the call itself, which must work for the rest to mean anything."""
+    """More hostile inputs have no faults, and every undamaged call succeeds."""
     tried = [case for case in chosen(every, SHARE) if case.call.name == name]
     assert "\n".join(faults_of(tried)) == ""
 
 
 def test_every_case_has_a_name_of_its_own(every: list[Case]) -> None:
-    """By which it can be run again."""
+    """Case names are unique, so that each case can be run again by its name."""
     names = [case.name for case in every]
     assert len(names) == len(set(names)) > 500

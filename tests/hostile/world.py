@@ -1,4 +1,4 @@
-"""Everything that the commands read, tiny: a Moses system, texts, lists, models, weights."""
+"""Writes tiny inputs for all commands: a Moses system, texts, lists, models, weights."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ models = ["rnn"]
 
 
 def write_world(folder: Path) -> None:
-    """Write all files into ``folder/in``; the ini names them from ``folder``."""
+    """Write all files into ``folder/in``; paths in the ini are relative to ``folder``."""
     there = folder / "in"
     toy = write_toy_system(there, sentences=8)
     ini = toy.ini.read_text().replace(str(there), "in")
@@ -101,7 +101,7 @@ def write_world(folder: Path) -> None:
 
 
 def _segmented(number: int, source: bytes, target: bytes) -> bytes:
-    """Return a line of a list whose candidates say of which phrases they are made."""
+    """Return a line of a list whose candidates are segmented into phrases."""
     words = len(source.split())
     spans = " ".join(f"{i}={i}" for i in range(words))
     features = _LISTED.format(d=0, lm=-5.5, w=-words, t="-1.5 -2.5")

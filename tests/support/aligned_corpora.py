@@ -1,4 +1,4 @@
-"""Random word-aligned corpora that try what can go wrong, built from a seed."""
+"""Random word-aligned corpora with difficult cases, built from a seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.plain_phrase_table import Sentence
 
-# bytes that sort before the space, before and behind |, inside UTF-8; NULL; a word within a word
+# bytes that sort before the space, before and after |, inside UTF-8; NULL; a word inside a word
 ODD_WORDS = [
     *(b"a", b"b", b"ab", b"a!", b"a~", b"}", b"~", b"!", b'"', b"#", b"{", b"\x7f", b"a\x01b"),
     *(b"NULL", "é".encode(), "\u00a0x".encode(), "日本".encode(), b"0", b"00", b"&apos;", b"1-2"),
@@ -16,7 +16,7 @@ ODD_WORDS = [
 
 
 def random_corpus(seed: int, sentences: int, words: list[bytes], length: int) -> list[Sentence]:
-    """Make sentences of up to ``length`` words with links near the diagonal, or none at all."""
+    """Make sentences of up to ``length`` words with links near the diagonal, or without links."""
     rng = np.random.default_rng(seed)
     corpus = []
     for _ in range(sentences):

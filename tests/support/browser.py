@@ -1,7 +1,7 @@
-"""Headless Chromium for tests of pages: the machine's own, driven by playwright.
+"""Runs the machine's Chromium without a window, with playwright, to test pages.
 
-What a page must never do is checked for every page that is opened here: say an error on its
-console, or ask for anything but itself.
+Every page that is opened here is checked for errors on its console and for requests of any other
+resource.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN = ("file:", "data:", "blob:", "about:")
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a browser; the test is skipped, with the reason, where there is none."""
+    """Start a browser; skip the test if there is none."""
     binary = next(filter(None, map(shutil.which, _NAMES)), None)
     if binary is None:
         pytest.skip("no Chromium on this machine: install the package chromium")
@@ -33,7 +33,7 @@ def chromium() -> Iterator[Browser]:
     except ImportError:
         pytest.skip("no playwright: install phrasescore[dev]")
     with sync_playwright() as started:
-        # Chromium refuses its sandbox to root
+        # Chromium does not run its sandbox as root
         browser = started.chromium.launch(
             executable_path=binary, chromium_sandbox=os.geteuid() != 0, args=["--disable-gpu"]
         )
@@ -44,13 +44,13 @@ def chromium() -> Iterator[Browser]:
 
 
 class Pages:
-    """Opens pages, and holds them to what no page may do.
+    """Opens pages, and checks each for errors and requests.
 
     Args:
-        browser: A started one.
+        browser: A running browser.
 
     Attributes:
-        complaints: Errors on the console, and addresses that are no file's.
+        complaints: Errors on the console, and requested addresses that are not files.
     """
 
     def __init__(self, browser: Browser) -> None:
@@ -71,9 +71,9 @@ class Pages:
 
         Args:
             path: An HTML file.
-            width: Of the window, in CSS pixels; a phone has about 390.
-            height: The same.
-            scheme: What the reader prefers.
+            width: The width of the window in CSS pixels; a phone has about 390.
+            height: The height of the window in CSS pixels.
+            scheme: The preferred colour scheme.
             scripts: Whether scripts run.
         """
         context = self._browser.new_context(
@@ -99,7 +99,7 @@ class Pages:
             self.complaints.append(f"request: {request.url}")
 
     def close(self) -> None:
-        """Close all pages; fail if one did what it must not."""
+        """Close all pages; fail if there are complaints."""
         for context in self._contexts:
             context.close()
         assert not self.complaints, self.complaints

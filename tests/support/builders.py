@@ -10,9 +10,9 @@ from phrasescore.runs.final_names import write_atomically
 
 
 def write_phrase_table(path: Path, pairs: int, seed: int = 1, words: int = 40) -> Path:
-    """Write a phrase table of ``pairs`` distinct pairs in which targets follow from sources.
+    """Write a phrase table of ``pairs`` distinct pairs whose targets depend on the sources.
 
-    Word ``eN`` translates to ``fN``; every third word also gets ``fN de`` before it in a phrase.
+    Word ``eN`` translates to ``fN``; in a phrase, every third word also gets ``fN de`` before it.
     """
     rng = np.random.default_rng(seed)
     seen: set[tuple[str, str]] = set()

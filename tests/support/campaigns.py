@@ -21,14 +21,14 @@ from pathlib import Path
 
 @dataclass
 class Result:
-    """How one trial went.
+    """The result of one trial.
 
     Attributes:
-        name: What was tried.
-        row: The row of the table that counts it, e.g. a command.
-        column: The column of the table.
-        faults: What was wrong; empty if nothing.
-        outcome: How the trial ended otherwise, in a word or two; outcomes are counted.
+        name: The name of the trial.
+        row: The row of the table that counts the trial, e.g. a command.
+        column: The column of the table that counts the trial.
+        faults: The faults found; empty if there are none.
+        outcome: The outcome of a trial without faults, in a word or two; outcomes are counted.
         details: More lines for the user.
     """
 
@@ -51,14 +51,14 @@ def run(
     options: Callable[[argparse.ArgumentParser], None] = lambda parser: None,
     seconds: float | None = None,
 ) -> int:
-    """Run a campaign as the command line asks; return 1 if anything was wrong.
+    """Run a campaign with the options of the command line; return 1 if there are faults.
 
     Args:
         module: The name after ``python -m``.
-        about: What is tried, for the help.
-        trials: Tries what the arguments ask for, in an empty folder (or one that was kept).
-        options: Adds arguments of the campaign's own.
-        seconds: How long a trial may take; a longer one ends the process with a traceback.
+        about: The description for the help.
+        trials: Runs the selected trials in a folder, which is empty or was kept by an earlier run.
+        options: Adds the campaign's own arguments.
+        seconds: The time limit of a trial; a longer trial ends the process with a traceback.
     """
     given = _given(module, about, options)
     begin = time.monotonic()
@@ -95,9 +95,9 @@ def _given(
     parser.add_argument(
         "patterns", nargs="*", metavar="PATTERN", help="part of a trial's name, with * and ?"
     )
-    parser.add_argument("--count", type=int, help="how many trials of each kind")
-    parser.add_argument("--keep", metavar="FOLDER", help="work there, and keep it")
-    parser.add_argument("--quiet", action="store_true", help="name only what is wrong")
+    parser.add_argument("--count", type=int, help="the number of trials of each kind")
+    parser.add_argument("--keep", metavar="FOLDER", help="work in this folder, and keep it")
+    parser.add_argument("--quiet", action="store_true", help="print only trials with faults")
     options(parser)
     given = parser.parse_args()
     if given.keep:
@@ -106,14 +106,14 @@ def _given(
 
 
 def is_wanted(name: str, given: argparse.Namespace) -> bool:
-    """Tell whether a trial of this name is asked for."""
+    """Return whether a trial of this name is selected."""
     patterns = given.patterns
     return not patterns or any(fnmatchcase(name, f"*{pattern}*") for pattern in patterns)
 
 
 @contextlib.contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """End the process with a traceback if the block takes longer; ``None`` is no limit."""
+    """End the process with a traceback if the block takes longer; ``None`` means no limit."""
     if seconds is None:
         yield
         return
@@ -125,7 +125,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return a table in Markdown: how many trials of each kind, and how many had faults."""
+    """Return a Markdown table with the number of trials of each kind and of trials with faults."""
     columns = list(dict.fromkeys(result.column for result in results))
     lines = [["", *columns, "faults"], ["---"] * (len(columns) + 2)]
     for row in [*dict.fromkeys(result.row for result in results), "all"]:

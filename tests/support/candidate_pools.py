@@ -1,4 +1,4 @@
-"""Small pools of candidates, and what is true of them by trying everything."""
+"""Small pools of candidates, and their exact optima by exhaustive search."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BLEU = Objective()
 
 
 def of_quality(tenths: int) -> list[int]:
-    """Statistics of ten words, so that corpus BLEU is the mean of tenths over ten."""
+    """Return statistics of ten words with which corpus BLEU is the mean of ``tenths`` / 10."""
     return [tenths, 10] * 4 + [10]
 
 
 def pool_of(
     sentences: Sequence[Sequence[tuple[Sequence[float], Sequence[int]]]],
 ) -> PoolArrays:
-    """A pool from (features, statistics) of each candidate of each sentence."""
+    """Make a pool from (features, statistics) of each candidate of each sentence."""
     flat = [candidate for sentence in sentences for candidate in sentence]
     starts = np.cumsum([0, *map(len, sentences)])
     return PoolArrays(
@@ -43,7 +43,7 @@ def random_pool(
     whole: bool = True,
     columns: int = COLUMNS,
 ) -> PoolArrays:
-    """A pool without duplicates: features small whole numbers or normal, any quality."""
+    """Make a pool without duplicates, with integer or normal features and random quality."""
     pool = CandidatePool(sentences, features, columns)
     count = sentences * candidates
     values = (
@@ -62,7 +62,7 @@ def random_pool(
 
 
 def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = BLEU) -> Problem:
-    """A problem in which every weight may be anything."""
+    """Make a problem in which all weights are free."""
     weights = np.array(start, np.float64)
     free = np.ones(len(start), bool)
     names = tuple(f"F{i}" for i in range(len(start)))
@@ -70,7 +70,7 @@ def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = 
 
 
 def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:
-    """Every step at which any two candidates of a sentence score the same, in rising order."""
+    """Return all steps at which two candidates of a sentence have equal scores, rising."""
     found: list[float] = []
     scores, slopes = weights @ pool.features, direction @ pool.features
     for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
@@ -82,7 +82,7 @@ def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray
 
 
 def score_at(problem: Problem, direction: Weights, x: float) -> float:
-    """The score at a step; of lines that are equal all along the first wins, rounding or not."""
+    """Return the score at a step; if candidates tie, the first wins."""
     pool = problem.pool
     heights = problem.start @ pool.features + x * (direction @ pool.features)
     pairs = zip(pool.starts[:-1], pool.starts[1:], strict=True)
@@ -93,9 +93,9 @@ def score_at(problem: Problem, direction: Weights, x: float) -> float:
 def best_by_trying(
     problem: Problem, direction: Weights, low: float = -np.inf, high: float = np.inf
 ) -> float:
-    """The best score along a line: one try between any two crossings, and beyond them all.
+    """Return the best score along a line, from one step in each interval between crossings.
 
-    At a crossing itself the first of equals would win, which is no interval of the line.
+    At a crossing two candidates tie, so the crossings themselves are not tried.
     """
     edges = crossings(problem.pool, problem.start, direction)
     inside = edges[(edges > low) & (edges < high)]

@@ -1,4 +1,4 @@
-"""Real Dask clusters on this machine: a scheduler and workers, processes of their own."""
+"""Real Dask clusters on this machine, with a scheduler and workers as separate processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import PROJECT
 
 
 def require_dask() -> Any:
-    """Return ``dask``; skip what needs the extra ``cluster`` where it is not installed."""
+    """Return ``dask``; skip the test if the extra ``cluster`` is not installed."""
     reason = "needs the extra: pip install 'phrasescore[cluster]'"
     pytest.importorskip("distributed", reason=reason)
     return pytest.importorskip("dask", reason=reason)
@@ -28,12 +28,12 @@ class DaskCluster:
     """A scheduler and workers; use it in a ``with`` block.
 
     Args:
-        folder: For its files; it is made.
-        workers: The threads of each worker to begin with.
-        environment: Variables of the workers, beside those of this process.
+        folder: A new folder for the cluster's files.
+        workers: The number of threads of each initial worker.
+        environment: Variables of the workers, in addition to those of this process.
 
     Attributes:
-        workers: Their processes, the living and the dead.
+        workers: The processes of all workers, including workers that have ended.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class DaskCluster:
 
     @property
     def scheduler_file(self) -> Path:
-        """What ``--cluster`` gets."""
+        """The argument of ``--cluster``."""
         return self.folder / "scheduler.json"
 
     def __enter__(self) -> DaskCluster:
@@ -64,7 +64,7 @@ class DaskCluster:
         return self
 
     def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:
-        """Start one more worker; it joins soon."""
+        """Start one more worker, without waiting until it joins."""
         place = self.folder / f"worker{len(self.workers)}"
         worker = self._started(
             "worker",
@@ -90,12 +90,12 @@ class DaskCluster:
             )
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
-        """End a worker by kill -9."""
+        """Kill a worker with SIGKILL."""
         worker.kill()
         worker.wait()
 
     def end_scheduler(self) -> None:
-        """End the scheduler by kill -9."""
+        """Kill the scheduler with SIGKILL."""
         self._scheduler.kill()
         self._scheduler.wait()
 

@@ -1,4 +1,4 @@
-"""Shell scripts in the place of the moses binary: they print a list, or fail as Moses may fail."""
+"""Shell scripts instead of the moses binary: they print a list, or fail as Moses may fail."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def script(folder: Path, body: str) -> Path:
 
 
 def printing(folder: Path, nbest: bytes, weights: str = "") -> Path:
-    """Write a ``moses`` that prints a list whatever the weights, and hangs if it is told to.
+    """Write a ``moses`` that prints the same list with all weights, and hangs on request.
 
     Args:
-        folder: Where.
+        folder: The folder for the script.
         nbest: The list.
-        weights: What it prints for ``-show-weights``.
+        weights: The output of ``-show-weights``.
     """
     path = script(folder, _FAITHFUL)
     (folder / "weights").write_text(weights)

@@ -15,7 +15,7 @@ from tests.support.warm_process import Observed, Started, die_at
 def kill_when(
     is_so: Callable[[], bool], process: Started, number: signal.Signals = signal.SIGKILL
 ) -> Observed:
-    """Wait until something is so, while a process runs; kill it, and return how it ended."""
+    """Wait for a condition while a process runs, kill the process, and return its status."""
     deadline = time.monotonic() + 120
     while not is_so():
         assert process.is_running, process.wait().errors.decode()
@@ -26,29 +26,29 @@ def kill_when(
 
 
 def kill_when_blocks_are_done(process: Started, folder: Path, output: str, blocks: int = 1) -> None:
-    """Kill -9 a process when its journal has so many blocks.
+    """Kill a process with SIGKILL when its journal has this number of blocks.
 
     Args:
-        process: It has just been started.
-        folder: Where it runs.
-        output: What it writes; it must not have its name yet when the process is dead.
-        blocks: How many blocks to wait for.
+        process: A process that has just been started.
+        folder: The current directory of the process.
+        output: The output of the process; it must not exist when the process is dead.
+        blocks: The number of blocks to wait for.
     """
     kill_when(lambda: blocks_done(folder / output) >= blocks, process)
     assert not (folder / output).exists()
 
 
 def blocks_done(output: Path) -> int:
-    """Return how many blocks an interrupted output has, according to its journal."""
+    """Return the number of blocks of an interrupted output, according to its journal."""
     journal = output.with_name(f".{output.name}.journal")
     return int(json.loads(journal.read_bytes())["blocks"]) if journal.exists() else 0
 
 
 def killed_at(moment: int, work: Callable[[], object]) -> bool:
-    """Do work in another process, which is killed before it changes a folder for that time.
+    """Do work in another process, which is killed after ``moment`` changes of folders.
 
     Returns:
-        Whether the process was killed; otherwise it changes folders fewer times.
+        Whether the process was killed; if not, it made no further change.
     """
     child = os.fork()
     if child == 0:
@@ -59,7 +59,7 @@ def killed_at(moment: int, work: Callable[[], object]) -> bool:
 
 
 def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline

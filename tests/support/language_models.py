@@ -15,7 +15,7 @@ from tests.conftest import PROJECT
 from tests.support.plain_back_off import PlainLanguageModel
 
 LETTERS = ["a", "b", "c"]
-# a trigram model by hand: "b c" is missing though "a b c" is there, "c b" has only a back-off
+# a handwritten trigram model: "b c" is missing although "a b c" exists, "c b" has only a back-off
 TRIGRAMS = """\\data\\
 ngram 1=6
 ngram 2=4
@@ -58,7 +58,7 @@ def arpa_of(ngrams: list[dict[str, tuple[float, float]]]) -> str:
 
 @st.composite
 def models(draw: st.DrawFn, least_order: int = 1) -> str:
-    """Draw models whose n-grams have their contexts, as formats demand, but not their suffixes."""
+    """Draw models that have the contexts of all n-grams, as formats demand, not all suffixes."""
     weight = st.sampled_from([-1.5, -0.75, -0.5, -0.25])
     backoff = st.sampled_from([0.0, -0.0, -0.5, -0.25])
     order = draw(st.integers(least_order, 4))
@@ -76,7 +76,7 @@ def models(draw: st.DrawFn, least_order: int = 1) -> str:
 
 
 class AskedModel:
-    """A model in arrays, asked word by word from Python."""
+    """A model in arrays, queried word by word from Python."""
 
     def __init__(self, path: str | Path) -> None:
         self.arrays: ArrayLanguageModel = read_language_model(path)
@@ -91,7 +91,7 @@ class AskedModel:
         return float(log10), int(following)
 
 
-# what can be compared
+# models to compare
 LanguageModel = AskedModel | PlainLanguageModel
 
 
@@ -117,7 +117,7 @@ def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[
 def assert_same_model(
     one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]]
 ) -> None:
-    """Scores agree, and states are equal in one model where they are equal in the other."""
+    """Check that scores agree, and that states are equal in one model if equal in the other."""
     paired: dict[int, int] = {}
     for words in sentences:
         scores, states = follow(one, words)
@@ -129,5 +129,5 @@ def assert_same_model(
 
 
 def kenlm_binary(kind: str) -> bytes:
-    """Return ``TRIGRAMS`` as KenLM's build_binary wrote it, one of tests/data/kenlm."""
+    """Return the binary that KenLM's build_binary made of ``TRIGRAMS``, from tests/data/kenlm."""
     return bytes.fromhex((PROJECT / "tests" / "data" / "kenlm" / f"{kind}.hex").read_text("ascii"))

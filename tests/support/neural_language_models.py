@@ -1,4 +1,4 @@
-"""Feed-forward language models for tests: random ones, copies of n-gram models, read plainly."""
+"""Feed-forward language models for tests: random ones, copies of n-gram models, a plain reader."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def save_random_language_model(
 def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
     """Write a network with the probabilities of a trigram model: one hidden unit for each history.
 
-    The first layer is 1 where both words of a unit's history are there, the second copies it, and
-    the output layer has ln p of every word.
+    A unit of the first layer is 1 if both words are those of its history, the second layer copies
+    the first, and the output layer has ln p of every word.
     """
     known = PlainLanguageModel(arpa)
     vocabulary = Vocabulary.from_words(sorted(set(words)))
@@ -81,7 +81,7 @@ def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
 
 
 def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: bytes) -> float:
-    """Score a word of an n-gram model after two words; ``None`` is before the sentence."""
+    """Score a word of an n-gram model after two words; ``None`` for a place before the sentence."""
     state = model.begin_state
     for before in history:
         if before is not None:
@@ -91,7 +91,7 @@ def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: byte
 
 
 class PlainNeuralModel:
-    """A model folder read by the definition of the network, one word at a time, in float64."""
+    """A model folder evaluated by the definition of the network, word by word, in float64."""
 
     def __init__(self, folder: Path) -> None:
         stored = load_weights(folder)
@@ -100,7 +100,7 @@ class PlainNeuralModel:
         self._weights = {name: value.astype(float) for name, value in stored.weights.items()}
 
     def logits(self, history: Sequence[bytes]) -> np.ndarray:
-        """Return what the softmax sees after the words of a sentence so far, shape (V,)."""
+        """Return the input of the softmax after the words of a sentence so far, shape (V,)."""
         weights, start = self._weights, len(self._weights["embedding"]) - 1
         ids = [start] * (self._order - 1) + self._words.encode(history)
         ids = ids[len(ids) - self._order + 1 :]
@@ -111,7 +111,7 @@ class PlainNeuralModel:
         return logits
 
     def sentence(self, words: Sequence[bytes], *, normalised: bool = True) -> float:
-        """Return ln p of a sentence and its end, or the sum of its logits."""
+        """Return ln p of a sentence with its end, or the sum of its logits."""
         total = 0.0
         for at, word in enumerate([*self._words.encode(words), 0]):
             logits = self.logits(words[:at])

@@ -1,4 +1,4 @@
-"""The back-off model as its definition reads: dictionaries, no arrays. For reading and testing.
+"""The back-off model written like its definition, with dictionaries, to read and to compare with.
 
 log10 p(w | h) is the entry of ``h w`` if there is one, otherwise the back-off weight of h (0 if
 there is none) plus log10 p(w | h without its first word).
@@ -16,7 +16,7 @@ NGram = tuple[int, ...]
 
 
 class PlainLanguageModel:
-    """The model without compiled code; `ArrayLanguageModel` must agree with it.
+    """The model without compiled code; `ArrayLanguageModel` must give equal results.
 
     Args:
         path: A plain or gzip ARPA file.
@@ -36,21 +36,21 @@ class PlainLanguageModel:
         self._word_ids = {word: number for number, word in enumerate(words)}
         self._extendable = {ngram for ngram, weight in self._backoff.items() if weight != 0}
         for ngram in self._log10:
-            # what follows an n-gram's suffix matters too: the lookup goes through all suffixes
+            # the continuations of an n-gram's suffixes count too, because of backing off
             self._extendable.update(ngram[start:-1] for start in range(len(ngram) - 1))
         if lacks_unknown:
-            self._extendable.add((UNKNOWN_WORD,))  # a whim of KenLM's
+            self._extendable.add((UNKNOWN_WORD,))  # as in KenLM
         self._states: list[NGram] = [()]
         self._state_ids: dict[NGram, int] = {(): EMPTY_STATE}
         self.begin_state = self._number((self._word_ids[b"<s>"],))
         self.end_word = self._word_ids[b"</s>"]
 
     def word_id(self, word: bytes) -> int:
-        """Return the id of ``word``; 0 stands for every unknown word."""
+        """Return the id of ``word``; 0 for every unknown word."""
         return self._word_ids.get(word, UNKNOWN_WORD)
 
     def score(self, state: int, word: int) -> tuple[float, int]:
-        """Return log10 p(word | state) and the state after it."""
+        """Return log10 p(word | state) and the next state."""
         history = self._states[state]
         following = (*history, word)[-(self.order - 1) :] if self.order > 1 else ()
         while following and following not in self._extendable:

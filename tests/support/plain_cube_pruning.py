@@ -1,6 +1,6 @@
-"""Cube pruning without arrays: what `cube_pruning` does, to be read, and for tests to compare with.
+"""Cube pruning like `cube_pruning` but without arrays, to read and to compare with.
 
-It shares hypotheses, scores and stacks with `plain_search`; only what enters a stack differs.
+Hypotheses, scores and stacks are those of `plain_search`; only the choice of hypotheses differs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Edge:
-    """The hypotheses of one coverage, and the options of one span that may come next.
+    """The hypotheses of one coverage, and the translation options of one next span.
 
     Args:
-        rows: The hypotheses, by score and the cost of the jump to the span.
-        columns: The table entries, by future score.
-        start: First source word of the span.
-        end: Its last source word.
+        rows: The hypotheses, sorted by score minus the cost of the jump to the span.
+        columns: The table entries, sorted by future score.
+        start: The first source word of the span.
+        end: The last source word of the span.
     """
 
     rows: list[Hypothesis]
@@ -32,7 +32,7 @@ class _Edge:
 
     @property
     def covered(self) -> int:
-        """What its new hypotheses cover, one bit for each source word."""
+        """The coverage of the new hypotheses, one bit for each source word."""
         return self.rows[0].covered | ((1 << (self.end + 1 - self.start)) - 1) << self.start
 
 
@@ -54,7 +54,7 @@ class PlainCubePruning(PlainSearch):
                 rows[hypothesis.covered, start, end].append(hypothesis)
         edges = []
         for (_, start, end), hypotheses in rows.items():
-            # Moses leaves the order of the stack as it is where the jumps have no limit
+            # without a distortion limit, Moses keeps the order of the stack
             if self._settings.distortion_limit >= 0:
                 hypotheses.sort(key=lambda one: -(one.score - self._jump_cost(one, start)))
             columns = self._entries(start, end)
@@ -63,10 +63,10 @@ class PlainCubePruning(PlainSearch):
         return edges
 
     def _take_best(self, edges: list[_Edge], stack: Stack) -> None:
-        """Take cells of the edges to a stack, the best first, up to the pop limit.
+        """Pop cells of the edges into a stack, the best first, up to the pop limit.
 
-        A cell is looked at once the one to its left or the one above was taken. Beyond the limit
-        only coverages with fewer hypotheses than the diversity asks for go on.
+        A cell is pushed when the cell to its left or the cell above is popped. Beyond the limit,
+        cells are popped only for coverages with fewer hypotheses than the diversity setting.
         """
         heap: list[tuple[float, int, _Edge, Cell, Hypothesis]] = []
         seen: set[tuple[int, Cell]] = set()
@@ -78,7 +78,7 @@ class PlainCubePruning(PlainSearch):
             seen.add((id(edge), (row, column)))
             entry = edge.columns[column]
             hypothesis = self._applied(edge.rows[row], entry, edge.start, edge.end)
-            # cells that tie are taken in the order in which they were looked at
+            # cells that tie are popped in the order in which they were pushed
             heapq.heappush(heap, (-hypothesis.total, len(seen), edge, (row, column), hypothesis))
 
         for edge in edges:

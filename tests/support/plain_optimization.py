@@ -1,4 +1,4 @@
-"""What the compiled functions of tuning do, in numpy: to be read, and for tests to compare with."""
+"""The compiled functions of tuning in numpy, to read and to compare with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETA_SQUARED = 4.0
 
 
 def plain_bleu(sums: NDArray[np.float64]) -> float:
-    """Say in numpy what ``bleu`` does without smoothing (Papineni et al. 2002, section 2.3)."""
+    """Compute ``bleu`` without smoothing in numpy (Papineni et al. 2002, section 2.3)."""
     matches, totals, reference_words = sums[0:8:2], sums[1:8:2], sums[8]
     if not matches.all():
         return 0.0
@@ -27,7 +27,7 @@ def plain_bleu(sums: NDArray[np.float64]) -> float:
 
 
 def plain_score_of_sums(sums: NDArray[np.float64], shares: Sequence[float]) -> float:
-    """Say in numpy what ``score_of_sums`` does."""
+    """Compute ``score_of_sums`` in numpy."""
     score = plain_bleu(sums[:BLEU_COLUMNS])
     if len(sums) == BLEU_COLUMNS:
         return score
@@ -64,7 +64,7 @@ def plain_envelope(
             x = (intercepts[last] - intercepts[line]) / (slopes[line] - slopes[last])
             if not breakpoints or x > breakpoints[-1]:
                 break
-            winners.pop()  # never above both its neighbours
+            winners.pop()  # the line is nowhere above both neighbours
             breakpoints.pop()
         if winners:
             breakpoints.append(float(x))
@@ -78,7 +78,7 @@ def plain_line_search(
     direction: NDArray[np.float64],
     shares: Sequence[float],
 ) -> tuple[float, float]:
-    """Say in numpy what ``line_search`` does where there are no bounds."""
+    """Compute ``line_search`` without bounds in numpy."""
     intercepts, slopes = weights @ pool.features, direction @ pool.features
     changes: list[tuple[float, NDArray[np.float64]]] = []
     sums = np.zeros(pool.statistics.shape[1])
@@ -112,7 +112,7 @@ def plain_line_search(
 def plain_expected_score(
     pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, shares: Sequence[float]
 ) -> float:
-    """Say in numpy what ``expected_score`` returns."""
+    """Compute ``expected_score`` in numpy."""
     sums = np.zeros(pool.statistics.shape[1])
     for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
         if begin < end:

@@ -1,7 +1,7 @@
-"""Phrase extraction and scoring in plain Python with strings: slow, and easy to believe.
+"""Phrase extraction and scoring in plain Python with strings: slow, but easy to verify.
 
-The twin of the compiled path: each rule is written as the definition says, lines are sorted as
-bytes, numbers are printed one by one.
+This is the reference for the compiled code: each rule is written like its definition, lines are
+sorted as bytes, and numbers are formatted one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Alignment = frozenset[tuple[int, int]]
 
 @dataclass
 class PairRecord:
-    """What is known of one phrase pair."""
+    """The counts of one phrase pair."""
 
     alignments: Counter[Alignment] = field(default_factory=Counter)
     before: Counter[str] = field(default_factory=Counter)
@@ -69,7 +69,7 @@ def plain_tables(corpus: list[Sentence], longest: int) -> PlainTables:
 def consistent_spans(
     sources: int, targets: int, links: Links, longest: int
 ) -> list[tuple[int, int, int, int]]:
-    """All pairs of spans, inclusive, that hold a link and that no link leaves."""
+    """Return all pairs of spans, ends included, that contain a link and that no link leaves."""
     return [
         (s1, s2, t1, t2)
         for s1 in range(sources)
@@ -84,7 +84,7 @@ def consistent_spans(
 def orientation(
     links: Links, shape: tuple[int, int], diagonal: tuple[int, int], crossed: tuple[int, int]
 ) -> str:
-    """Judge by two words, with links before the beginning and behind the end of the sentences."""
+    """Return the word-based orientation; sentence start and end count as linked."""
     known = {*links, (-1, -1), shape}
     if (diagonal in known) == (crossed in known):
         return "other"
@@ -92,7 +92,7 @@ def orientation(
 
 
 def word_counts(corpus: list[Sentence]) -> Counter[tuple[bytes, bytes]]:
-    """Count linked words, and unlinked ones as linked to NULL."""
+    """Count linked words; unlinked words count as linked to NULL."""
     counts: Counter[tuple[bytes, bytes]] = Counter()
     for source, target, links in corpus:
         counts.update((source[s], target[t]) for s, t in links)
@@ -102,13 +102,13 @@ def word_counts(corpus: list[Sentence]) -> Counter[tuple[bytes, bytes]]:
 
 
 def given_source(counts: Counter[tuple[bytes, bytes]], s: bytes, t: bytes) -> float:
-    """p(target word | source word), as it reads in the file."""
+    """Return p(target word | source word), rounded as in the file."""
     total = sum(count for (word, _), count in counts.items() if word == s)
     return float(f"{counts[s, t] / total:.7f}")
 
 
 def given_target(counts: Counter[tuple[bytes, bytes]], s: bytes, t: bytes) -> float:
-    """p(source word | target word), as it reads in the file."""
+    """Return p(source word | target word), rounded as in the file."""
     total = sum(count for (_, word), count in counts.items() if word == t)
     return float(f"{counts[s, t] / total:.7f}")
 

@@ -1,4 +1,4 @@
-"""Pruning by the book: every line a tuple of Python values, every rule as it is said."""
+"""Pruning in plain Python: lines are tuples of values, rules are written like their definitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def weighted_sum(line: Line, weights: Sequence[float]) -> float:
 
 
 def minus_ln_p(line: Line, sentences: int) -> float:
-    """Sum all cases in which the phrases meet as often or more often, as whole numbers."""
+    """Return -ln p, where p sums all cases of at least as many joint occurrences, in integers."""
     target, source, pair = counts_of(line)
     if target + source - pair > sentences:
         sentences = target + source
@@ -56,7 +56,7 @@ def plain_pruning(
     threshold: float = -math.inf,
     top: int | None = None,
 ) -> list[Line]:
-    """Return the lines that are kept, in order."""
+    """Return the kept lines, in order."""
     left = [line for line in lines if pair_of(line) not in (drop or set())]
     left = [line for line in left if significant(line) and value(line) >= threshold]
     if top is None:
@@ -66,7 +66,7 @@ def plain_pruning(
         by_source[line.split(b"|||")[0].strip()].append(number)
     best = set()
     for numbers in by_source.values():
-        # sorted() leaves equal ones in their order
+        # sorted() keeps the order of equal lines
         best.update(sorted(numbers, key=lambda number: -value(left[number]))[:top])
     return [line for number, line in enumerate(left) if number in best]
 

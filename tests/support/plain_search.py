@@ -1,7 +1,7 @@
-"""Stack decoding without arrays: what `search` does, to be read, and for tests to compare with.
+"""Stack decoding like `search` but without arrays, to read and to compare with.
 
-A hypothesis is an object, a stack a dictionary, and every score is worked out where it is needed.
-It is thousands of times slower than the compiled search, and prunes as that does.
+A hypothesis is an object, a stack is a dictionary, and every score is computed when it is needed.
+This code is thousands of times slower than the compiled search, and prunes equally.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Hypothesis:
     """A translation of some words of the source.
 
     Args:
-        covered: One bit for each source word that is translated.
-        start: First source word of the last phrase, -1 where there is none.
-        end: Its last source word.
-        entry: Its table entry, -1 where there is none.
-        states: Of every language model.
-        score: Model score so far.
-        total: With the estimate for the rest.
-        previous: What it was expanded from.
+        covered: The coverage, one bit for each source word.
+        start: The first source word of the last phrase, -1 for the empty hypothesis.
+        end: The last source word of the last phrase.
+        entry: The table entry of the last phrase, -1 for the empty hypothesis.
+        states: The state of each language model.
+        score: The model score so far.
+        total: The score plus the future estimate.
+        previous: The hypothesis that was expanded.
     """
 
     covered: int
@@ -57,11 +57,11 @@ class Hypothesis:
 
 
 class Stack:
-    """Hypotheses that cover equally many words, one for each future.
+    """Hypotheses that cover equally many words, one for each recombination signature.
 
     Args:
-        size: How many are expanded; 0 for all.
-        beam: The lowest total that is let in, relative to the best so far.
+        size: The number of hypotheses to expand; 0 for all.
+        beam: The lowest total that may enter, relative to the best total so far.
     """
 
     def __init__(self, size: int, beam: float) -> None:
@@ -70,10 +70,10 @@ class Stack:
         self._best = self._worst = -math.inf
 
     def add(self, signature: object, hypothesis: Hypothesis) -> bool:
-        """Let a hypothesis in, unless it is outside the beam or one with its future is better.
+        """Add a hypothesis unless it is outside the beam or recombines with a better one.
 
         Returns:
-            Whether its future is one that none had before.
+            Whether the signature is new.
         """
         if hypothesis.total < self._worst or hypothesis.total == -math.inf:
             return False
@@ -84,17 +84,17 @@ class Stack:
         if hypothesis.total > self._best:
             self._best = hypothesis.total
             self._worst = max(self._worst, self._best + self._beam)
-        # not after every addition: that would take most of the time
+        # pruning after every addition would take most of the time
         if rival is None and 0 < self._size < (len(self.members) + 2) // 2:
             self.prune()
         return rival is None
 
     def ranked(self) -> list[Hypothesis]:
-        """Return its hypotheses, the best first."""
+        """Return the hypotheses, the best first."""
         return sorted(self.members.values(), key=lambda one: -one.total)
 
     def prune(self) -> None:
-        """Cut the stack down to its best, and these to the beam."""
+        """Keep the best hypotheses up to the size, and of these only those within the beam."""
         if self._size == 0 or len(self.members) <= self._size:
             return
         best = sorted(self.members.items(), key=lambda item: -item[1].total)[: self._size]
@@ -109,8 +109,8 @@ class PlainSearch:
 
     Args:
         loaded: The input.
-        weights: In the order of the feature vector, shape (F,).
-        settings: The bounds of the search; only those of stack decoding count.
+        weights: (F,) the weights in the order of the feature vector.
+        settings: The limits of the search; only those of stack decoding are used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: Weights, settings: SearchSettings) -> None:
@@ -136,7 +136,7 @@ class PlainSearch:
         return max(stacks[-1].members.values(), key=lambda one: one.total, default=None)
 
     def _fill(self, stacks: list[Stack]) -> None:
-        """Fill all stacks but the first, which is given."""
+        """Fill all stacks except the first, which is given."""
         for stack in stacks[:-1]:
             stack.prune()
             for hypothesis in stack.ranked():
@@ -150,7 +150,7 @@ class PlainSearch:
                 yield self._applied(hypothesis, entry, start, end)
 
     def _entries(self, start: int, end: int) -> list[int]:
-        """Return the table entries that are options of a span, the best first."""
+        """Return the table entries that translate a span, the best first."""
         span = start * self._spans.longest + end - start
         options = slice(self._spans.begin[span], self._spans.stop[span])
         entries: list[int] = self._options.entry[options].tolist()
@@ -166,7 +166,7 @@ class PlainSearch:
             for end in range(start, min(start + self._spans.longest, self._length)):
                 if hypothesis.covered >> end & 1:
                     break
-                # from behind this phrase the way back to the gap must not be too long either
+                # the jump back to the gap after this phrase must not be too long either
                 if 0 <= limit < end + 1 - gap and start != gap:
                     break
                 yield start, end
@@ -186,7 +186,7 @@ class PlainSearch:
         return weight * abs(before.end + 1 - start)
 
     def _language_models(self, states: State, entry: int, *, last: bool) -> tuple[float, State]:
-        """Return what the words of a phrase add, and the states behind them."""
+        """Return the language model score of a phrase, and the states after it."""
         tables, total, after = self._loaded.tables, 0.0, []
         begin, stop = tables.phrases.first[entry : entry + 2].tolist()
         for model, state in enumerate(states):
@@ -216,7 +216,7 @@ class PlainSearch:
         return total
 
     def _estimate(self, covered: int) -> float:
-        """Sum the estimates of the stretches that are not covered."""
+        """Sum the future estimates of the uncovered spans."""
         total, begin = 0.0, None
         for position in range(self._length + 1):
             free = position < self._length and not covered >> position & 1
@@ -228,7 +228,7 @@ class PlainSearch:
         return total if not math.isnan(total) else -math.inf
 
     def _signature(self, hypothesis: Hypothesis) -> object:
-        """Return what decides the future: hypotheses that agree in it recombine."""
+        """Return the recombination signature; hypotheses with equal signatures recombine."""
         features = self._loaded.system.features
         signature: tuple[object, ...] = (hypothesis.covered, hypothesis.states)
         if features.distortions or features.reorderings:
@@ -242,7 +242,7 @@ class PlainSearch:
 
 
 def _first_gap(covered: int) -> int:
-    """Return the first word that is not covered.
+    """Return the first uncovered word.
 
     >>> _first_gap(0b1011)
     2

@@ -1,4 +1,4 @@
-"""grow-diag-final-and with sets of points, as its pseudo-code reads; the twin of the fast one."""
+"""grow-diag-final-and with sets of points, like its pseudo-code; the reference for fast code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def grow_diag_final_and(forward: Points, backward: Points) -> Points:
         grown = False
         visited: Points = set()
         while waiting := sorted(joint - visited, key=by_target):
-            # one added behind the last visited is still visited in this round, others are not
+            # a point added after the last visited point is visited in this round, others are not
             behind = [
                 p for p in waiting if not visited or by_target(p) > max(map(by_target, visited))
             ]

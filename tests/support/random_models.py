@@ -1,4 +1,4 @@
-"""Model folders with random weights, for tests of what goes around the model."""
+"""Model folders with random weights, for tests of the code around models."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def save_random_model(
     """Write a small model whose scores differ from pair to pair.
 
     Args:
-        folder: Its name.
-        source_words: Of the table's source side that it knows.
-        target_words: Of the table's target side.
-        direction: Which side it reads.
-        seed: For its weights.
-        kind: As ``train --kind`` calls it.
-        byte_pairs: Cuts the words into the pieces that it knows.
-        outside: Words of the other texts, which it does not know.
+        folder: The model folder.
+        source_words: The words of the table's source side that the model knows.
+        target_words: The words of the table's target side that the model knows.
+        direction: The side that the model reads.
+        seed: The seed of the weights.
+        kind: The kind, as for ``train --kind``.
+        byte_pairs: Splits the words into the pieces that the model knows.
+        outside: Words of the other texts, which the model does not know.
         choices: Settings of the kind, such as its unit.
     """
     sides = []
@@ -69,7 +69,7 @@ def save_random_model(
 def words_alone(
     source: Vocabulary, target: Vocabulary, direction: Direction, digest: str = ""
 ) -> LoadedModel:
-    """Return a model of phrases that has words, and no weights."""
+    """Return a phrase model with vocabularies but without weights."""
     sizes = {"source_vocabulary": len(source), "target_vocabulary": len(target)}
     settings = read_settings({**sizes, "direction": direction}, where="a test")
     return LoadedModel(settings, source, target, {}, digest, Path(digest or "model"))

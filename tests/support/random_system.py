@@ -41,8 +41,8 @@ def write_random_system(
 
     Args:
         folder: An empty folder.
-        seed: Of everything random.
-        words: Source words.
+        seed: The seed of everything random.
+        words: The number of source words.
         limit: The distortion limit.
         top: The table limit.
     """
@@ -80,16 +80,16 @@ def write_random_system(
 def random_sentences(
     seed: int, count: int, shortest: int, longest: int, words: int = 5, *, repeats: bool = True
 ) -> list[tuple[bytes, ...]]:
-    """Return sentences of the system's source words, the unknown one among them.
+    """Return sentences of the system's source words, including the unknown word.
 
     Args:
-        seed: Of everything random.
-        count: How many sentences.
-        shortest: Words of the shortest.
-        longest: Words of the longest.
-        words: Source words.
-        repeats: Whether a word may stand in a sentence twice. Where it does, hypotheses tie:
-            starting at the one or the other word may jump equally far in the end.
+        seed: The seed of everything random.
+        count: The number of sentences.
+        shortest: The minimum number of words of a sentence.
+        longest: The maximum number of words of a sentence.
+        words: The number of source words.
+        repeats: Whether a sentence may repeat a word. Repeated words make hypotheses tie, because
+            orders that begin at either word may have equal total jumps.
     """
     rng = np.random.default_rng([seed, 1])
     return [

@@ -1,4 +1,4 @@
-"""Folders of results as the commands leave them, small and without a run."""
+"""Small results folders like those of the commands, made without running them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.system_comparison import compare_systems
 
 WORDS = ("le", "la", "chat", "chien", "mange", "voit", "rouge", "bleu", "vite", "ici")
-SYSTEMS = {"Baseline": 0.4, "RNN + WP": 0.3}  # of an experiment, and how wrong they are
+# the systems of an experiment, and their shares of wrong words
+SYSTEMS = {"Baseline": 0.4, "RNN + WP": 0.3}
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \' </del>'
 
 
@@ -33,7 +34,7 @@ def sentences(count: int, seed: int = 1) -> list[str]:
 
 
 def worse(lines: Sequence[str], share: float, seed: int) -> list[str]:
-    """Return a translation of which some share of the words is wrong."""
+    """Return a translation in which this share of the words is wrong."""
     rng = random.Random(seed)
     return [
         " ".join("faux" if rng.random() < share else word for word in line.split(" "))
@@ -44,9 +45,9 @@ def worse(lines: Sequence[str], share: float, seed: int) -> list[str]:
 def write_comparison(
     folder: Path, count: int = 40, *, runs: int = 1, metrics: Sequence[str] = ("bleu",)
 ) -> dict[str, Any]:
-    """Write texts and the JSON that ``compare`` makes of them; return that JSON.
+    """Write texts and the JSON of comparing them with ``compare``; return the JSON.
 
-    The tenth sentence is hostile in all texts, and so is the name of the second system.
+    The tenth sentence of all texts and the name of the second system contain hostile HTML.
     """
     reference = sentences(count)
     reference[9] = f"le chat {HOSTILE} mange ici"
@@ -80,7 +81,7 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
     record: dict[str, Any] = {
         "kind": "tune", "version": 1, "objective": "bleu", "curve": lines,
         "weights": {"LM0": [0.5 / (rounds + 1)], "TM0": [0.1 * (rounds + 1), -0.2]},
-        # the second score is that of the model whose scores write_scoring writes
+        # the second score belongs to the model of write_scoring
     }  # fmt: skip
     if finished:
         record["weights"] = {"LM0": [0.25], "TM0": [0.3, -0.4]}
@@ -92,7 +93,7 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
 
 
 def write_model(folder: Path, points: int = 4) -> list[dict[str, Any]]:
-    """Write what a report reads of a model; return the points of its curve."""
+    """Write the files of a model that a report reads; return the points of its learning curve."""
     folder.mkdir(parents=True)
     lines = [
         {
@@ -111,7 +112,7 @@ def write_model(folder: Path, points: int = 4) -> list[dict[str, Any]]:
 
 
 def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
-    """Write a scored table and the report of its scoring; return that report."""
+    """Write a scored table and the record of its scoring; return the record."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {score}" for n, score in enumerate(scores)]
     write_lines(folder / "table.rnn", lines)
@@ -158,7 +159,7 @@ def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True
 
 
 def write_system(folder: Path) -> None:
-    """Write what a report reads of a built system."""
+    """Write the files of a built system that a report reads."""
     folder.mkdir(parents=True)
     corpus = {"pairs_kept": 50, "source_words": 400, "target_words": 500, "seconds": 1.5}
     steps = {"corpus": corpus, "score": {"phrase_pairs": 1000, "seconds": 0.5}}

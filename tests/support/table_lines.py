@@ -1,4 +1,4 @@
-"""Lines of phrase tables in plain Python: the twin of the splicing in blocks."""
+"""Edits of phrase-table lines in plain Python, the reference for the code that edits blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_entries(path: str | Path) -> Iterator[Entry]:
 
 
 def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:
-    """Return the line with scores added after the last one, every other byte as it was.
+    """Return the line with scores added after the last score; all other bytes are unchanged.
 
     >>> with_appended_scores(b"a ||| b ||| 0.5 ||| 0-0", [b"0.25"])
     b'a ||| b ||| 0.5 0.25 ||| 0-0'
@@ -29,12 +29,12 @@ def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:
 
 
 def with_replaced_score(line: bytes, number: int, score: bytes) -> bytes:
-    """Return the line with one score replaced, every other byte as it was.
+    """Return the line with one score replaced; all other bytes are unchanged.
 
     Args:
         line: A line whose scores have been checked.
-        number: Which score, counted from 1.
-        score: What to write in its place.
+        number: The number of the score, from 1.
+        score: The new score.
 
     >>> with_replaced_score(b"a ||| b ||| 0.5  0.25 ||| 0-0", 2, b"1")
     b'a ||| b ||| 0.5  1 ||| 0-0'

@@ -1,4 +1,4 @@
-"""A decoder small enough to read: it knows all translations of each sentence, and sorts them."""
+"""A minimal decoder: it has all translations of each sentence in advance, and sorts them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _WORDS = 7
 
 @dataclass
 class ToyDecoder:
-    """Translations with their features, and how often it was asked.
+    """Translations with their features, and the number of calls.
 
     Args:
         words: For each of S sentences, C translations.
-        features: (S, C, 3): WordPenalty0 and the two of TM.
-        log_text: What it says.
+        features: (S, C, 3) the features: WordPenalty0 and two of TM.
+        log_text: The text that the decoder writes to its log.
     """
 
     words: Sequence[Sequence[bytes]]
@@ -43,7 +43,7 @@ class ToyDecoder:
 
     @classmethod
     def of(cls, references: Sequence[bytes], rng: np.random.Generator) -> ToyDecoder:
-        """Make 60 translations of each reference with 0 to 4 words wrong; TM's second knows."""
+        """Make 60 translations of each reference; TM's second score falls with wrong words."""
         words, features = [], np.zeros((len(references), 60, 3))
         for sentence, reference in enumerate(references):
             right = reference.split(b" ")
@@ -61,7 +61,7 @@ class ToyDecoder:
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
-        """Write the best of each sentence."""
+        """Write the best translations of each sentence."""
         self.calls.append({name: tuple(values) for name, values in weights.items()})
         vector = np.array([*weights["WordPenalty0"], *weights["TM"]])
         totals = self.features @ vector
@@ -83,7 +83,7 @@ class ToyDecoder:
 
 
 def references(sentences: int, rng: np.random.Generator) -> list[bytes]:
-    """Return lines of seven words out of thirty."""
+    """Return random lines of seven words from a vocabulary of thirty."""
     return [
         b" ".join(b"w%d" % word for word in rng.integers(0, 30, _WORDS)) for _ in range(sentences)
     ]

@@ -1,8 +1,8 @@
-"""A Moses system that a hand can write, and texts on which its weights matter.
+"""A tiny Moses system, and texts whose translations depend on its weights.
 
 Every word ``sN`` has a right translation ``rN``, which the first score of the table prefers, and a
-wrong one ``wN``, which the second score prefers; phrases of two words exist, as does a language
-model that likes the wrong words a little. The weights of the ini prefer the wrong ones.
+wrong translation ``wN``, which the second score prefers. There are also phrases of two words, and a
+language model that slightly prefers the wrong words. The initial weights prefer the wrong words.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ test_reference = "dev.trg"
 name = "Baseline"
 """
 
-# what Moses prints for -show-weights
+# Moses's output of -show-weights
 TOY_WEIGHTS = """\
 Distortion0= 0.200000
 LM0= 0.200000
@@ -77,7 +77,7 @@ class ToySystem:
     Args:
         ini: The moses.ini, with absolute paths.
         source: The dev set.
-        reference: Its translations.
+        reference: The reference translation of the dev set.
     """
 
     ini: Path
@@ -85,12 +85,12 @@ class ToySystem:
     reference: Path
 
     def tuning(self, *more: str) -> list[str]:
-        """Return the words of a call of ``tune`` on the dev set."""
+        """Return the command line of ``tune`` on the dev set."""
         texts = ["--source", str(self.source), "--reference", str(self.reference)]
         return ["tune", str(self.ini), *texts, *more]
 
     def experiment(self) -> str:
-        """Return an experiment file of one system, which tunes and tests on the dev set."""
+        """Return an experiment file with one system, tuned and tested on the dev set."""
         return _EXPERIMENT.format(folder=self.ini.parent)
 
 
@@ -102,7 +102,7 @@ def write_toy_system(folder: Path, sentences: int = 12, seed: int = 1) -> ToySys
     system = ToySystem(folder / "moses.ini", folder / "dev.src", folder / "dev.trg")
     _write(system.ini, [_INI.format(folder=folder, factors=_FACTORS)[:-1]])
     _write(system.source, [" ".join(f"s{word}" for word in line) for line in lines])
-    # some references take the wrong word, so that no weights are perfect
+    # some references use the wrong word, so that no weights are perfect
     _write(
         system.reference,
         [
@@ -153,9 +153,9 @@ def _language_model() -> list[str]:
 
 
 def toy_list(toy: ToySystem, seed: int = 1) -> bytes:
-    """Return an n-best list for the dev set: 15 translations each, the better ones not first.
+    """Return an n-best list for the dev set: 15 translations per sentence, not the best first.
 
-    The second score of the table tells how many words are wrong, the others tell nothing.
+    The second score of the table is the number of wrong words; the other scores carry no signal.
     """
     rng = np.random.default_rng(seed)
     lines = []

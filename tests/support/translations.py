@@ -1,4 +1,4 @@
-"""Small translations to score: references, and what a poor system makes of them."""
+"""Small texts to score: references, and translations by a poor system."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _WORDS = _TEXT.split(" ")
 
 
 def references(sentences: int = 40) -> list[str]:
-    """Sentences of five to twelve words, always the same."""
+    """Return fixed sentences of five to twelve words."""
     rng = np.random.default_rng(7)
     return [" ".join(rng.choice(_WORDS, rng.integers(5, 13))) for _ in range(sentences)]
 
 
 def noisy_translations(rng: np.random.Generator, share: float, sentences: int = 40) -> list[str]:
-    """The references with a share of the words lost or replaced."""
+    """Return the references with a share of the words lost or replaced."""
     texts = []
     for line in references(sentences):
         kept = [word for word in line.split(" ") if rng.random() > share / 2]

@@ -1,4 +1,4 @@
-"""ln p of pairs, each computed by the model itself: the reference for scores with shared work."""
+"""Scores pairs with the model itself, without sharing work: the reference for the fast scorers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UnsharedScorer:
         self._model = copy.deepcopy(model).to(self.device).eval()
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
-        """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order."""
+        """Return ``(N,)`` ln p(target and final </s> | source) of N pairs, in input order."""
         ln_p = np.empty(len(targets), np.float64)
         shapes = np.stack([sources.lengths, targets.lengths])
         for shape in np.unique(shapes, axis=1).T:

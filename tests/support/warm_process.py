@@ -1,7 +1,7 @@
-"""Processes of ``phrasescore`` that begin with everything imported.
+"""Processes of ``phrasescore`` that start with all modules imported.
 
-Most of what a short call costs is importing torch. A server imports all modules once and forks:
-each call is still a process of its own, with its own arguments, folder, environment and status.
+Most of the time of a short call is importing torch. A server imports all modules once and forks.
+Each call is still a separate process, with its own arguments, folder, environment and status.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numba
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MOST = 1 << 20  # bytes of a request
-# what the commands that draw import when they draw, seconds of it
+# slow libraries that some commands import only when they draw
 _DRAWING = ("jinja2", "matplotlib.backends.backend_agg", "matplotlib.figure")
 _MAPS = (*_DRAWING, "bokeh.embed", "bokeh.plotting", "sklearn.cluster", "sklearn.manifold")
 _LIBRARIES = {"analyze": _DRAWING, "alignments": _DRAWING, "report": _DRAWING, "map": _MAPS}
@@ -42,24 +42,24 @@ _UNCAUGHT = 1
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a process finds when it starts.
+    """The environment, streams and limits of a process.
 
     Args:
-        folder: Where it runs.
-        environment: Its variables.
-        stdin: What it can read.
-        stdout: A device that its output goes to instead of a pipe; ``abandoned`` is a pipe that
-            nobody reads.
-        closed: Which of the three standard streams do not exist.
-        gone: Whether its folder is deleted as soon as it is in it.
-        timeout: Seconds after which it is killed.
-        memory: How many bytes it may ask for beyond what the imported modules have; ``None`` for
-            any number.
-        largest_file: How many bytes it may write into a file.
-        signals: Which signals it gets, each after so many seconds.
-        last_step: It is killed when it is about to make, rename or remove a file, or to truncate
-            one, for this time, counted from 1.
-        named: It is killed at the first such step after a file got this name.
+        folder: The current directory.
+        environment: The environment variables.
+        stdin: The content of standard input.
+        stdout: A device for standard output instead of a pipe; ``abandoned`` is a pipe without a
+            reader.
+        closed: The numbers of standard streams that do not exist.
+        gone: Whether the current directory is deleted before the command starts.
+        timeout: The number of seconds after which the process is killed.
+        memory: The maximum number of bytes that the process may allocate beyond those of the
+            imported modules; ``None`` for no limit.
+        largest_file: The maximum size of a file that the process writes, in bytes.
+        signals: Signals to send, each after a number of seconds.
+        last_step: Kill the process just before its N-th step (from 1) that makes, renames, removes
+            or truncates a file.
+        named: Kill the process just before the first such step after a file is renamed to this.
     """
 
     folder: Path
@@ -78,15 +78,15 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Observed:
-    """How a process ended: as `subprocess.CompletedProcess`, and what it cost.
+    """The result of a process, as in `subprocess.CompletedProcess`, and its cost.
 
     Args:
-        status: Its exit status; negative for a signal.
-        output: What it printed.
-        errors: What it said on standard error.
-        seconds: How long it ran.
-        peak: Bytes of memory at most, beyond those of the imported modules.
-        left: Processes that it started and that were still there after it; they are dead now.
+        status: The exit status; negative for a signal.
+        output: The content of standard output.
+        errors: The content of standard error.
+        seconds: The running time.
+        peak: The peak memory in bytes beyond that of the imported modules.
+        left: The number of its child processes that outlived it; they have been killed.
     """
 
     status: int
@@ -118,7 +118,7 @@ class WarmProcesses:
         stdin: bytes,
         timeout: float,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``phrasescore ARGUMENTS`` in a folder; as ``subprocess.run`` with pipes."""
+        """Run ``phrasescore ARGUMENTS`` in a folder, like ``subprocess.run`` with pipes."""
         found = self.observe(
             arguments, Surroundings(folder, environment, stdin=stdin, timeout=timeout)
         )
@@ -129,11 +129,11 @@ class WarmProcesses:
         )
 
     def observe(self, arguments: Sequence[str], surroundings: Surroundings) -> Observed:
-        """Run ``phrasescore ARGUMENTS`` and measure it; one that runs too long is killed."""
+        """Run ``phrasescore ARGUMENTS`` and measure it; kill it at its timeout."""
         return self.start(arguments, surroundings).wait()
 
     def start(self, arguments: Sequence[str], surroundings: Surroundings) -> Started:
-        """Begin to run ``phrasescore ARGUMENTS``."""
+        """Start ``phrasescore ARGUMENTS``."""
         request = {**dataclasses.asdict(surroundings), "arguments": list(arguments)}
         request |= {"folder": str(surroundings.folder), "stdin": None}
         (read, fed), (out, printed), (err, told), (report, reported) = (os.pipe() for _ in "0123")
@@ -158,14 +158,14 @@ class WarmProcesses:
 
 
 class Started:
-    """A running ``phrasescore``, fed and listened to; made by `WarmProcesses.start`.
+    """A running ``phrasescore`` with its streams; made by `WarmProcesses.start`.
 
     Args:
-        stdin: What it can read.
-        fed: Where that is written.
-        out: Where its output is read.
-        err: Where its errors are read.
-        report: Where its process number is read, and in the end how it ended.
+        stdin: The content of standard input.
+        fed: The descriptor to write this content to.
+        out: The descriptor to read standard output from.
+        err: The descriptor to read standard error from.
+        report: The descriptor to read the process number from, and at the end the result.
     """
 
     def __init__(self, stdin: bytes, fed: int, out: int, err: int, report: int) -> None:
@@ -177,16 +177,16 @@ class Started:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process still runs."""
         return is_running(self.pid)
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it has not ended."""
+        """Send a signal to the process if it still runs."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def wait(self) -> Observed:
-        """Wait for its end."""
+        """Wait until the process ends."""
         with self._pool, self._report:
             output, errors = (text.result() for text in self._texts)
             self._feeding.result()
@@ -194,7 +194,7 @@ class Started:
 
 
 def _feed(end: int, text: bytes) -> None:
-    # it may not want to read everything; closing writes what is left
+    # the process may not read everything; closing writes the rest
     with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as stream:
         stream.write(text)
 
@@ -211,7 +211,7 @@ def _serve(connection: socket.socket) -> None:
                 importlib.import_module(module.name)
     _refresh_numba()
     _freeze()
-    # nobody asks how those that watch have ended
+    # no process waits for the watching processes, so let the kernel discard their status
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         text, ends, *_ = socket.recv_fds(connection, _MOST, 4)
@@ -227,13 +227,13 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _freeze() -> None:
-    """Let what is there stay: to look through it again would also copy it."""
+    """Exclude existing objects from garbage collection, which would copy their memory pages."""
     gc.collect()
     gc.freeze()
 
 
 def _import_for(command: Sequence[str]) -> None:
-    """Import what a command draws with, once for all that follow; without the extra, nothing."""
+    """Import the drawing libraries of a command, for all later calls; skip missing libraries."""
     wanted = {library for word in command for library in _LIBRARIES.get(word, ())}
     missing = wanted - set(sys.modules)
     for library in sorted(missing):
@@ -244,9 +244,9 @@ def _import_for(command: Sequence[str]) -> None:
 
 
 def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
-    """Start what was asked for and report how it ended; does not return."""
+    """Start the requested process and report its result; does not return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # what a process leaves behind becomes a child of this one
+    # orphans of the process become children of this process
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     *streams, report = ends
     before = _memory("VmRSS")
@@ -265,23 +265,23 @@ def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
 
 
 def _refresh_numba() -> None:
-    """Have numba read its own registries, as it does when it compiles a first function."""
+    """Compile a first function, so that numba loads its registries."""
     numba.njit(lambda: None)()
 
 
 def _memory(name: str) -> int:
-    """Return a figure of this process's memory, in bytes."""
+    """Return a field of this process's memory status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) * 1024
 
 
 def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
-    """Be the process that was asked for; does not return."""
+    """Become the requested process; does not return."""
     for number, end in enumerate(ends):
         os.dup2(end, number)
         os.close(end)
     for number in request["closed"]:
-        # as Python finds it when it starts so
+        # like Python when it starts without this stream
         os.close(number)
         setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.chdir(request["folder"])
@@ -315,7 +315,7 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
 
 
 def _limit(request: dict[str, Any]) -> None:
-    """Set the bounds of this process's memory, files and life."""
+    """Limit this process's memory, file sizes and steps."""
     if request["memory"] is not None:
         most = _memory("VmSize") + request["memory"]
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -326,7 +326,7 @@ def _limit(request: dict[str, Any]) -> None:
 
 
 def die_at(step: int, name: str | None = None) -> None:
-    """Kill this process when it is about to change a folder for this time, or after a rename."""
+    """Kill this process before its N-th change of a folder, or before the change after a rename."""
     left = step
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
@@ -349,7 +349,7 @@ def die_at(step: int, name: str | None = None) -> None:
 def _observed(
     child: int, timeout: float, signals: Sequence[tuple[float, int]] = ()
 ) -> dict[str, Any]:
-    """Wait for a process; send it signals at their times, kill it when its time is up."""
+    """Wait for a process; send the signals at their times, and kill the process at its timeout."""
     begin = time.monotonic()
     pause = 0.001
     waiting = sorted(signals)
@@ -370,15 +370,15 @@ def _observed(
 
 
 def _end_orphans() -> int:
-    """Kill what is still there of a process that has ended; return how many those were."""
+    """Kill the remaining children of a process that has ended; return their number."""
     count = 0
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0]:
-                continue  # it had ended by itself
+                continue  # this child had ended by itself
         except ChildProcessError:
             return count
-        time.sleep(0.3)  # one that is just ending may
+        time.sleep(0.3)  # give children that are about to end some time
         for child in Path("/proc/self/task").glob("*/children"):
             for number in child.read_text().split():
                 with contextlib.suppress(ProcessLookupError):
@@ -388,7 +388,7 @@ def _end_orphans() -> int:
 
 
 def is_running(number: int) -> bool:
-    """Tell whether a process of this machine is there and no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -1,1 +1,1 @@
-"""Command lines: parse, call, report. Heavy libraries are imported inside the commands."""
+"""The commands of tuning. Each command imports heavy libraries only when it runs."""

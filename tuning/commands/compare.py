@@ -19,7 +19,8 @@ class CompareOptions(ScoringOptions, Result):
     """Options of ``compare``."""
 
     references: tuple[str, ...] = references(
-        "A reference translation, plain or gzip; may be repeated; needed without --segment-scores.",
+        "A reference translation, plain or gzip; may be repeated. Required without "
+        "--segment-scores.",
         required=False,
     )
     baselines: tuple[str, ...] = option(
@@ -43,12 +44,12 @@ class CompareOptions(ScoringOptions, Result):
         needs=("by_length", "known_words"),
     )
     by_length: bool = flag(
-        "Also compare groups of sentences by the number of source words, in steps of 5 up to 30, "
-        "or in steps of 10 up to 60 if more than one sentence in twenty has over 30.",
+        "Also compare groups of sentences by source length, in steps of 5 words up to 30, or in "
+        "steps of 10 words up to 60 if more than 5 % of the sentences have over 30 words.",
         needs=("source",),
     )
     segment_scores: bool = flag(
-        "The files have scores of another metric: one number for each segment, larger is better.",
+        "The files contain scores of another metric: one number per segment, larger is better.",
         excludes=(
             "references", "metrics", "tokenize", "lowercase", "source", "by_length", "known_words",
         ),
@@ -64,20 +65,20 @@ def compare(options: CompareOptions) -> None:
     """Test whether systems differ by more than chance, with several tuning runs of each.
 
     Tuning is random, so give several runs of each system (Clark et al. 2011). The table shows each
-    system's mean and deviation over its runs. For the gain over the baseline it shows a 95 %
-    interval and a p-value, which cover other sentences and other runs, and the p-value of
-    approximate randomisation of sentences. Scores are printed times 100; in JSON they are 0 to 1.
+    system's mean and deviation over its runs. For the gain over the baseline, it shows a 95 %
+    interval and a p-value from a bootstrap over sentences and runs, and the p-value of approximate
+    randomisation of sentences. Scores are printed times 100; in JSON they are 0 to 1.
 
-    With --segment-scores the files have, instead of translations, one score for each segment, for
-    example by COMET. Systems are compared by the mean of their scores, which are printed unchanged.
+    With --segment-scores the files contain one score per segment, for example from COMET, instead
+    of translations. Systems are compared by their mean scores, which are printed unchanged.
     """
     selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
 
     if not (options.segment_scores or options.references):
         raise SettingsError(
-            "translations are compared with a reference, and none is given",
-            remedy="give --reference FILE, or --segment-scores if the files have scores",
+            "translations are compared with a reference, but none is given",
+            remedy="give --reference FILE, or --segment-scores if the files contain scores",
         )
     named = grouped(options.baselines, "baseline")
     if len(named) > 1:

@@ -20,9 +20,9 @@ class EvaluateOptions(ScoringOptions, Result):
 def evaluate(options: EvaluateOptions) -> None:
     """Score translations: BLEU, chrF, TER and length.
 
-    Words are separated at spaces, because the texts of Moses are tokenised; give --tokenize 13a for
-    plain text. Scores are printed times 100, with the signatures of sacrebleu; in JSON they are 0
-    to 1.
+    Words are separated at spaces, because Moses's texts are already tokenised; give --tokenize 13a
+    for raw text. Scores are printed times 100, with sacrebleu's signatures; in JSON they are 0 to
+    1.
     """
     selection = options.selection
     from tuning.metrics.evaluation import evaluate as score

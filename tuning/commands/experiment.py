@@ -27,25 +27,25 @@ class ExperimentOptions(OnCluster, Result):
     path: str = argument(INPUT, "EXPERIMENT.toml")
     output: str = option(
         OUTPUT_FOLDER,
-        "The folder for all results; a stopped run continues in the same one.",
+        "The folder for all results; with the same folder, a stopped run continues.",
         "-o",
         required=True,
     )
     data: str | None = option(
-        INPUT_FOLDER, "The folder of the data, instead of the folder that the file names."
+        INPUT_FOLDER, "The data folder; replaces the folder that the file names."
     )
     decoder: Literal["embedded", "moses"] | None = option(
-        ["embedded", "moses"], "The decoder, instead of the decoder that the file names."
+        ["embedded", "moses"], "The decoder; replaces the decoder that the file names."
     )
     only: tuple[str, ...] = option(
         "SYSTEM",
-        "Run only this system of the file, and the first one; may be repeated.",
+        "Run only this system and the first system of the file; may be repeated.",
         many=True,
     )
     rows: tuple[str, ...] = option(
         INPUT,
-        "Take the rows of another experiment's results.json instead of running their systems; an "
-        "error if the settings of a row differ. May be repeated.",
+        "Take the rows of another experiment's results.json instead of running their systems; the "
+        "settings of these rows must be equal in both. May be repeated.",
         many=True,
     )
     jobs: int | None = option(

@@ -28,8 +28,8 @@ class TrainOptions(Options):
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train an attention model of whole words, which chooses among the system's forms; "
-        "it is used if it does better on the dev words. This takes minutes."
+        "Also train an attention model of whole words that chooses among the system's forms; it "
+        "is used if it improves the result on the dev words. This takes minutes."
     )
     threads: int | None = CORES
 
@@ -60,7 +60,7 @@ class EvaluateOptions(Result):
 def normalise() -> None:
     """Normalise the spelling of words: historical, non-standard, or another alphabet.
 
-    A Moses system translates each word as a sentence whose words are its characters.
+    A Moses system translates each word as a sentence of characters.
     """
 
 
@@ -113,13 +113,13 @@ def apply(options: ApplyOptions) -> None:
             stream.write("\t".join(forms.get(word, [])).encode() + b"\n")
 
 
-@command("evaluate", EvaluateOptions, short_help="Measure the share of words that become right.")
+@command("evaluate", EvaluateOptions, short_help="Measure the accuracy of a normaliser.")
 def evaluate(options: EvaluateOptions) -> None:
     """Normalise the words of TSV, and compare the result with their normal forms.
 
     The table shows the word accuracy and the character error rate (CER: the Levenshtein distance
-    divided by the length of the normal form, mean over words), times 100, with 95 % intervals.
-    Known words occurred in training. In JSON, scores are 0 to 1.
+    divided by the length of the normal form, averaged over words), times 100, with 95 % intervals.
+    Known words are words that occurred in training. In JSON, scores are 0 to 1.
     """
     from tuning.normalisation.evaluation import evaluate as measure
     from tuning.normalisation.normaliser import Normaliser

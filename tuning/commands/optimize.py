@@ -15,7 +15,7 @@ class OptimizeOptions(OptimizationOptions, Result):
 
     lists: tuple[str, ...] = option(
         INPUT,
-        "An n-best list, plain or gzip; may be repeated, one for each round.",
+        "An n-best list, plain or gzip; repeat the option for the lists of several rounds.",
         "--nbest",
         many=True,
         required=True,

@@ -1,4 +1,4 @@
-"""Options shared by the commands of tuning; imports nothing heavy, because help must be instant."""
+"""Options shared by the commands of tuning; imports no heavy library, so ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSetting
 
 
 def references(text: str, *, required: bool = True) -> Any:
-    """Declare ``--reference FILE``, which may be repeated; by default one is required."""
+    """Declare ``--reference FILE``, which may be repeated; by default at least one is required."""
     return option(INPUT, text, "--reference", many=True, required=required)
 
 
@@ -46,14 +46,14 @@ class ScoringOptions(Options):
     )
     tokenize: str = option(
         TOKENIZERS,
-        "How to separate words for BLEU: at spaces, or as sacrebleu does.",
+        "The tokenisation for BLEU: none splits at spaces, the others are sacrebleu's.",
         default=TextScoring.tokenize,
     )
     lowercase: bool = flag("Ignore case.")
     known_words: str | None = option(
         INPUT_FOLDER,
-        "Score only sentences of which this model knows every word, in the source and in all "
-        "references.",
+        "Score only sentences whose words, in the source and in all references, are in this "
+        "model's vocabularies.",
         metavar="MODEL/",
     )
     source: str | None = option(
@@ -88,7 +88,7 @@ class OptimizationOptions(Options):
     )
     restarts: int = option(
         BoundedInt(0, 100_000),
-        "The number of random starting points of MERT, besides the start.",
+        "The number of random starting points of MERT, besides the start weights.",
         default=OptimizationSettings.restarts,
     )
     shares: tuple[str, ...] = option(
@@ -100,18 +100,18 @@ class OptimizationOptions(Options):
     )
     reference_length: LengthName = option(
         REFERENCE_LENGTHS,
-        "The reference length that BLEU takes from several references.",
+        "The reference length for BLEU with several references.",
         default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
         "NAME",
-        "Keep the weights of a feature, or of one component such as TranslationModel0_4; may be "
-        "repeated.",
+        "Do not change the weights of this feature, or of this component, such as "
+        "TranslationModel0_4; may be repeated.",
         many=True,
     )
     seed: int = option(SEED, "The seed of everything random.", default=OptimizationSettings.seed)
     threads: int | None = option(
-        THREADS, "Cores to use; the result does not depend on it.  [default: all]"
+        THREADS, "The number of cores to use; it does not change the result.  [default: all]"
     )
 
     @property

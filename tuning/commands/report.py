@@ -36,7 +36,7 @@ class ReportOptions(Options):
     )
     data: tuple[Path, ...] = option(
         PathName(Use.READ_FOLDER, Path),
-        "A folder, besides RESULTS/, with texts that the results name; may be repeated.",
+        "Another folder with texts that the results name; may be repeated.",
         many=True,
     )
 
@@ -47,7 +47,7 @@ def report(options: ReportOptions) -> None:
 
     The page is a single file that needs no network. It shows scores with their intervals and
     p-values, sentences that changed, curves of training and tuning, weights and versions. Results
-    may lie up to five folders down. The page shows texts only from RESULTS/ or a folder given with
+    may be up to five folders deep. The page shows texts only from RESULTS/ or a folder given with
     --data, so a page about other people's results never shows your files. (Extra: report.)
     """
     folder, output = options.folder, options.output
@@ -55,7 +55,7 @@ def report(options: ReportOptions) -> None:
     inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
     if inside and output.suffix.lower() not in _PAGES:
         raise SettingsError(
-            "in RESULTS/ the command writes only a page, and this name does not end in .html",
+            "the command writes only pages into RESULTS/, and this name does not end in .html",
             path=output,
             remedy="end the name in .html",
         )

@@ -21,7 +21,7 @@ class RerankOptions(RiskOptions):
     output: str = output_file("the translations")
     source: str | None = option(
         INPUT,
-        "The text that the list translates; only empty lines of it may have no candidates.",
+        "The source text of the list; only its empty lines may have no candidates.",
     )
 
 
@@ -29,8 +29,8 @@ class RerankOptions(RiskOptions):
 def rerank(options: RerankOptions) -> None:
     """Write the best candidate of every sentence of NBEST, one per line.
 
-    The best candidate has the highest sum of features times weights (the first in the list, if
-    several are equal). Every feature needs a weight.
+    The best candidate has the highest sum of features times weights; of several equal candidates,
+    the first in the list is the best. Every feature needs a weight.
     The list may come from any decoder that writes Moses's format, with features added by
     phrasescore nbest. With --minimum-bayes-risk the best candidate has the smallest expected loss
     (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums

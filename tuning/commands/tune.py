@@ -1,4 +1,4 @@
-"""``phrasescore tune``: decode, merge, optimise, repeat."""
+"""``phrasescore tune``: finds weights in rounds of decoding, merging lists and optimising."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class TuneOptions(OptimizationOptions, Result):
         metavar="PATH",
     )
     sections: tuple[tuple[str, str], ...] = sections(
-        "Search with this setting, e.g. search-algorithm=1; may be repeated. The tuned moses.ini "
+        "Decode with this setting, e.g. search-algorithm=1; may be repeated. The tuned moses.ini "
         "keeps the setting of MOSES_INI."
     )
     nbest_size: int = option(
         BoundedInt(2, 10_000),
-        "The maximum number of different translations of a sentence in a round.",
+        "The maximum number of distinct translations per sentence and round.",
         default=TuningSettings.nbest_size,
     )
     rounds: int = option(
@@ -57,8 +57,8 @@ class TuneOptions(OptimizationOptions, Result):
     )
     runs: int = option(
         BoundedInt(1, 10_000),
-        "The number of runs; their seeds are --seed and the next numbers. Several runs have "
-        "folders FOLDER/seedN.",
+        "The number of runs; their seeds are --seed and the next numbers. Several runs write to "
+        "FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,
     )

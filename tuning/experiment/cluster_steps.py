@@ -1,7 +1,8 @@
 """Runs the commands of steps on the workers of a cluster, one command at a time on each worker.
 
-Workers and this process must see the same files under the same names. A command ends with its task:
-when its worker dies, when this process exits or is killed, or when the experiment is stopped.
+Workers and this process must see the same files under the same names. A command never outlives its
+task, which ends when the worker dies, when this process exits or is killed, or when the experiment
+is stopped.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import run_command
 
 _LOOK = 0.5  # seconds between two checks for free workers and new files
-# seconds to wait for a lock, and between attempts: a network file system may keep the lock of a
-# command that was killed on another machine for ten minutes
+# seconds to wait for a lock, and between attempts: after a command on another machine was killed,
+# a network file system may keep its lock for ten minutes
 _LOCKED, _BETWEEN = 660.0, 15.0
-_SEEN = 60.0  # seconds until a file made on another machine must be visible here
+_SEEN = 60.0  # maximum seconds until a file from another machine is visible here
 
 
 class ClusterSteps:
@@ -29,7 +30,7 @@ class ClusterSteps:
 
     Args:
         cluster: The workers.
-        jobs: The maximum number of commands at a time; ``None`` for one on each worker.
+        jobs: The maximum number of commands at a time; ``None`` for one per worker.
         say: Prints a line for each retry.
     """
 
@@ -46,7 +47,7 @@ class ClusterSteps:
         return workers if self._jobs is None else min(self._jobs, workers)
 
     def run(self, step: CommandStep, folder: Path, log: Path) -> int:
-        """Run a step's command to its end; if its worker is lost, retry on another one.
+        """Run a step's command to its end; if its worker is lost, retry on another worker.
 
         Raises:
             InterruptedWorkError: The experiment was stopped.

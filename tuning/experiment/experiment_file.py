@@ -35,9 +35,9 @@ else:
 _LONGEST_NAME = 100
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# a system's steps have the names of its texts, or "tune"; a text with these names would collide
+# step names contain the name of a text, or "tune", so no test set may have these two names
 _TAKEN_NAMES = (DEV, "tune")
-# the kinds of model that each list of a row may name; ``rerank`` may name any
+# the kinds of model that each list of a row may name; ``rerank`` may name any kind
 _KINDS = {
     "models": [kind for kind in KINDS if not kind.of_sentences],
     "language_models": [kind for kind in KINDS if kind.settings is FeedForwardLmSettings],
@@ -56,7 +56,7 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     try:
         with open_input(path) as stream:
             content = stream.read().decode("utf-8")
-        # the parser takes quadratic time in the parts of a dotted key
+        # for a dotted key, the parser takes time quadratic in the number of parts
         if any(line.partition("=")[0].count(".") > MAX_LEVELS for line in content.split("\n")):
             raise RecursionError
         values = tomllib.loads(content)
@@ -83,7 +83,7 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
     for name, model in settings.models.items():
         if not _MODEL_NAME.fullmatch(name):
             shown = repr(name[:50])
-            yield f"[models] has {shown}: use letters, digits, '-' and '_', at most 100"
+            yield f"[models] has {shown}: use at most 100 letters, digits, '-', '_' and '.'"
         yield from (f"[models.{name}]: {problem}" for problem in _model_problems(model, settings))
     names = [system.name for system in systems]
     for system in systems:
@@ -91,13 +91,13 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
         for part, row in system.parts.items():
             if row not in names or row == system.name:
                 yield (
-                    f"{system.name} has the part {part}, and no other row is called {row}"
+                    f"{system.name} has the part {part}, but no other row is called {row}"
                     f"{did_you_mean(row, names)}"
                 )
     for name in (settings.name, *(system.name for system in systems)):
         if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
             shown = repr(name[:_LONGEST_NAME])
-            yield f"nothing can be called {shown}; use 1 to {_LONGEST_NAME} visible characters"
+            yield f"{shown} is not a name; use 1 to {_LONGEST_NAME} visible characters"
 
 
 def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
     yield from _twice(
         [slug(system.name) for system in settings.systems], "two systems share the folder"
     )
-    yield from _twice(settings.seeds, "seeds has twice")
+    yield from _twice(settings.seeds, "seeds contains twice")
     if not settings.seeds:
         yield "seeds is empty, so there is nothing to tune"
     for name, value in settings.decoder.sections.items():
@@ -115,17 +115,17 @@ def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
             yield f"[decoder.sections] {name} is {str(value)[:50]!r}, expected a number or text"
     if settings.systems and (settings.systems[0].not_run or settings.systems[0].translate):
         yield (
-            "the first system is what the others are compared with, so it must be tuned: neither "
-            "not_run nor translate"
+            "the other systems are compared with the first, so it must be tuned: remove its "
+            "not_run or translate"
         )
 
 
 def _data_problems(data: ExperimentData) -> Iterator[str]:
     short = (data.test_source, data.test_reference)
     if data.test and any(short):
-        yield "[data] has test, and test_source or test_reference beside it"
+        yield "[data] has both test and test_source or test_reference; remove one of the two"
     if not data.test and not all(short):
-        yield "[data] names no test set: give test_source and test_reference, or a list test"
+        yield "[data] names no test set: give test_source and test_reference, or the list test"
     names = [text.name for text in data.tests]
     yield from _twice(names, "two test sets are called")
     for name in names:
@@ -144,15 +144,15 @@ def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Ite
     given = {option.partition("=")[0] for option in model.train}
     if model.folder:
         if model.per_seed != (SEED in model.folder):
-            has = "no " if model.per_seed else ""
+            contains = "does not contain" if model.per_seed else "contains"
             is_set = str(model.per_seed).lower()
-            yield f"the folder {model.folder!r} has {has}{SEED} in it, and per_seed is {is_set}"
+            yield f"per_seed is {is_set}, but the folder {model.folder!r} {contains} {SEED}"
         return
     if model.unnormalised and "--self-normalise" not in given:
-        yield "unnormalised, but train does not give --self-normalise"
+        yield "unnormalised is true, but train does not contain --self-normalise"
     for name in (TRAINING_DATA[read] for read in model.described_kind.inputs):
         if not getattr(settings.data, name):
-            yield f"it is to be trained, but [data] names no {name}"
+            yield f"the model is to be trained, but [data] names no {name}"
 
 
 def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> Iterator[str]:
@@ -166,11 +166,11 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
             yield from kind_problems(system, name, settings.models[name].described_kind)
     if not system.models and (system.unknown_column or system.unknown != "whole"):
         does = "counts" if system.unknown_column else "shares p(<unk>) out among"
-        yield f"{does} unknown words but names no model, whose words they would be"
+        yield f"{does} unknown words, but has no models whose shortlists define these words"
     for key in ("models", "language_models", "rerank", "translate"):
         yield from _twice(getattr(system, key), f"has twice in {key}:")
         if system.translate and getattr(system, key) and key != "translate":
-            yield f"has translate, models that need no system, and {key} beside it: make two rows"
+            yield f"has both {key} and translate, which uses no system: make two rows"
 
 
 def kind_problems(system: ExperimentSystem, name: str, kind: Kind) -> Iterator[str]:
@@ -178,8 +178,8 @@ def kind_problems(system: ExperimentSystem, name: str, kind: Kind) -> Iterator[s
     for use, kinds in _KINDS.items():
         if name in getattr(system, use) and kind not in kinds:
             yield (
-                f"has {name} in {use}, and it is of the kind {kind.option}; {use} takes "
-                f"{' and '.join(kind.option for kind in kinds)}; in rerank any kind may stand"
+                f"has {name} in {use}, but its kind is {kind.option}; {use} takes only "
+                f"{' and '.join(kind.option for kind in kinds)}, rerank takes any kind"
             )
 
 

@@ -15,7 +15,7 @@ from tuning.loop.tuning_settings import DecoderName
 from tuning.optimizers.optimizer_settings import OptimizerName
 
 DEV = "dev"
-# reasons why this command does not run a row; it may have results of an earlier command or file
+# reasons not to run a row that may still have results, from an earlier command or another file
 LEFT_OUT, GIVEN = "left out by --only", "given by --rows"
 # input of a kind of model -> the key of [data] that names its file
 TRAINING_DATA = {
@@ -64,7 +64,7 @@ class ExperimentData:
         dev_reference: The reference translation of the dev text.
         test_source: The source of the only test set; empty if ``test`` lists the test sets.
         test_reference: The reference of the only test set.
-        phrase_table: The whole phrase table that models are trained on; empty if no model needs it.
+        phrase_table: The full phrase table that models are trained on; empty if no model needs it.
         test: The test sets, if there are several.
         train_source: The source text that sentence models are trained on; empty if none is trained.
         train_target: The translation of ``train_source``; language models are trained on it, too.
@@ -98,7 +98,7 @@ class ExperimentDecoder:
 
     Args:
         kind: The embedded decoder or real Moses.
-        program: The moses binary or its folder. If it is empty, MOSES_BIN names it, or else PATH.
+        program: The moses binary or its folder; if empty, MOSES_BIN is used, or else PATH.
         threads: The number of sentences decoded at a time.
         sections: Settings that replace sections of the moses.ini, by section name, e.g.
             ``search-algorithm``; both decoders obey them.
@@ -117,7 +117,7 @@ class ExperimentTuning:
     Args:
         optimizer: The optimiser, as in ``phrasescore tune``.
         rounds: The maximum number of rounds.
-        nbest_size: The number of candidates per sentence and round.
+        nbest_size: The maximum number of distinct candidates per sentence and round.
         options: More options of ``phrasescore tune``.
     """
 
@@ -132,7 +132,8 @@ class ExperimentReranking:
     """Settings of rescoring a tuned system's n-best lists and reranking them.
 
     Args:
-        nbest_size: The number of distinct candidates per sentence; by default the size in tuning.
+        nbest_size: The maximum number of distinct candidates per sentence; by default the size in
+            tuning.
         optimizer: The optimiser, as in ``phrasescore optimize``.
         options: More options of ``phrasescore optimize``.
     """
@@ -198,7 +199,7 @@ class ExperimentSystem:
         language_models: Neural language models that the decoder uses in its search.
         rerank: Models that rescore the n-best lists of the tuned system, to rerank them.
         translate: Models that translate as an ensemble, without the system.
-        not_run: The reason for leaving the row empty; empty for a row to run.
+        not_run: The reason for not running the row; empty to run it.
         paper_dev: The BLEU of this row in the paper on its dev set, shown for comparison; 0 for
             none.
         paper_test: The BLEU of this row in the paper on its test set; 0 for none.
@@ -236,12 +237,12 @@ class ExperimentSystem:
 
     @property
     def columns(self) -> tuple[tuple[str, ...], bool, Unknown]:
-        """The settings that decide the row's phrase table, which rows with equal settings share."""
+        """The settings of the row's phrase table; rows with equal settings share one table."""
         return self.models, self.unknown_column, self.unknown
 
     @property
     def features(self) -> tuple[object, ...]:
-        """The settings that decide the row's tuning, which a row with ``rerank`` may share."""
+        """The settings of the row's tuning; a row with ``rerank`` shares an equal row's tuning."""
         return self.columns, self.language_models
 
 
@@ -278,13 +279,13 @@ class ExperimentSettings:
         return any(self.models[name].per_seed for name in names)
 
     def runs(self, system: ExperimentSystem) -> tuple[int | None, ...]:
-        """Return the seed of each run; a single ``None`` if no seed changes the translations."""
+        """Return the seed of each run; one ``None`` if the translations depend on no seed."""
         has_seeds = not system.translate or self.has_per_seed(system.translate)
         return self.seeds if has_seeds else (None,)
 
     @property
     def rerank_size(self) -> int:
-        """The number of distinct candidates per sentence in n-best lists for reranking."""
+        """The maximum number of distinct candidates per sentence in lists for reranking."""
         size = self.rerank.nbest_size
         return self.tuning.nbest_size if size is None else size
 

@@ -10,10 +10,10 @@ All outputs are in the results folder:
     with one more language model; all with the prefix ``seedN.`` if they depend on a model that is
     trained for each seed;
   * ``seedN/``: the work folder of tuning;
-  * ``seedN.TEXT.txt``: the translations; ``TEXT.txt`` if models translate alone and no seed changes
-    them;
+  * ``seedN.TEXT.txt``: the translations; ``TEXT.txt`` if models translate alone and depend on no
+    seed;
   * ``seedN.TEXT.nbest`` or ``.nbest.gz``: n-best lists to rescore;
-  * ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json``: of a row that rescores lists;
+  * ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json``: rescored lists and their weights;
 
 * ``steps/``: a stamp and a log for each step.
 
@@ -49,12 +49,12 @@ from tuning.experiment.experiment_settings import (
 )
 
 PROGRAM = "phrasescore"
-Words = list[object]  # the words of a command line; paths and numbers are not yet text
+Words = list[object]  # the words of a command line; paths and numbers are converted to text later
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line with absolute paths; repeating the command continues a stopped one.
+    """A command line with absolute paths; after an interruption, the same command continues.
 
     Args:
         words: The program and its arguments; the program is ``phrasescore`` or an absolute path.
@@ -111,8 +111,8 @@ class Plan:
     def steps(self) -> tuple[CommandStep, ...]:
         """Return all distinct steps, each after the steps whose outputs it reads.
 
-        All rows come to their first seed before a row comes to its second one, so a table can be
-        read, or stopped, after any seed.
+        The steps for the first seed of all rows precede those for the second, and so on, so the
+        table is complete after each seed.
         """
         rows = [system for system in self.settings.systems if not system.not_run]
         runs = [run for system in rows for run in self.runs(system)]
@@ -167,13 +167,13 @@ class Plan:
             raise SettingsError(
                 f"{len(tables)} phrase tables in text form, expected one",
                 path=self.ini.path,
-                remedy="give the ini of the text table, before it is made binary",
+                remedy="give the ini that names the text table, not a binary table",
             )
         return self.system_folder / filtered_name(self.ini, tables[0])
 
     @cached_property
     def named_by_system(self) -> tuple[Path, ...]:
-        """The files named in the untuned moses.ini; its paths resolve against the data folder."""
+        """The files named in the untuned moses.ini, with paths relative to the data folder."""
         found = []
         for feature in self.ini.features:
             for key in path_keys(feature):
@@ -203,18 +203,18 @@ class Plan:
         try:
             said = read_object(folder / "config.json")["kind"]
         except (OSError, ValueError, LookupError):
-            return model.described_kind  # the step that reads the folder will report its fault
+            return model.described_kind  # the step that reads the folder will report the error
         try:
             return kind_named(str(said))
         except SettingsError as error:
             raise error.at(folder) from None
 
     def scores_phrases(self, system: ExperimentSystem) -> bool:
-        """Return whether a row rescores with a phrase model, so lists need the segmentation."""
+        """Return whether a row rescores with a phrase model, which needs lists with phrases."""
         return any(not self.kind(name).of_sentences for name in system.rerank)
 
     def tuned_system(self, system: ExperimentSystem) -> ExperimentSystem:
-        """Return the row whose tuning a row uses; rows with ``rerank`` may share another's."""
+        """Return the row whose tuning a row uses: with ``rerank``, a row with equal features."""
         if not system.rerank:
             return system
         return self._first(lambda other: other.features == system.features)
@@ -236,7 +236,7 @@ class Run:
     Args:
         plan: The plan of the experiment.
         system: The row.
-        seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
+        seed: The seed of tuning or of the models; ``None`` if the translations depend on no seed.
     """
 
     plan: Plan
@@ -259,7 +259,7 @@ class Run:
 
     @property
     def tuned(self) -> Run:
-        """The run whose tuning this run uses: itself, or the run whose lists it rescores."""
+        """The run whose tuning this run uses: this run, or the run whose lists it rescores."""
         return Run(self.plan, self.plan.tuned_system(self.system), self.seed)
 
     @property
@@ -314,7 +314,7 @@ class Run:
         return command_step("filter", words, inputs, [plan.system_folder])
 
     def _train(self, name: str) -> CommandStep:
-        """Return the step that trains a model, with the run's seed if each seed has a model."""
+        """Return the step that trains a model, with the run's seed if the model is per seed."""
         data, model = self.plan.settings.data, self.plan.settings.models[name]
         kind = model.described_kind
         inputs = [self.plan.data(getattr(data, TRAINING_DATA[read])) for read in kind.inputs]
@@ -333,7 +333,7 @@ class Run:
         return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:
-        """Return whether a seed changes the table, or the ini with its first language models."""
+        """Return whether the table, or the ini with that many language models, has a seed."""
         names = (*self.system.models, *self.system.language_models[:language_models])
         return self.plan.settings.has_per_seed(names)
 
@@ -343,7 +343,7 @@ class Run:
         return self.plan.folder(self.plan.scored_system(self.system)) / f"{begin}{name}"
 
     def _ini(self, language_models: int) -> Path:
-        """Return the untuned moses.ini that has the first ``language_models`` of the models."""
+        """Return the untuned moses.ini with the row's first ``language_models`` models added."""
         if language_models:
             begin = f"seed{self.seed}." if self._is_of_seed(language_models) else ""
             model = self.system.language_models[language_models - 1]
@@ -369,7 +369,7 @@ class Run:
         yield command_step(f"{name}.ini{ending}", words, [plan.base, table], [ini])
 
     def _add_language_model(self, count: int) -> CommandStep:
-        """Return the step that adds a language model to the moses.ini with ``count`` of them."""
+        """Return the step that adds language model ``count`` (from 0) to the moses.ini."""
         name = self.system.language_models[count]
         before, after = self._ini(count), self._ini(count + 1)
         model = self.plan.model_folder(name, self.seed)
@@ -414,8 +414,8 @@ class Run:
     def _list(self, text: ExperimentText) -> CommandStep:
         """Return the step that writes a text's n-best list, shared by all rows that rescore it.
 
-        The list must not depend on which of these rows are run, or a change of the selection would
-        repeat the step.
+        The options of the list must not depend on which of these rows are selected to run;
+        otherwise another selection would repeat the step.
         """
         plan, output, size = self.plan, self._nbest(text), str(self.plan.settings.rerank_size)
         dashes = "-" if plan.moses else "--"
@@ -427,7 +427,7 @@ class Run:
             if uses_it and plan.scores_phrases(row):
                 options.append(f"{dashes}include-segmentation-in-n-best")
                 break
-        # the step must write translations, too, but they are only the lists' first candidates
+        # decode always writes translations; here they only repeat the lists' first candidates
         return self._decoding(".nbest", text, Path("/dev/null"), output, options)
 
     def _decoding(

@@ -1,13 +1,13 @@
 """Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
 
 ``results.json`` has the statistics of all runs but none of the texts, so a table can be made
-without the translations. The statistics of a text are lines of numbers separated by spaces, one
-number for each sentence: ``length`` of the translation in words, and ``matches``, four lines for
-n-grams of one to four words. All translations of a text share its ``reference_lengths``.
+without the translations. The statistics of a translation are lines of numbers separated by spaces,
+one number per sentence: ``length``, the length in words; and ``matches``, four lines with the
+matching n-grams of one to four words. All translations of a text share its ``reference_lengths``.
 
 A row of an earlier call is still valid if its description in the experiment file and the content of
 the system, the texts and its other inputs are unchanged. So a table can grow row by row, move to
-another folder, or take rows from the files of other folders.
+another folder, or take rows from the ``results.json`` of other folders.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TextStatistics:
         length, expected = _numbers(self.length), _numbers(reference_lengths)
         matches = np.array([_numbers(line) for line in self.matches]).T
         if not (len(length) == len(expected) and matches.shape == (len(length), ORDERS)):
-            raise ValueError("a text has more sentences than its references, or fewer")
+            raise ValueError("a translation and its references differ in their number of sentences")
         return statistics_rows(matches, length, expected).astype(np.int64)
 
 
@@ -101,11 +101,11 @@ class SystemRun:
     """One run of a system: a tuning with one seed, or models that translated alone.
 
     Args:
-        seed: The seed of tuning or of the models; ``None`` if no seed changes the translations.
+        seed: The seed of tuning or of the models; ``None`` if the translations depend on no seed.
         texts: The statistics of each text's translation, by the name of the text.
         weights: The weights by feature; empty if models translate alone.
-        seconds: The wall-clock time of each finished step, by name; of a step that was interrupted,
-            the time since it last went on.
+        seconds: The wall-clock time of each finished step, by name; if a step was interrupted, the
+            time since it last continued.
         provenance: The provenance of the translations.
     """
 
@@ -140,18 +140,18 @@ class KeptRow:
     runs: tuple[SystemRun, ...] = ()
 
     def differences(self, old: KeptRow, seeds: Set[int | None]) -> Iterator[str]:
-        """Yield the reasons why the runs of an older row are not valid for this one.
+        """Yield the reasons why the runs of an older row are not valid for this row.
 
         Args:
             old: The older row.
-            seeds: The seeds of all runs of this row. Where the older row has no run of a seed, the
-                inputs of that seed's models are not compared, because the older row has none.
+            seeds: The seeds of all runs of this row. If the older row has no run of a seed, the
+                models of that seed are not compared.
         """
         endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
         yield from differences(*(dict(_flat(row.described)) for row in (old, self)))
         for name, digest in self.inputs.items():
             if old.inputs.get(name) != digest and not name.endswith(endings):
-                yield f"{name} had another content"
+                yield f"{name} had different content"
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
@@ -196,7 +196,7 @@ class KeptResults(Record):
                 raise ValueError(f"its kind is not {cls.kind}")
             for run in (run for row in found.rows.values() for run in row.runs):
                 if unknown := run.texts.keys() - found.texts.keys():
-                    raise ValueError(f"a run of a text that is not described: {min(unknown)}")
+                    raise ValueError(f"a run has a text that is not described: {min(unknown)}")
                 for text in run.texts:
                     found.statistics(run, text)
         except FileNotFoundError:
@@ -205,7 +205,7 @@ class KeptResults(Record):
             raise ResumeError(
                 f"not the results of earlier runs ({error})",
                 path=path,
-                remedy="move the file away; rows that are run again do not need it",
+                remedy="move the file away; rows that are run again do not need the file",
             ) from None
         return found
 
@@ -238,12 +238,12 @@ class ResultsKeeper:
 
     Raises:
         ResumeError: The file of an earlier call is damaged.
-        SettingsError: A row that is given was made otherwise than the experiment says.
+        SettingsError: A row of a given file has other settings or inputs than in this experiment.
     """
 
     def __init__(self, plan: Plan, stamps: Steps, given: Iterable[str | Path] = ()) -> None:
         self._plan, self._stamps = plan, stamps
-        self._finished: dict[str, SystemRun] = {}  # in this call, so that each is read once
+        self._finished: dict[str, SystemRun] = {}  # a cache, so that each run is read only once
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
@@ -293,10 +293,10 @@ class ResultsKeeper:
         return KeptResults(self._plan.settings.name, self._old.texts, rows), current
 
     def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
-        """Return the old results with the rows of the experiment that another file has.
+        """Return the old results, updated with the rows of this experiment in another file.
 
         Raises:
-            SettingsError: Settings, inputs or texts of these rows were others, or there are none.
+            SettingsError: These rows have other settings, inputs or texts, or there are no rows.
         """
         if not self._rows.keys() & given.rows.keys():
             raise SettingsError("no row of this experiment is in the file", path=path)
@@ -307,17 +307,17 @@ class ResultsKeeper:
                 continue
             seeds = self._seeds(system)
             reasons = [
-                f"the text {text} had another content"
+                f"the text {text} had different content"
                 for text in sorted({text for run in new.runs for text in run.texts} & texts)
                 if given.texts[text] != self._old.texts[text]
             ]
             reasons += row.differences(new, seeds)
             if reasons:
                 raise SettingsError(
-                    f"the row {system.name} was made otherwise than this experiment would make it: "
-                    f"{'; '.join(reasons)}",
+                    f"the row {system.name} was made with other settings or data than this "
+                    f"experiment has: {'; '.join(reasons)}",
                     path=path,
-                    remedy="leave out this file, or give the settings and data of its rows",
+                    remedy="leave out this file, or use the settings and data of its rows",
                 )
             old = rows.get(system.name)
             before = old.runs if old and not any(row.differences(old, seeds)) else ()
@@ -406,7 +406,7 @@ def _of_seed(seed: int | None) -> str:
 def experiment_record(
     plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
 ) -> ExperimentRecord:
-    """Compute all numbers of the table: each system is compared with the first one on each text.
+    """Compute all numbers of the table: compare each system with the first one on each text.
 
     Args:
         plan: The plan of the experiment.
@@ -481,12 +481,12 @@ def _comparison(
     )
 
 
-# cached, because the table is made anew after each run, and most of it is unchanged
+# cached, because the table is recomputed after each run although most rows are unchanged
 @cache
 def _compared(
     name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
-    """Return the BLEU of a system's runs, and the gain over the first system's, if it has any."""
+    """Return the BLEU of a system's runs, and the gain over the first system's runs, if any."""
     systems = {
         key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for key, each in (("", first), (name, runs))

@@ -1,4 +1,4 @@
-"""Runs all steps that are not done yet, several at a time; it can be stopped at any moment."""
+"""Runs all pending steps of an experiment, several at a time; can be interrupted at any moment."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from tuning.experiment.plan import PROGRAM, Command, CommandStep
 
 _LAST_LINES = 8
 _MAX_STEPS = 1000  # steps at a time, on this machine or a cluster
-_LOOK = 5.0  # seconds
-_LOOK_AT_COMMAND = 0.05
+_LOOK = 5.0  # seconds between two checks for new workers
+_LOOK_AT_COMMAND = 0.05  # seconds between two checks of a running command
 Say = Callable[[str], None]
-# SIGINT lets a command save its state; if it does not end within so many seconds, the next signal
-# follows
+# SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
 
@@ -41,8 +40,8 @@ class StepPlace(Protocol):
         """Run a step's command in a folder to its end, and return its exit status.
 
         Raises:
-            InterruptedWorkError: All was stopped.
-            PhrasescoreError: It could not be started.
+            InterruptedWorkError: The experiment was stopped.
+            PhrasescoreError: The command could not be started.
         """
         ...
 
@@ -58,10 +57,10 @@ def run_command(
 
     Args:
         step: The name of the step.
-        command: The command; its standard output goes to a part of the file that it names.
+        command: The command; its standard output is written to a hidden ``.part`` file.
         folder: The current directory.
         log: The file for standard error, and for standard output if the command names none.
-        stops: Returns how often the command was asked to stop; each request sends a stronger
+        stops: Returns the number of requests to stop so far; each request sends the next stronger
             signal.
 
     Raises:
@@ -143,7 +142,7 @@ class Runner:
     """Runs steps in a folder.
 
     Args:
-        results: The folder of all outputs; nothing outside of it is ever deleted.
+        results: The folder of all outputs; nothing outside this folder is ever deleted.
         folder: The current directory of the commands.
         place: The place that runs the commands.
         say: Prints a line for each step.
@@ -178,7 +177,8 @@ class Runner:
         makers = {path: step.name for step in steps for path in step.outputs}
         waiting = list(steps)
         ran = 0
-        # the outer one covers the time when the pool waits for the other steps after a failure
+        # the outer _stopping_children is for an interruption while the pool shuts down after a
+        # failure and waits for the steps that still run
         with (
             interruptible(self._results),
             self._stopping_children(),
@@ -191,7 +191,7 @@ class Runner:
                 for step in ready[: max(0, self._place.room() - len(running))]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
-                # asked anew each time, because workers of a cluster may join
+                # the timeout lets the loop read room() again, because workers may join
                 for future in wait(running, _LOOK, return_when=FIRST_COMPLETED).done:
                     step = running.pop(future)
                     is_new = future.result()
@@ -211,7 +211,7 @@ class Runner:
         self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
         for path in step.outputs:
             if path.exists() and not (path.is_file() or path.is_dir()):
-                path.unlink()  # the command would wait for somebody to read the pipe
+                path.unlink()  # writing to a named pipe would block until something reads it
         log = self.stamps.folder / f"{step.name}.log"
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
@@ -221,7 +221,7 @@ class Runner:
             part = hidden(output, "part")
             if status == 0:
                 with part.open("rb") as stream:
-                    os.fsync(stream.fileno())  # the stamp that follows says that it is whole
+                    os.fsync(stream.fileno())  # before the stamp declares the output complete
                 part.replace(output)
             else:
                 part.unlink()
@@ -235,14 +235,14 @@ class Runner:
         if self._stopped:
             return InterruptedWorkError("interrupted")
         lines = log.read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
-        how = f"ended with status {status}" if status else "ended well but left no output"
+        how = f"ended with status {status}" if status else "succeeded but left no output"
         kind = StorageError if status == StorageError.exit_code else PhrasescoreError
         return kind(
             f"the step {step.name} {how}; its last lines:\n  "
             + "\n  ".join(lines[-_LAST_LINES:])
             + "\n",
             path=log,
-            remedy="repair that and run the same command again: finished steps stay",
+            remedy="correct the cause and run the same command again; finished steps are kept",
         )
 
     @contextlib.contextmanager
@@ -257,7 +257,7 @@ class Runner:
 
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
-    """Return whether all steps are done that make a step's inputs or folders around them."""
+    """Return whether the steps that make a step's inputs, or their parent folders, are done."""
     needed = {
         makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
     }

@@ -93,8 +93,8 @@ def _without_language_models(settings: ExperimentSettings) -> ExperimentSettings
     """
     if settings.systems[0].language_models:
         raise SettingsError(
-            f"{settings.file}: the first system has language_models, which real Moses cannot ask",
-            remedy="let the file begin with a row without them, or use the embedded decoder",
+            f"{settings.file}: the first system has language_models, which real Moses cannot use",
+            remedy="put a row without language_models first, or use the embedded decoder",
         )
     systems = tuple(
         dataclasses.replace(system, not_run=_NOT_IN_MOSES)
@@ -136,7 +136,7 @@ def run_experiment(
         output: The results folder.
         place: Runs the commands, on this machine or on a cluster.
         say: Prints a line for each step.
-        rows: Files of results from other folders; their rows are used, and these systems not run.
+        rows: Results files of other folders, whose rows are used instead of running the systems.
 
     Returns:
         The table as Markdown, and its numbers.
@@ -170,13 +170,13 @@ def run_experiment(
         keeper = ResultsKeeper(plan, runner.stamps, rows)
         write()
         ran = runner.run(steps)
-        say(f"{ran} of {len(steps)} steps were run, the others were done already")
+        say(f"{ran} of {len(steps)} steps were run, the others were already done")
         return write()
 
 
 def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
     folders = sorted({str(path.parent) for step in steps for path in step.outputs})
-    lines = ["#!/usr/bin/env bash", "# every step, in an order in which they can run", "set -e"]
+    lines = ["#!/usr/bin/env bash", "# all steps; each follows the steps it needs", "set -e"]
     lines += [f"cd {shlex.quote(str(plan.settings.folder))}", shlex.join(["mkdir", "-p", *folders])]
     return "\n".join([*lines, *(str(step.work) for step in steps), ""])
 
@@ -201,7 +201,7 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
         for text, use in _named_paths(step, where):
             path = folder / text
             if use.writes and text != os.devnull and not _is_within(path, results):
-                raise _refused(step, where, f"it would write {text}, outside the folder of results")
+                raise _refused(step, where, f"it would write {text}, outside the results folder")
             needed = use in (Use.READ, Use.READ_FOLDER) and not path.is_relative_to(results)
             if needed and not path.exists():
                 raise _missing(_NO_FILE, path, where)
@@ -224,7 +224,7 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
         try:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
-                    raise SettingsError(f"the experiment sets {twice}, so the file must not")
+                    raise SettingsError(f"the experiment sets {twice} itself, so the file must not")
                 if name == "train":
                     _check_training(context)
         except click.exceptions.Exit:

@@ -96,15 +96,15 @@ def _how(settings: ExperimentSettings) -> str:
 def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[str]:
     seeds = ", ".join(map(str, settings.seeds))
     yield (
-        f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
-        f"over {settings.systems[0].name}, with interval and two-sided p for other sentences and "
-        "other seeds (two-level bootstrap; a system with one run is taken as it is). "
+        f"BLEU without further tokenisation, mean ± standard deviation over tuning seeds {seeds}. "
+        f"Gain: over {settings.systems[0].name}, with interval and two-sided p for other sentences "
+        "and other seeds (two-level bootstrap; a single run is not resampled). "
         f"Tuning: {_how(settings)}. Paper: dev / test of Cho et al. (2014), on other data."
     )
     if any(system.rerank for system in settings.systems):
         yield (
-            f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system, rescored; "
-            f"all weights once more by {settings.rerank.optimizer.upper()} on dev."
+            f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system are "
+            f"rescored; {settings.rerank.optimizer.upper()} optimises all weights again on dev."
         )
     for system, row in zip(settings.systems, record.systems, strict=True):
         has_scores = any(system.name in text.files for text in record.texts.values())
@@ -118,14 +118,14 @@ def _row_notes(
     settings: ExperimentSettings, system: ExperimentSystem, row: ExperimentRow
 ) -> Iterator[str]:
     if system.not_run:
-        yield f"{system.name}: from an earlier call, whose results are kept; {system.not_run} now."
+        yield f"{system.name}: kept results of an earlier call; {system.not_run} now."
     made = [
         f"{key} {', '.join(value) if isinstance(value, tuple) else 'yes'}"
         for key in _SHOWN
         if (value := getattr(system, key))
     ]
     if anew := [name for name in system.all_models if settings.models[name].per_seed]:
-        made.append(f"another {', '.join(anew)} for each seed")
+        made.append(f"a separate {', '.join(anew)} for each seed")
     if made:
         yield f"{system.name}: {'; '.join(made)}."
     if row.runs > 1 and len(row.seeds) < row.runs:

@@ -1,7 +1,7 @@
 """The decoders that tuning can use, real Moses or the embedded one, and the check of the dev set.
 
 The tables are filtered once for the dev set, into the work folder, with all their columns. The
-search may use other settings than the tuned system has. Both decoders write lists in one format.
+search settings may differ from those of the tuned system. Both decoders write lists in one format.
 Before the first round the words of the dev set are compared with the tables, because a dev set in
 another language, or tokenised differently, would waste the whole run.
 """
@@ -61,10 +61,10 @@ class NBestDecoder(Protocol):
 
 
 def read_source(path: str | Path) -> list[bytes]:
-    """Read the text to translate, without blanks at the ends of lines.
+    """Read the text to translate, without blanks at the start and end of lines.
 
     Raises:
-        CorpusError: It is empty.
+        CorpusError: All lines are empty.
     """
     lines = [line.strip(_BLANKS) for line in read_lines(path)]
     if not any(lines):
@@ -79,11 +79,11 @@ def prepare(
 
     Args:
         settings: The decoder, the text to translate, and the search settings.
-        ini: The system; its paths resolve against the current directory.
+        ini: The system; relative paths in it start at the current directory.
         folder: Receives the text and the filtered system, unless it already has them.
 
     Returns:
-        The decoder, and the tables filtered by this call; no tables if an earlier call did it.
+        The decoder, and the tables that this call filtered; none if an earlier call filtered them.
 
     Raises:
         PhrasescoreError: Moses was not found, or the system or the text cannot be used.
@@ -173,14 +173,14 @@ class EmbeddedDecoder:
 def check_dev_set(
     ini: MosesIni, filtered: MosesIni, source: str | Path, references: Sequence[str], say: Say
 ) -> None:
-    """Compare a dev set with the phrase tables, and give the warnings that the doctor would give.
+    """Compare a dev set with the phrase tables, and print the doctor's warnings about it.
 
     Args:
         ini: The system.
         filtered: The same system with only the lines for this text.
         source: The text to translate.
-        references: Its translations.
-        say: Takes warnings.
+        references: Translations of this text.
+        say: Prints a warning.
 
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
@@ -214,7 +214,7 @@ def check_dev_set(
 
 
 def _text_tables(ini: MosesIni) -> list[Path]:
-    """Return the phrase tables in text form; a pipe is left out, as it cannot be read again."""
+    """Return the phrase tables in text form, except pipes, which cannot be read again."""
     lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
     return [path for line in lines if (path := find_text_table(line)) is not None]
 

@@ -62,7 +62,12 @@ class ScoredList:
         return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
 
     def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
-        """Add the candidates to the pool, ``fixed`` (N,) as an extra feature; count new ones."""
+        """Add the candidates to the pool, and return the number of new candidates.
+
+        Args:
+            pool: The pool.
+            fixed: (N,) the values of one more feature; ``None`` for no such feature.
+        """
         features = self.candidates.features.astype(np.float32, copy=False)
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
@@ -85,8 +90,8 @@ def read_scored(
         sparse_weights: Weights of single sparse features.
 
     Raises:
-        NBestError: The list is damaged, has other features, or its lines do not match those of
-            the references.
+        NBestError: The list is damaged, has other features, or has more sentences than the
+            references.
     """
     reader = NBestReader(
         path,

@@ -2,10 +2,10 @@
 
 Each round decodes the dev set with the current weights, adds the candidates to the pool of all
 earlier rounds, and optimises the weights over the whole pool. A run ends after ``rounds``
-optimisations, when a round finds no new candidate, when no weight changes, or when ``patience``
-runs out. The weights of the last optimisation are decoded too. The result is the weights of the
-round that scored best when it was decoded, because a score over the pool is too optimistic.
-``tune`` does this once, or once for each seed.
+optimisations, when a round finds no new candidate, when no weight changes, or after ``patience``
+rounds without a better score. The weights of the last optimisation are decoded too. The result is
+the weights of the round whose decoded translations score best; a score over the pool would be too
+optimistic. ``tune`` runs this loop once, or once for each seed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tuning.optimizers.optimizer import Weights, rounded
 
 # as in Moses: if every weight changes by less than this, the weights have converged
 _SAME_WEIGHT = 1e-5
-_FIGURES = ("score", "start_score", "seconds")  # of an optimisation
+_FIGURES = ("score", "start_score", "seconds")  # the numbers in an optimized.json
 
 
 @dataclass(frozen=True)
@@ -287,8 +287,8 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     ini = MosesIni.read(settings.ini)
     if ini.values("alternate-weight-setting"):
         raise ini.error(
-            "an [alternate-weight-setting] section, which would overrule the tuned weights",
-            remedy="write what it says into [feature] and [weight]",
+            "the section [alternate-weight-setting] would override the tuned weights",
+            remedy="move its content to [feature] and [weight]",
         )
     plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
     texts = CandidateStatistics.read(
@@ -300,7 +300,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     with WorkFolder(Path(output)).opened(identity) as work:
         decoder, tables = prepare(settings, ini, work.path)
         for table in tables:
-            say(f"{table.name}: {table.kept:,} of {table.lines:,} lines are for this text")
+            say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(work.path / "filtered" / INI_NAME)
         check_dev_set(ini, filtered, settings.source, settings.references, say)
         task = TuningTask(settings, ini, plan, texts, decoder, settings.provenance(), say)
@@ -358,10 +358,10 @@ def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:
         raise CorpusError(
             f"{len(lines):,} lines, but {references:,} in {settings.references[0]}",
             path=settings.source,
-            remedy="line i of the one must be the translation of line i of the other",
+            remedy="each line of the source must be translated by the same line of the references",
         )
     if empty := sum(not line for line in lines):
         say(
-            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty: they stay, "
-            "and their translations are empty"
+            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
+            "translations are empty, too"
         )

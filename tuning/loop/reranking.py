@@ -2,8 +2,8 @@
 
 A candidate's score is the weighted sum, in double precision, of its dense features and of the
 sparse features that have a weight. ``optimize`` maximises BLEU over the same scores. Lists are read
-one sentence at a time. Of equally good candidates the first in the list is chosen, which a decoder
-prefers.
+one sentence at a time. Of equally good candidates the first in the list is chosen, because the
+decoder ranked it higher.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
-from phrasescore.runs.file_kinds import STANDARD_STREAM, refuse_same_file
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
@@ -28,7 +28,7 @@ from phrasescore.words.word_table import WordTable
 from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
-# a smaller difference of risks is only rounding
+# risks that differ by less are equal but for rounding
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Reranking:
 
     Args:
         nbest: The n-best list.
-        output: The file for the translations, one a line; ``-`` is standard output.
+        output: The file for the translations, one per line; ``-`` is standard output.
         weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
         risk: Settings of minimum-Bayes-risk decoding; ``None`` for the highest score.
         source: The source text of the list, to check that no sentence is missing.
@@ -74,7 +74,7 @@ class RerankingReport:
     Args:
         sentences: The number of lines written.
         candidates: The number of candidates in the list.
-        moved: The number of sentences whose translation is not the list's first.
+        moved: The number of sentences whose translation is not the first in the list.
         notes: Warnings for the user.
     """
 
@@ -89,16 +89,13 @@ class RerankingReport:
 
 
 def rerank(task: Reranking) -> RerankingReport:
-    """Write the best candidate of every sentence, one a line.
+    """Write the best candidate of every sentence, one per line.
 
     Raises:
         NBestError: The list is malformed, does not match the source, or lacks candidates for a
             sentence.
         IniError: The weights do not fit the features of the list.
-        SettingsError: The output is an input.
     """
-    for path in filter(None, (task.nbest, task.weights, task.source)):
-        refuse_same_file(path, task.output)
     report, given, sparse = RerankingReport(), None, None
     if task.weights is not None:
         given, report.notes = read_weights(task.weights)
@@ -151,7 +148,7 @@ def _aligned_candidates(
         sentence, line = int(candidates.sentences[0]), int(candidates.lines[0])
         if empty is not None and sentence >= len(empty):
             raise NBestError(
-                f"sentence {sentence}, but the source has {len(empty):,} (from 0)",
+                f"sentence {sentence} (counted from 0), but the source has {len(empty):,} lines",
                 path=task.nbest,
                 line=line,
                 remedy="name the text that the list was made from as --source",
@@ -168,7 +165,7 @@ def _weights_in_order(
     """Return (F,) the weights of the dense features of a list, in the list's order.
 
     Raises:
-        IniError: A feature has no weight or another number of weights, or a weight no feature.
+        IniError: A feature has no weight or a wrong number of weights, or a weight has no feature.
     """
     dense = {
         name: values
@@ -178,7 +175,7 @@ def _weights_in_order(
     try:
         return FeatureLayout.from_sizes(sizes).flatten(dense)
     except IniError as error:
-        error.remedy = f"give the weights that were found for lists such as {task.nbest}"
+        error.remedy = f"give weights that were optimised for lists such as {task.nbest}"
         raise error.at(str(task.weights)) from None
 
 

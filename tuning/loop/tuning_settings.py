@@ -1,4 +1,4 @@
-"""Settings of tuning; imports nothing heavy, so that help is instant."""
+"""Settings of tuning; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class TuningSettings(OptimizationSettings):
     """Settings of tuning; the first run has seed ``seed``, further runs the seeds after it.
 
     Args:
-        ini: The system; its paths resolve against the current directory.
+        ini: The system; relative paths in it start at the current directory.
         source: The dev set, tokenised.
         decoder: The embedded decoder or real Moses.
         moses: The binary of real Moses or its folder; ``None`` to search for the binary.
         sections: Search settings that override the moses.ini, by section name.
-        nbest_size: The maximum number of distinct translations of a sentence in a round.
+        nbest_size: The maximum number of distinct translations per sentence and round.
         rounds: The maximum number of optimisations.
-        patience: Stop after this number of rounds without a better score on the dev set; 0 never
-            stops a run for this reason.
+        patience: Stop after this number of rounds without a better score on the dev set; 0 means
+            no such limit.
         runs: The number of runs.
     """
 
@@ -48,7 +48,7 @@ class TuningSettings(OptimizationSettings):
         """Return the settings and input digests that identify a run, as JSON values.
 
         Stop rules, the number of runs and the number of threads are not part of the identity, so a
-        later call may continue the same run with other values of them.
+        later call may change them and still continue the same run.
         """
         from moses_integration.ini.model_files import path_keys
 

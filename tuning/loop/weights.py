@@ -1,4 +1,4 @@
-"""The plan of which weights are tuned, and the reading of weights files."""
+"""Decides which weights are tuned, and reads weights files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WeightPlan:
         start: The start weights of each feature.
         sparse_weights: Weights of single sparse features; tuning never changes these.
         hidden: The features with a weight other than 0 that n-best lists show partly or not at all.
-        frozen: The indices of the components in n-best lists whose weight must stay.
+        frozen: The indices of the components in n-best lists whose weight must not change.
     """
 
     layout: FeatureLayout
@@ -53,7 +53,7 @@ class WeightPlan:
         layout = FeatureLayout.from_ini(ini)
         if not layout.nbest.features:
             raise SettingsError(
-                "no feature may be tuned", path=ini.path, remedy="remove tuneable=false from one"
+                "no feature may be tuned", path=ini.path, remedy="remove a tuneable=false"
             )
         weights = layout.read_weights(ini)
         # a hidden unknown-word penalty does no harm: it is nearly always the same for all
@@ -76,8 +76,8 @@ class WeightPlan:
         if not self.hidden:
             return ()
         return (
-            f"the lists do not show all of what {', '.join(self.hidden)} contribute: "
-            "that part is left out of account",
+            f"the lists do not show all scores of {', '.join(self.hidden)}; "
+            "the missing scores are ignored",
         )
 
     @property
@@ -93,7 +93,7 @@ class WeightPlan:
     def with_frozen(self, names: Iterable[str]) -> WeightPlan:
         """Return this plan with more frozen weights.
 
-        A name stands for a feature, or for one component such as ``TranslationModel0_4``.
+        A name selects a feature, or one component such as ``TranslationModel0_4``.
 
         Raises:
             SettingsError: A name is unknown.
@@ -102,7 +102,7 @@ class WeightPlan:
         return dataclasses.replace(self, frozen=self.frozen | more)
 
     def _components(self, name: str) -> list[int]:
-        """Return the indices of the components that a name stands for."""
+        """Return the indices of the components that a name selects."""
         feature_of = [feature for feature, size in self.expected.items() for _ in range(size)]
         owners = zip(self.names, feature_of, strict=True)
         found = [number for number, pair in enumerate(owners) if name in pair]
@@ -161,7 +161,7 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
         try:
             content: Any = parse_json(stream.read())
         except ValueError as error:
-            raise _not_weights(path, f"it is no JSON ({error})") from None
+            raise _not_weights(path, f"it is not JSON ({error})") from None
     if isinstance(content, dict) and isinstance(content.get("weights"), dict):
         content = content["weights"]
     if not isinstance(content, dict) or not content:

@@ -1,12 +1,12 @@
 """The work folder of a tuning run: readable by people, and consistent even after a kill.
 
 Every file gets its final name only when it is complete, and every step of a round ends with one
-file. A stopped run therefore continues after the last finished file. The folder refuses any other
-run. Its files:
+file. A stopped run therefore continues after the last finished file. A run with other settings or
+inputs cannot use the folder. The files:
 
 * ``run.json``: the settings and input digests of the run that owns the folder;
 * ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
-* ``round01/nbest.gz``: the n-best list of the decoder; ``decoder.log``: what real Moses says;
+* ``round01/nbest.gz``: the n-best list of the decoder; ``decoder.log``: messages of real Moses;
 * ``round01/optimized.json``: the weights found for the candidates of all rounds so far;
 * ``result.json``: scores and weights of the rounds so far, and the result at the end;
 * ``weights.json``, ``moses.ini``: the result.
@@ -55,7 +55,7 @@ class RoundFolder:
         """Copy the files of a round that another run decoded with the same weights, if missing."""
         if self.nbest.exists():
             return
-        # the list comes last: with it the round counts as decoded
+        # copy the list last, because the round counts as decoded once the list exists
         for name in ("weights", "ini", "nbest"):
             mine, theirs = getattr(self, name), getattr(other, name)
             with theirs.open("rb") as original, open_output(mine, packed=True) as copy:
@@ -86,13 +86,13 @@ class WorkFolder:
 
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
-        # a process killed right after its start leaves a lock file or a partial record: both may go
+        # a process killed right after its start leaves a lock file or a partial record; ignore both
         names = whole_names(self.path).values()
         others = [name for name in names if name != _RUN and not name.startswith(LOCK)]
         if not path.exists():
             if others:
                 raise ResumeError(
-                    f"the folder is not empty ({sorted(others)[0]}), and not one of a tuning run",
+                    f"the folder is not empty ({sorted(others)[0]}) and has no {_RUN}",
                     path=self.path,
                     remedy="name a new folder",
                 )
@@ -100,10 +100,10 @@ class WorkFolder:
             return
         known = read_json(path)
         if not others and known.keys() == identity.keys():
-            # the earlier run stopped at wrong input before any work, so the corrected run may start
+            # an earlier run failed on its input before any work, so a corrected run may start
             write_json(path, dict(identity))
             return
-        remedy = "name a new folder, or give what the run began with"
+        remedy = "name a new folder, or use the settings and inputs that the run began with"
         refuse_differences(known, identity, self.path, remedy)
 
     def _sweep(self) -> None:

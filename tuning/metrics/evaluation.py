@@ -80,7 +80,7 @@ class Evaluation:
     Args:
         references: The reference files.
         sentences: The scored sentences.
-        signatures: By metric, its settings as a signature of sacrebleu.
+        signatures: The settings of each metric, as a sacrebleu signature.
         texts: The scores of each translation.
     """
 

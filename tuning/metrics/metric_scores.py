@@ -1,7 +1,7 @@
 """Corpus metrics and mixtures of them: statistics of candidates, and scores of summed statistics.
 
-The statistics add up over sentences, so an optimiser needs arrays only. A matrix of statistics has
-these columns. If BLEU is the only metric, there are only its columns.
+The statistics add up over sentences, so an optimiser needs only arrays. A matrix of statistics has
+these columns, or only those of BLEU if BLEU is the only metric:
 
 * BLEU: 9 (``bleu.py``)
 * chrF: 3 for each of 6 orders: n-grams of the candidate, n-grams of the reference, matches
@@ -64,7 +64,7 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def _quotient(sums: NDArray[np.float64]) -> float:
-    """Divide the first sum by the second; if that is 0, return 1 if there are edits, or else 0."""
+    """Divide the first sum by the second; if the second is 0, return 1 for edits, otherwise 0."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0
@@ -105,7 +105,7 @@ def columns_of(metric: MetricName) -> slice:
 
 
 def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
-    """Return the scores of summed statistics in one metric, error rates as they are.
+    """Return the scores of summed statistics in one metric; error rates are not inverted.
 
     Args:
         metric: One of ``METRICS``.

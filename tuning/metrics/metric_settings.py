@@ -1,4 +1,4 @@
-"""Settings of scores; imports nothing heavy, so that help is instant."""
+"""Settings of scores; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
 LengthName = Literal["closest", "shortest", "average"]
 REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
-# defaults of the significance tests; the seed is the one of sacrebleu
+# defaults of the significance tests; the seed is sacrebleu's
 TRIALS, TEST_SEED = 10_000, 12345
 
 
@@ -78,7 +78,7 @@ class Objective:
 
     @classmethod
     def from_shares(cls, shares: Mapping[str, float]) -> Objective:
-        """Build a mixture from shares, scaled to add up to 1; no shares at all mean BLEU alone.
+        """Build a mixture from shares, scaled to sum to 1; without shares, it is BLEU alone.
 
         Raises:
             SettingsError: A metric is unknown, a share is negative, or all are 0.

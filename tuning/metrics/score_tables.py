@@ -48,7 +48,7 @@ def points(score: float, *, sign: bool = False) -> str:
 
 
 def shown_p(p_value: float) -> str:
-    """Format a p-value with three decimals; below a thousandth show the bound.
+    """Format a p-value with three decimals, or as ``<0.001``.
 
     >>> shown_p(0.5298), shown_p(1 / 10_001)
     ('0.530', '<0.001')

@@ -1,7 +1,7 @@
 """Selects sentences to score: groups by source length, and sentences whose words a model knows.
 
-Bahdanau et al. (2014) report such scores: by the number of source words in Figure 2, and of the
-sentences without unknown words in the second half of Table 1.
+Bahdanau et al. (2014) report both: scores by the number of source words in Figure 2, and scores of
+the sentences without unknown words in the second half of Table 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_settings import SentenceSelection
 from tuning.metrics.text_scores import ReferenceTexts
 
-# if this share of the sentences has at most this many words, groups are five words wide, not ten
+# groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
 Rows = NDArray[np.int64]
@@ -40,7 +40,7 @@ class LengthGroup:
 
     low: int
     high: int | None
-    rows: Rows = field(compare=False)  # comparing arrays gives no single truth value
+    rows: Rows = field(compare=False)  # the comparison of arrays has no single truth value
     mean_length: float
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class LengthGroup:
         return f"{self.low}–{self.high} words"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what identifies the group, as JSON values."""
+        """Return the bounds, size and mean length of the group as JSON values."""
         return {
             "from": self.low,
             "to": self.high,
@@ -68,7 +68,7 @@ class SelectedSentences:
         rows: (K,) the indices of the sentences in the text; at least one.
         total: The number of sentences of the text.
         known_words: The model whose vocabularies selected the sentences; ``None`` for no selection.
-        groups: Groups by source length, shorter ones first; empty if not requested.
+        groups: Groups by source length, shortest first; empty if not requested.
     """
 
     rows: Rows = field(compare=False)
@@ -80,8 +80,8 @@ class SelectedSentences:
         if self.known_words is None:
             return counted(self.total, "sentence")
         return (
-            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those without a word "
-            f"outside the lists of {self.known_words}"
+            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those with all words in the "
+            f"vocabularies of {self.known_words}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -146,19 +146,18 @@ def _without_unknown_words(
             is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)
     if not is_known.any():
         raise CorpusError(
-            f"not one of {len(references):,} sentences is without a word outside the lists of "
-            f"{model}",
+            f"each of {len(references):,} sentences has a word outside the vocabularies of {model}",
             path=references.paths[0],
-            remedy="name a model of such texts, prepared in the same way and of the same direction",
+            remedy="name a model for such texts, with the same preparation and direction",
         )
     return np.flatnonzero(is_known)
 
 
 def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
-    """Yield non-empty groups of sentences by source length, shorter ones first.
+    """Yield non-empty groups of sentences by source length, shortest first.
 
-    Groups are five words wide up to 30 words if 95 % of the sources are not longer than that, else
-    ten words wide up to 60. One more group has all longer sentences.
+    Groups are 5 words wide up to 30 words if at least 95 % of the sources have at most 30 words,
+    otherwise 10 words wide up to 60. One more group has all longer sentences.
 
     Args:
         rows: (K,) the indices of the sentences.
@@ -166,7 +165,7 @@ def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     """
     width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
     bounds = range(width, width * _GROUPS + 1, width)
-    # sources without words form a group of their own
+    # sources without words form a separate group
     lows = [0, 1, *(bound + 1 for bound in bounds)]
     highs = [0, *bounds, None]
     for low, high in zip(lows, highs, strict=True):

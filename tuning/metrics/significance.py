@@ -1,8 +1,8 @@
 """Tests whether systems differ, using several tuning runs of each system (Clark et al. 2011).
 
-Tuning is random: a system that is tuned twice scores differently. So every system has several
+Tuning is random: two tuning runs of one system score differently. So every system has several
 translations of the test set, one for each tuning run. The tests report the mean and the deviation
-over runs, and whether the difference to the first system could be due to chance.
+over runs, and whether the difference from the first system could be due to chance.
 
 *Approximate randomisation* (Noreen 1989; Riezler and Maxwell 2005): if the systems do not differ,
 each of the two translations of a sentence could have come from either system. So a trial swaps the
@@ -19,7 +19,7 @@ explain, because the draws of sentences contain that part already. (Drawing both
 would count it three times; Owen 2007.) Interval and p come from Student's t with the degrees of
 freedom of Welch (1947) and Satterthwaite (1946).
 
-The randomisation tests these runs only, and so does the bootstrap if a system has one run.
+The randomisation is about the given runs only, and so is the bootstrap if a system has one run.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
@@ -69,7 +69,7 @@ class Bootstrap:
 def share_at_least(found: Floats, observed: float) -> float:
     """Return a p-value: the share of absolute differences that are at least the observed one.
 
-    The observed difference counts as one more trial beside the T in ``found``, so p is never 0.
+    The observed difference counts as one more trial in addition to ``found``, so p is never 0.
 
     >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
     0.75
@@ -132,7 +132,7 @@ def bootstrap(
 ) -> Bootstrap:
     """Estimate the uncertainty of the difference of means over runs, second minus first.
 
-    The variance is that of the drawn differences plus, for each system, (V - E) / R: with V the
+    The variance is that of the drawn differences plus (V - E) / R for each system, where V is the
     variance of its scores over R runs, and E the part of V that the drawn sentences explain.
     """
     rng = np.random.default_rng(seed)
@@ -210,7 +210,8 @@ def compare_statistics(
 
     Args:
         metric: One of ``METRICS``.
-        systems: By name, (R, S, K) statistics of R runs over the same S sentences.
+        systems: Each system's name, mapped to (R, S, K) statistics of R runs over the same S
+            sentences.
         trials: The number of trials of each test.
         seed: The seed of each test.
     """
@@ -224,7 +225,8 @@ def compare_segments(
     """Compare systems with the first of them by the mean of given scores of segments.
 
     Args:
-        systems: By name, ``(R, S)`` scores of R runs over the same S segments, in any unit.
+        systems: Each system's name, mapped to (R, S) scores of R runs over the same S segments,
+            in any unit.
         trials: The number of trials of each test.
         seed: The seed of each test.
     """
@@ -244,7 +246,7 @@ def _compare(
 
     Args:
         score: The function from summed statistics to scores.
-        parts: By name, (R, S, K) statistics.
+        parts: Each system's name, mapped to (R, S, K) statistics.
         trials: The number of trials of each test.
         seed: The seed of each test.
         unit: The factor that brings scores and intervals to the unit of the result.

@@ -30,7 +30,7 @@ class SystemComparison:
     """The comparison of systems with the first of them.
 
     Attributes:
-        record: What ``compare --json`` prints, but for the length groups: files, settings, scores.
+        record: The output of ``compare --json`` without length groups: files, settings, scores.
         sentences: The scored sentences.
         by_length: The ``scores`` of each length group.
     """
@@ -41,7 +41,7 @@ class SystemComparison:
 
     @property
     def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
-        """By metric, the scores of each system; the first is what the others are compared with."""
+        """The scores of each system, by metric; the others are compared with the first system."""
         return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
@@ -85,10 +85,10 @@ class SystemComparison:
         first = next(iter(self.record.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
-            f"{self.sentences}. Gain: mean over runs against {first}. 95 % and p: for other "
-            "sentences and, where a system has several runs, other runs. AR: approximate "
-            "randomisation of sentences, the runs as they are. Both two-sided, "
-            f"{self.record.trials:,} trials, seed {self.record.seed}.{by_length} "
+            f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
+            "over sentences and, where a system has several runs, over runs. AR: approximate "
+            "randomisation of sentences. Both tests are two-sided, with "
+            f"{self.record.trials:,} trials and seed {self.record.seed}.{by_length} "
             + " ".join(
                 f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
             )
@@ -122,7 +122,7 @@ def compare_systems(
 
     Args:
         references: Files or lists of lines, one for each reference.
-        systems: By name, the translations of each system, one for each tuning run.
+        systems: Each system's name, mapped to its translations, one for each tuning run.
         scoring: The metrics, and the preparation of texts for them.
         selection: The sentences to score, and their groups; by default all sentences.
         trials: The number of trials of each test.
@@ -175,8 +175,8 @@ def compare_segment_scores(
     """Compare systems with the first of them by segment scores that another metric computed.
 
     Args:
-        systems: By name, the files of each system, one for each tuning run; a file has one number
-            for each segment, and larger is better.
+        systems: Each system's name, mapped to its files, one for each tuning run; a file has one
+            number per segment, and larger is better.
         trials: The number of trials of each test.
         seed: The seed of each test; every comparison of two systems starts from it.
 

@@ -228,7 +228,7 @@ class ReferenceTexts:
         """Compute the statistics of a translation.
 
         Raises:
-            CorpusError: The file is not UTF-8, or its number of lines is not the references'.
+            CorpusError: The file is not UTF-8, or its number of lines differs from the references.
         """
         lines = self._cased(_lines_of(path))
         self.check_length(path, lines)
@@ -262,7 +262,7 @@ class ReferenceTexts:
         escaped = any(_ESCAPED.search(line) for line in lines)
         if escaped and not self._escaped:
             notes.append(
-                f"{path} has escapes such as &apos; and the references have none: "
+                f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
         if sum(line.endswith("\r") for line in lines) > len(lines) // 2:

@@ -5,18 +5,18 @@ would type it in the folder:
 
     build         a system whose words are characters, from the training words
     preprocess    the dev words, as characters
-    tune          its weights, for the share of words that come out right
+    tune          the system's weights, for the share of correctly normalised words
     decode        the dev words, to see whether remembering known words is better
 
-With ``neural``, training goes on with an attention model of whole words, which chooses among the
+With ``neural``, training continues with an attention model of whole words, which chooses among the
 best forms of the system:
 
     train         the model, from the same words
-    decode, nbest the best forms of the words to tune on, and what the model says of them
-    optimize      the weight of the model beside those of the system
+    decode, nbest the best forms of the words to tune on, and the model's scores of these forms
+    optimize      the weights of the system and of the model together
 
-The combination that does best on the dev words becomes the normaliser. All paths in the folder are
-relative to the folder, so it can be moved.
+The combination with the best result on the dev words becomes the normaliser. All paths in the
+folder are relative to the folder, so it can be moved.
 """
 
 from __future__ import annotations
@@ -53,11 +53,13 @@ _MODEL, _WEIGHTS = "attention", "reranking.json"
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
 # with more dev words, tuning is slower and the weights are hardly better
 _WORDS_TO_TUNE_ON = 2000
-# the forms that the attention model chooses among, and its size: words are few and short
+# the number of forms that the attention model chooses among
 _CANDIDATES = 20
+# a small model, because words are few and short
 _MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
+# the number of epochs is such that the model reads about this many words, within these limits
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
-# the minimum numbers of occurrences in training to try; None: remember no word
+# the values of ``Choice.remembered`` to try; the simplest comes first
 _TIMES = (None, 1, 2)
 
 
@@ -90,8 +92,8 @@ class Choice:
             return f"every word is normalised by {system}"
         times = "" if self.remembered == 1 else f" at least {self.remembered} times"
         return (
-            f"a word seen{times} in training takes its most frequent form, any other word that of "
-            f"{system}"
+            f"a word seen{times} in training takes its most frequent form, any other word is "
+            f"normalised by {system}"
         )
 
 
@@ -261,7 +263,7 @@ class _Training:
         return {}
 
     def _choose(self) -> Mapping[str, Any]:
-        """Choose by the dev words which known words are remembered, and write the normaliser."""
+        """Choose the best combination on the dev words, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
         for neural in (False, True) if self.neural else (False,):
@@ -385,7 +387,7 @@ def _read_choice(folder: Path = Path()) -> Choice:
         raise InputError(
             f"no {_RECORD}, so this is not a finished normaliser",
             path=folder,
-            remedy="make one with phrasescore normalise train, or let that finish",
+            remedy="make one with phrasescore normalise train, or let an interrupted one finish",
         ) from None
     except ValueError as error:
         raise InputError(f"the file is not valid JSON ({error})", path=path) from None

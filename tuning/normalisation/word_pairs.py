@@ -1,8 +1,9 @@
-"""Words and their normal forms: reading, checking, and remembering what was read.
+"""Reads and checks words with their normal forms, and remembers each word's most frequent form.
 
-A file of pairs has one word a line: the word as it is spelt, a tab, its normal form. Either may
+A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Either may
 consist of several words with spaces between them. Empty lines are the ends of sentences and are
-skipped. All text is composed (Unicode NFC), so that the same letter is the same character.
+skipped. All text is converted to composed characters (Unicode NFC), so that equal letters are equal
+characters.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def read_pairs(path: str | Path, *, lowercase: bool = False) -> Words:
 
 
 def read_words(path: str | Path, *, lowercase: bool = False) -> Words:
-    """Read one word a line; an empty line stays an empty word.
+    """Read one word per line; an empty line stays an empty word.
 
     Raises:
         InputError: The file cannot be read.

@@ -6,10 +6,9 @@ Eisner 2006; Rosti et al. 2010). The expected score is smooth in the weights, so
 lead to a good region. At low sharpness there are few local optima; at high sharpness the expected
 score approaches the score of the single best candidates.
 
-Each weight is measured in units of its ``Region.spread``, so that a sharpness means the same for
-every pool. Annealing is worth 0.2 BLEU: over the golden lists of the tests, MERT with seeds 1 to 5
-reaches
-59.68 on average with it and 59.46 without, 37.50 and 37.25 on the bundled ones.
+Each weight is measured in units of its ``Region.spread``, so that a sharpness has the same effect
+on every pool. Annealing is worth 0.2 BLEU: MERT with seeds 1 to 5 reaches on average 59.68 with it
+and 59.46 without it on the golden lists of the tests, and 37.50 and 37.25 on the bundled lists.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from tuning.optimizers.candidate_pool import Point, PoolArrays, score_candidates
 from tuning.optimizers.optimizer import Region, Weights
 from tuning.optimizers.workers import Workers
 
-# a candidate's probability counts as 0 if ln of its ratio to the best one's is below this
+# a probability counts as 0 if ln of its ratio to the best candidate's probability is below this
 LEAST_LN = -12.0
 _RELATIVE_DIFFERENCE = 1e-4  # step of the central differences
-# for weights of size 1: from nearly uniform choices to nearly certain ones
+# for weights of size 1: from nearly uniform to nearly deterministic choices
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
 _STEPS = 15
 _CONVERGED = 1e-3
@@ -128,8 +127,8 @@ class ExpectedScore:
         weights: (F,) the point.
         sharpness: The factor on model scores.
         objective: The score to take the expectation of.
-        workers: Threads that share the work. One thread computes each sum in a fixed order, so the
-            number of threads does not change the result.
+        workers: Threads that share the work. Each sum is computed by one thread, in a fixed order,
+            so the number of threads does not change the result.
 
     Attributes:
         score: The expected score.
@@ -178,7 +177,7 @@ class ExpectedScore:
         return gradient
 
     def _slopes(self) -> NDArray[np.float64]:
-        """Return the derivative of the objective by each summed statistic (central differences)."""
+        """Return the derivatives of the objective by the sums, from central differences."""
         slopes = np.zeros(len(self._sums))
         for column, value in enumerate(self._sums.tolist()):
             size = _RELATIVE_DIFFERENCE * value
@@ -192,11 +191,11 @@ class ExpectedScore:
 
 
 def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weights:
-    """Return (F,) the gradient by free weights in units of their spread; 0 for fixed ones."""
+    """Return (F,) the gradient by free weights in units of their spread; 0 for fixed weights."""
     gradient = np.zeros(len(weights))
     gradient[region.free] = (expected.gradient() * region.spread)[region.free]
     if region.scalable:
-        # scaling all weights changes nothing, so that component of the gradient is removed
+        # scaling all weights changes nothing, so remove the component in that direction
         scaled = weights / region.spread
         gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
     return gradient

@@ -19,8 +19,8 @@ from phrasescore.errors import NBestError
 from tuning.optimizers.workers import ALONE, Workers
 
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
-# mixing constants of the digest: the golden ratio as a 64-bit odd number, and a shift that brings
-# the well-mixed high bits down
+# mixing constants of the digest: the golden ratio as a 64-bit odd number, and a shift that moves
+# the well-mixed high bits to the low end
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -30,8 +30,8 @@ class PoolArrays(NamedTuple):
 
     Attributes:
         features: (F, C) unweighted feature values; the candidates of one sentence are contiguous,
-            in the order in which they were found. Each feature has a row of its own, so that
-            weighted sums run over contiguous memory.
+            in the order in which they were found. Features are rows, so that weighted sums read
+            contiguous memory.
         statistics: (C, K) the statistics that the objective is computed from.
         starts: (S + 1,) the first candidate of each sentence, then C.
     """
@@ -88,7 +88,7 @@ class CandidatePool:
         """
         _check(sentences, features, statistics)
         old = self.arrays
-        # digests read the bits, so equal values need equal bits: this turns minus zero into zero
+        # digests are computed from bits, so equal values need equal bits: turn minus zero into zero
         features = features + np.float32(0)
         new = np.flatnonzero(~self._repeated(sentences, features))
         ends = old.starts[sentences[new] + 1] + np.arange(len(new))
@@ -173,7 +173,7 @@ def combine(
     for feature in range(weights.size):
         weight = weights[feature]
         if weight != 0.0:
-            # a slice, because compiled code tests every index like begin + i for being negative
+            # a slice, because compiled code checks whether an index such as begin + i is negative
             values = features[feature, begin:end]
             for i in range(values.size):
                 out[i] += weight * values[i]

@@ -146,10 +146,10 @@ class LineSpace(NamedTuple):
     """The scratch arrays of one search.
 
     ``where``, ``before`` and ``after`` have room for the maximum number of changes; the operating
-    system provides their memory only as it is written.
+    system allocates their memory only when it is first written.
 
     Attributes:
-        slopes: (N,) the slopes of one sentence's lines; N is at least the candidates of any.
+        slopes: (N,) the slopes of one sentence's lines; no sentence has more than N candidates.
         kept: (N,) the candidates that can win.
         kept_slopes: (N,) their slopes.
         kept_intercepts: (N,) their intercepts.
@@ -223,7 +223,7 @@ def find_changes(
     point: Point,
     room: LineSpace,
 ) -> int:
-    """Find the winners' statistics at low and all changes of winner up to high; count changes."""
+    """Sum the winners' statistics at low, list the changes of winner up to high; count changes."""
     direction, pool, point, room = borrowed((direction, pool, point, room))
     total = 0
     room.sums[:] = 0.0
@@ -280,7 +280,7 @@ def _best_interval(
         narrow: The width up to which intervals are ignored.
         shares: (metrics,) the shares of the objective.
     """
-    # without this, the call for each interval would count references
+    # borrowed, so that the call for each interval does not count references
     sums, shares = borrowed((sums, shares))
     best, best_place, best_distance = -np.inf, 0, np.inf
     for place in range(order.size + 1):

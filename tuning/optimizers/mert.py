@@ -1,18 +1,18 @@
 """Minimum error rate training (Och 2003): weights whose best candidates have the highest score.
 
 The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
-one. So the search has three parts:
+optimum. So the search has three parts:
 
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
    region (``tuning.optimizers.annealing``).
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
    Directions come in small groups, in random order. The searches of a group start from the same
    point, and the best of their steps is taken. A climb ends with a pass over all directions that
-   gains nothing. Only the first passes of some climbs search lines without ends. Later, long steps
-   hardly ever gain anything, and searching a line with ends takes a third of the time.
-3. *Restarts*: the best point so far is changed at random, by a tenth or a fifth of the weights'
-   size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
-   the weights by their full size and is annealed too.
+   gains nothing. Only the first passes of some climbs search unbounded lines: later, long steps
+   hardly ever gain anything, and searching a bounded line takes a third of the time.
+3. *Restarts*: a climb starts at the best point so far after a random change by a tenth or a fifth
+   of the weights' size; four such climbs run at a time. Every twentieth restart changes the weights
+   by their full size and is annealed too.
 
 The result does not depend on the number of threads.
 """
@@ -41,18 +41,18 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# the number of passes that search along infinite lines: a good region may be far away
+# the number of passes that search unbounded lines, because a good region may be far away
 _WHOLE_PASSES = 2
-# a restart's random change is one of the strengths times a mixture: this share of the weight's own
-# size, and for the rest the root mean square size of all weights
+# a restart's random change of a weight is one of the strengths times a mixture of the weight's own
+# size, with this share, and the root mean square size of all weights
 _STRENGTHS = (0.1, 0.2)
 _OWN_SIZE = 0.7
 _CLIMBS_AT_ONCE = 4
-_FAR_EVERY = 20  # one restart in so many starts far away
+_FAR_EVERY = 20  # every twentieth restart starts far away
 _FAR_SHARPNESSES = (6.0, 25.0)
 # a gain smaller than this is rounding
 _GAIN = 1e-9
-# how far a line with ends reaches on either side, as a fraction of the size of the weights
+# the length of a bounded line to either side, as a fraction of the size of the weights
 _REACH = 0.2
 # directions searched from the same point before the best step is taken
 _LINES_AT_ONCE = 4
@@ -64,7 +64,7 @@ class Mert:
 
     Args:
         restarts: The number of climbs after the first two, which begin at the start weights and
-            at the annealed ones.
+            at the annealed start weights.
         threads: The number of threads; they share climbs, and the lines of a climb.
     """
 
@@ -90,7 +90,7 @@ class Mert:
         defect = defect_of(weights, region)
         if score <= start_score or defect:
             if defect:
-                notes.append(f"the search ended where {defect}: the start weights stay")
+                notes.append(f"the search ended where {defect}: the start weights are kept")
             weights, score = problem.start, start_score
         return Solution(weights, score, start_score, tuple(notes))
 
@@ -101,7 +101,7 @@ class _Start(NamedTuple):
     Attributes:
         weights: (F,) the point.
         sharpnesses: The sharpnesses to anneal the point at before the climb; empty for none.
-        whole_passes: The number of first passes that search lines without ends.
+        whole_passes: The number of first passes that search unbounded lines.
     """
 
     weights: Weights
@@ -119,7 +119,7 @@ class _Search:
         self.best_score = -np.inf
 
     def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
-        """Climb from several points in parallel, and keep the best end (the first, if equal)."""
+        """Climb from several points in parallel, and keep the best result (the first, if equal)."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
         climbs = zip(points, seeds, strict=True)
         jobs = [partial(self._climb, point, seed, workers) for point, seed in climbs]
@@ -168,7 +168,7 @@ def climb(
         search: The line search over the pool of candidates.
         weights: (F,) the point to begin at.
         region: The region of weight space to search.
-        whole_passes: The number of first passes that search lines without ends.
+        whole_passes: The number of first passes that search unbounded lines.
         seed: The seed of the random order of directions.
         workers: Threads that share the lines from one point.
 

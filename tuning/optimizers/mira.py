@@ -54,7 +54,7 @@ class Mira:
             if score > best_score and not defect_of(average, region):
                 best, best_score = average, score
         if best is problem.start:
-            notes.append("no epoch found better weights: the start weights stay")
+            notes.append("no epoch found better weights: the start weights are kept")
         return Solution(best, best_score, start_score, tuple(notes))
 
 
@@ -97,7 +97,7 @@ class MiraState(NamedTuple):
 def _hope_and_fear(
     pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
-    """Return the rows of hope and fear (of equals the first), and how much more the hope is worth.
+    """Return the rows of hope and fear (the first, if equal), and the difference of their worth.
 
     A candidate's worth is the objective of its statistics plus the background, times the reference
     length of this sum. The length brings a fraction to the scale of the model scores.
@@ -128,7 +128,7 @@ def learn(
     shares: NDArray[np.float64],
     state: MiraState,
 ) -> None:
-    """Make one pass over sentences, and update the weights wherever a hope leads by too little.
+    """Make one pass over sentences, and update the weights where the hope's lead is too small.
 
     Args:
         pool: The candidates.

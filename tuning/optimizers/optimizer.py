@@ -169,8 +169,8 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
         )
     if problem.objective.is_bleu and not (problem.pool.statistics[:, 6] > 0).any():
         notes.append(
-            "no candidate shares four words in a row with its reference, so BLEU is 0 whatever "
-            "the weights: they stay as they are (are these the references of this text?)"
+            "no candidate shares four words in a row with its reference, so BLEU is 0 with all "
+            "weights: the start weights are kept (are these the references of this text?)"
         )
     scalable = problem.is_scalable
     spread = np.where(free, 1.0 / np.where(free, deviation, 1.0), 1.0)
@@ -201,5 +201,5 @@ def defect_of(weights: Weights, region: Region) -> str | None:
     if not influence.any():
         return "all weights are 0"
     if influence.max() > _LARGEST_RATIO * np.median(influence):
-        return "one weight drowns all others"
+        return "one weight outweighs all others"
     return None

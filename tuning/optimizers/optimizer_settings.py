@@ -1,4 +1,4 @@
-"""Settings of an optimisation; imports nothing heavy, so that help is instant."""
+"""Settings of an optimisation; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OptimizationSettings:
     """Settings of an optimisation: the objective, the frozen weights, and the optimiser.
 
     Args:
-        references: Files with translations of the same text.
+        references: The reference files; all translate the same text.
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
         objective: The score to maximise.

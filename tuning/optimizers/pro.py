@@ -8,7 +8,7 @@ for the regression, also puts a Gaussian prior of precision 1 on the weights.
 Sentence BLEU is not corpus BLEU: the pairs that differ most teach translations that are too short
 (Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses as here. Hopkins
 and May therefore go only part of the way from the old weights to the learnt ones. Here an exact
-line search finds the best part.
+line search finds the best point on this way.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pro:
 
     Args:
         samples: The number of pairs drawn for each sentence, with replacement.
-        kept: The number of pairs to learn from in each sentence, the ones that differ most.
+        kept: The number of pairs of each sentence to learn from: the pairs that differ most.
         min_difference: The minimum difference in sentence score of a pair.
         precision: The precision of the Gaussian prior on weights, in units of ``Region.spread``.
         interpolate: Whether to return the best point between the start weights and the learnt ones
@@ -60,14 +60,14 @@ class Pro:
         start_score = problem.score(problem.start)
         differences = self._pairs(problem, rng)
         if not len(differences):
-            notes.append("no two candidates differ enough to learn from: the start weights stay")
+            notes.append("no two candidates differ enough to learn from: start weights are kept")
             return Solution(problem.start, start_score, start_score, tuple(notes))
         learnt = self._learnt(problem, region, differences)
         if self.interpolate:
             learnt = _best_between(problem, region, learnt)
         weights = rounded(learnt, scalable=region.scalable)
         if defect := defect_of(weights, region):
-            notes.append(f"ranking ended where {defect}: the start weights stay")
+            notes.append(f"ranking ended where {defect}: the start weights are kept")
             weights = problem.start
         return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
@@ -85,7 +85,7 @@ class Pro:
         return weights
 
     def _pairs(self, problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw P pairs; return (P, F) features of the better candidate minus the worse one's."""
+        """Draw P pairs; return (P, F) the better candidates' features minus the worse ones'."""
         pool = problem.pool
         scores = sentence_scores(pool.statistics, problem.objective)
         pieces = []
@@ -121,9 +121,9 @@ def logistic_regression(
 ) -> Weights:
     """Return weights w that minimise the sum of ln(1 + exp(-(given + x w))) + precision |w|²/2.
 
-    The sum counts every pair twice, because Moses also lists the mirror image of each pair. The
-    function is convex, so Newton's method finds its minimum; a step that does not lower the
-    function is halved.
+    The sum counts every pair twice, because Moses also lists the reverse of each pair. The function
+    is convex, so Newton's method finds its minimum; a step that does not lower the function is
+    halved.
 
     Args:
         differences: (P, D) the rows x.

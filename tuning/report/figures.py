@@ -28,8 +28,8 @@ class DataTable:
     """A table of numbers whose first column names the rows.
 
     Args:
-        columns: By name of the column, its format as for ``format``; ``%`` shows a fraction times
-            100, and ``p`` a p-value.
+        columns: The name of each column, mapped to its format as for ``format``; ``%`` shows a
+            fraction times 100, and ``p`` a p-value.
         rows: Rows with one value for each column; ``None`` for an empty cell.
     """
 
@@ -52,7 +52,7 @@ class Figure:
 
     Args:
         name: A description of the figure for readers who cannot see it.
-        image: The address of the picture, which contains all of it.
+        image: The picture as a ``data:`` address.
         caption: The caption, which explains the figure.
     """
 
@@ -95,7 +95,7 @@ def interval_figure(scores: ScoreSet) -> Figure:
     return Figure(
         f"{scores.label} gained over {first} on {scores.title}, each with its 95 % interval.",
         svg_image(draw, _WIDTH, 0.8 + 0.34 * len(shown)),
-        "An interval that crosses the line at 0 leaves open whether there is a gain at all.",
+        "If an interval contains 0, there may be no gain at all.",
     )
 
 
@@ -175,7 +175,7 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Fi
     return Figure(
         f"Learning curve of {name}: loss by seconds of training.",
         svg_image(draw, _WIDTH, 2.9 + _LEGEND_LINE * len(curves)),
-        "Lower is better. Training: the mean since the point before.",
+        "Lower is better. Training: the mean since the previous point.",
     )
 
 

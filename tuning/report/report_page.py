@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_DEV = "dev"  # the text of an experiment that weights are tuned on
+_DEV = "dev"  # the name of the text that an experiment tunes weights on
 _WORK = ".training"  # the suffix of a training's work folder
 _VERSIONS = ("phrasescore", "python", "libraries", "processor", "machine", "cores")
-# kind of record -> its noun, in the order of the work
+# kind of record -> its name on the page; the page shows the kinds in this order
 _NOUNS: dict[type, str] = {
     BuildRecord: "built system",
     TrainingRecord: "model",
@@ -66,10 +66,10 @@ class Results:
         experiments: The records of experiments.
         scores: Scores of translations.
         texts: Differences of translations, by the title of their scores.
-        tunings: By system, the runs that have at least one round.
-        models: By name, the learning curve of each model.
-        configs: By name, the settings of finished models.
-        provenances: By name of the record, its provenance.
+        tunings: The tuning runs that have at least one round, by system.
+        models: The learning curve of each model, by name.
+        configs: The settings of finished models, by name.
+        provenances: The provenance of each record, by the name of the record.
         unfinished: Sentences about work that is not done yet.
         notes: Sentences about files that could not be read.
     """
@@ -114,13 +114,13 @@ def read_results(
     if not found:
         some = any(folder.iterdir())
         raise InputError(
-            "no results of phrasescore are here" if some else "the folder is empty",
+            "the folder has no results of phrasescore" if some else "the folder is empty",
             path=folder,
-            remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
-            "such folders or the JSON of --json-file in it",
+            remedy="name a folder that experiment, tune, train or the demo wrote, or a folder that "
+            "contains such folders or the JSON of --json-file",
         )
     results = Results(folder.absolute().name)
-    # the runs of all seeds and their summary are one piece of work
+    # the runs of all seeds and their summary count as one
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
     results.holds = ", ".join(
@@ -162,7 +162,7 @@ def _add(
             if record.config:
                 results.configs.setdefault(group, record.config)
             else:
-                results.unfinished.append(f"The training of {name} has not come to its end.")
+                results.unfinished.append(f"The training of {name} is not finished.")
         case TuningRecord() as record:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
@@ -188,7 +188,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
         results.tunings.setdefault(group, {})[run] = record
     if not record.why:
         done = counted(len(rounds), "round")
-        results.unfinished.append(f"The tuning {found.name} has not come to its end: {done} done.")
+        results.unfinished.append(f"The tuning {found.name} is not finished: {done} done.")
 
 
 def _add_comparison(
@@ -228,7 +228,7 @@ def _add_experiment(
 
 
 def check_page() -> None:
-    """Check that a page can be written, before the work that it needs.
+    """Check early that a page can be written.
 
     Raises:
         MissingDependencyError: Jinja2 or matplotlib is not installed.

@@ -23,7 +23,7 @@ _LARGEST_JSON = 1 << 24
 
 
 class ResultFiles:
-    """The files that a report may read: those in its folder, and those that the user named.
+    """The files that a report may read: files in its folder, and files that the user named.
 
     Links are resolved first, so a foreign folder cannot make a report show the user's other files.
 
@@ -46,7 +46,7 @@ class ResultFiles:
         """Return the objects in a file, one per line; an incomplete last line is ignored.
 
         Raises:
-            InputError: The file cannot be read, is not an allowed one, or has a malformed line.
+            InputError: The file cannot be read, is not allowed, or has a malformed line.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
         where = "not a record of phrasescore"
@@ -62,11 +62,11 @@ class ResultFiles:
         """Return the content of a file.
 
         Raises:
-            InputError: The file cannot be read, is too large, or is not an allowed one.
+            InputError: The file cannot be read, is too large, or is not allowed.
         """
         if not self.may_read(path):
             raise InputError(
-                "a link that leads out of the results, which is not followed",
+                "this link leads out of the results, so it is not followed",
                 path=path,
                 remedy="name the folder that it leads to with --data",
             )
@@ -109,7 +109,7 @@ class ResultFiles:
 
 def left_out(error: Exception) -> str:
     """Return the sentence that tells the reader why a file is missing from the report."""
-    return f"{error} It is left out."
+    return f"{error} The report omits this file."
 
 
 def _object(text: bytes, path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tuning.metrics.system_comparison import SEGMENTS
 from tuning.metrics.text_scores import LABELS
 
 _LEVEL = 0.05
-# with this many comparisons, one p-value below the level by chance is no surprise
+# with this many comparisons, a p-value below the level may well be due to chance
 _MANY = 5
 
 
@@ -84,7 +84,7 @@ def score_sets(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The head of a report: the gain of the best system, and its meaning.
+    """The main result of a report: the gain of the best system, and its meaning.
 
     Args:
         scores: The compared systems.
@@ -129,32 +129,33 @@ def in_words(scores: ScoreSet, system: ComparedSystem, gain: SystemDifference) -
         better = "better" if scores.is_better(gain.gain) else "worse"
         said = f"{better} than {first.system}, hardly by chance"
     said += (
-        f". {scores.label} moves by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
+        f". {scores.label} changes by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
         f"{points(system.mean)}; 95 % interval {points(gain.low, sign=True)} to "
         f"{points(gain.high, sign=True)}, p {shown_p(gain.p_bootstrap)}."
     )
     alone = [each.system for each in (first, system) if len(each.runs) == 1]
-    return f"{said} One run of {' and of '.join(alone)}: another may differ." if alone else said
+    runs = f"There is only one run of {' and of '.join(alone)}; another run may differ."
+    return f"{said} {runs}" if alone else said
 
 
 def about_tests(scores: ScoreSet) -> Iterator[str]:
     """Yield the sentences that explain the table of scores."""
     if scores.is_dev:
-        yield "Weights were tuned on this text, which flatters every system."
+        yield "Weights were tuned on this text, so every system looks better than it is."
         return
     scale = "lower is better" if scores.metric in LOWER_IS_BETTER else "higher is better"
     yield (
         f"{scores.label} times 100, {scale}; means ± standard deviation over runs. Gain: over "
         f"{scores.systems[0].system}. 95 % interval: of 100 such intervals, for other texts of "
-        "this kind and other runs of the systems, about 95 hold the real gain. p: how often "
-        "systems that do not differ show a gain as large, either way (two-level bootstrap, "
-        f"{scores.trials:,} trials). A large p shows no difference; it does not show that there is "
-        "none. p (AR): the same for other sentences and these runs, by approximate randomisation."
+        "this kind and other runs of the systems, about 95 contain the real gain. p: how often "
+        "equal systems differ by as much, in either direction (two-level bootstrap, "
+        f"{scores.trials:,} trials). A large p does not prove that there is no difference. p (AR): "
+        "the same for other sentences but only these runs, by approximate randomisation."
     )
     if len(scores.compared) >= _MANY:
         yield (
-            f"Among {len(scores.compared)} comparisons with the same system, one in twenty comes "
-            "below 0.05 by chance alone."
+            f"There are {len(scores.compared)} comparisons with the same system; about one "
+            "comparison in twenty has p below 0.05 by chance alone."
         )
     if scores.signature:
         yield f"Signature: {scores.signature}"

@@ -1,10 +1,10 @@
-"""Compares two translations sentence by sentence: the share of each in the gain, changed words.
+"""Compares two translations sentence by sentence: shares in the gain, and changed words.
 
 BLEU is a score of a text, not of a sentence, and smoothed BLEU scores of sentences do not add up to
 it. So the effect of a sentence is its *share*: the change of the text's score if only this sentence
 is taken from the other system. The change is computed in the text of the first system and in the
 text of the second one, and the share is the mean of both. Shares nearly add up to the difference
-between the two texts; the page shows both numbers.
+between the two texts; the page shows their sum and the difference.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tuning.report.result_files import ResultFiles
 Lines = tuple[str, ...]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-# if a text's score now differs by more than this, the text has changed since the comparison
+# if the recomputed score differs by more than this, the text has changed since the comparison
 _SAME_SCORE = 1e-9
 # longer lines are cut, because comparing words takes quadratic time
 _MAX_WORDS = 300
@@ -142,7 +142,7 @@ def compare_texts(
     outputs: dict[str, tuple[Counts, Lines]] = {}
     try:
         if record.known_words is not None:
-            raise PhrasescoreError("only some were compared, those of words a model knows")
+            raise PhrasescoreError("only sentences whose words a model knows were compared")
         paths = [files.located(path, folder) for path in record.references]
         references = ReferenceTexts(paths, _scoring(metric, record.signatures.get(metric, "")))
         for system in record.metrics[metric]:
@@ -151,7 +151,7 @@ def compare_texts(
                 statistics = references.score(path).statistics[:, columns_of(metric)]
                 now = float(metric_scores(metric, statistics.sum(0)))
                 if not math.isclose(now, system.runs[0], rel_tol=0, abs_tol=_SAME_SCORE):
-                    problem = "it no longer has the score that was compared"
+                    problem = "its score differs from the recorded score"
                     raise PhrasescoreError(problem, path=path)
                 outputs[system.system] = statistics, tuple(read_text(path))
             except PhrasescoreError as error:
@@ -168,9 +168,9 @@ def compare_texts(
         except PhrasescoreError as error:
             notes.append(f"The source cannot be shown: {error}")
     elif source is None:
-        notes.append("A comparison does not say what was translated; name that text with --source.")
+        notes.append("A comparison does not name its source text; name the text with --source.")
     (first, before), *others = outputs.items()
-    # all pairs of systems together show at most about a thousand gains and losses
+    # limit the page to about a thousand gains and losses over all pairs of systems
     max_rows = min(100, max(5, 500 // max(len(others), 1)))
     pairs = [
         _differences((first, name), before, after, metric, source, references.lines[0], max_rows)

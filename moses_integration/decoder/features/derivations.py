@@ -1,6 +1,6 @@
 """The feature values of derivations, computed from their phrases alone.
 
-The search only has weighted sums. This module computes every feature of a derivation by its
+The search computes only weighted sums. This module computes every feature of a derivation by its
 definition, for n-best lists and for derivations from other decoders.
 """
 

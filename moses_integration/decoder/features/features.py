@@ -22,11 +22,11 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-# decoding paths count from 0; unknown words get one more number, and all must fit into eight bits
+# the highest number of a decoding path; unknown words get the next number, which fits into int8
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
-# classes with one component, whatever num-features says; PhrasePenalty may have one per table
+# classes with one component; a PhrasePenalty may instead have one component for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 _TRUE = ("1", "true", "yes", "y")
 # options of all feature functions of Moses; the last three have no effect in this decoder
@@ -42,7 +42,7 @@ _COMMON_OPTIONS = frozenset(
     ]
 )
 _FACTORS = frozenset(["input-factor", "output-factor"])
-# class -> the options it has besides the common ones; cache-size, order, load and lazyken affect
+# class -> its options besides the common options; cache-size, order, load and lazyken affect
 # how Moses loads a model, not the scores
 OPTIONS = {
     "UnknownWordPenalty": frozenset[str](),
@@ -54,7 +54,7 @@ OPTIONS = {
     "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
     "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
 }
-# sections that other code reads, or that affect only messages
+# sections that this package reads, or that affect only messages
 _READ = frozenset(
     [
         "feature",
@@ -129,7 +129,7 @@ class NeuralModelFeature(ModelFeature):
 
     Args:
         normalised: Whether scores are ln p; otherwise the normaliser ln Z is not subtracted.
-        shares_unknown: Whether the words outside the shortlist share p(<unk>) out among them;
+        shares_unknown: Whether the words outside the shortlist share p(<unk>) among them;
             otherwise each of them gets all of p(<unk>).
     """
 
@@ -168,7 +168,7 @@ class FeatureSet:
     table_numbers: tuple[int, ...]
 
     def table_penalty_components(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs: a component that counts the phrases of one table, and its decoding path."""
+        """Yield pairs: a component that counts the phrases of a table, and the table's path."""
         for first in self.table_penalties:
             for path, number in enumerate(self.table_numbers):
                 yield first + number, path
@@ -187,7 +187,7 @@ class FeatureSet:
         layout.read_weights(ini)
         for name in layout.sparse_weights(ini):
             raise IniError(
-                f"a weight for the sparse feature {name}, which the embedded decoder does not have",
+                f"the embedded decoder does not support sparse features, and {name} has a weight",
                 path=ini.path,
                 line=ini.weight_line(name),
                 remedy="delete the line, or decode with Moses",
@@ -255,8 +255,9 @@ def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
     expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1
     if part.stop - part.start != expected:
         raise IniError(
-            f"num-features of {line.name} is {part.stop - part.start}, but it has "
-            f"{counted(expected, 'component')}"
+            f"num-features of {line.name} is {part.stop - part.start}, but the feature has "
+            f"{counted(expected, 'component')}",
+            remedy="correct num-features, or delete it",
         )
 
 
@@ -283,7 +284,11 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
     A mapping line is ``path T table``, ``T table`` or ``path name``.
     """
     if not declared:
-        raise IniError("no phrase table (PhraseDictionaryMemory)", path=ini.path)
+        raise IniError(
+            "no phrase table",
+            path=ini.path,
+            remedy="add a line for PhraseDictionaryMemory to [feature]",
+        )
     names = [line.name for line in declared]
     numbers, paths = [], []
     for text in ini.values("mapping") or ("0 T 0",):
@@ -305,8 +310,9 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
         numbers.append(number)
     if len(set(paths)) < len(paths):
         raise IniError(
-            "[mapping] has two tables on one decoding path, whose options would be intersected",
+            "[mapping] has two tables on one decoding path, and the embedded decoder supports one",
             path=ini.path,
+            remedy="give each table its own path, or decode with Moses",
         )
     return numbers
 
@@ -337,19 +343,21 @@ def _check_feature(line: FeatureLine) -> None:
         raise IniError(
             f"the embedded decoder has no feature class {line.kind}"
             f"{did_you_mean(line.kind, OPTIONS)}",
-            remedy="name the text table or ARPA file that it was made from, remove the feature, or "
-            "decode with Moses",
+            remedy="name the text table or ARPA file from which the model was made, remove the "
+            "feature, or decode with Moses",
         )
     known = _COMMON_OPTIONS | OPTIONS[line.kind]
     for key, value in line.options.items():
         if key not in known:
             raise IniError(
                 f"the embedded decoder does not support the option {key} of {line.kind}"
-                f"{did_you_mean(key, known)}"
+                f"{did_you_mean(key, known)}",
+                remedy="delete the option, or decode with Moses",
             )
         if key in (*_FACTORS, "factor") and value != "0":
             raise IniError(
-                f"{line.name} uses factor {value}, and the embedded decoder knows only factor 0"
+                f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0",
+                remedy="decode with Moses",
             )
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
-        raise IniError(f"{line.name} has no path")
+        raise IniError(f"{line.name} has no path", remedy="add path=FILE to the line")

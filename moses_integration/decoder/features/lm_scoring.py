@@ -1,4 +1,4 @@
-"""Language model scores in the search, of whole phrases and by all models of a system together.
+"""Language model scores of phrases during the search, by all models of a system together.
 
 The arrays of all models are joined, and the states of all models are combined into one integer (in
 mixed radix). Most words of a phrase are scored once, when the phrase is loaded: only its first
@@ -106,8 +106,8 @@ PHRASE_WORD = np.dtype(
     [
         ("word", np.int32),  # the id of the word
         ("state", np.int32),  # the state after the word, if nothing precedes the phrase
-        # log10 probability, if nothing precedes the phrase, of those later words whose full history
-        # begins before the phrase
+        # the log10 probability of the later words whose full history begins before the phrase,
+        # computed as if nothing preceded the phrase
         ("rest", np.float32),
     ]
 )
@@ -146,11 +146,11 @@ def score_alone(
     inner_log10: NDArray[np.float32],
     estimate_log10: NDArray[np.float32],
 ) -> None:
-    """Score all phrases without context, and fill ``phrases.states`` and ``phrases.rest``.
+    """Score all phrases without context; fill ``state`` and ``rest`` of ``phrases.words``.
 
     Args:
         models: The models.
-        phrases: The phrases; their words are filled in already.
+        phrases: The phrases; the word ids are filled in already.
         inner_log10: Filled with the log10 probability of the words whose n - 1 predecessors are all
             in the phrase, shape (entries, models).
         estimate_log10: Filled with the log10 probability of the other words, which are the first
@@ -216,7 +216,7 @@ def _score_word(
 def _score_boundary(
     scorer: PhraseScorer, phrase: int, model: int, state: int, last: bool
 ) -> tuple[float, int]:
-    """Score the words whose full history begins before the phrase, and ``</s>`` after the last.
+    """Score the words whose full history begins before the phrase, and ``</s>`` if ``last`` is set.
 
     As soon as the state equals the state that the phrase has without context, the scores of the
     remaining words are known. One loop scores all these words and ``</s>``: the function it calls

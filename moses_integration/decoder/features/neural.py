@@ -1,7 +1,8 @@
 """Neural language models in the search: a graph of requested words, scored in batches.
 
-Words have numbers from 0. Two words share a number if every model of a system maps both to the same
-id. The number after the last word's stands for the boundary of a sentence.
+Words have numbers from 0. Two words share a number if every model of a system gives both the same
+id and the same share of p(<unk>). The number after that of the last word marks the boundary of a
+sentence.
 
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
@@ -58,16 +59,16 @@ HISTORIES_USED = np.dtype(
 
 
 class NeuralTerms(NamedTuple):
-    """The terms of a search with neural language models, at least one of which has a weight.
+    """The data of a search with neural language models, at least one with a weight other than 0.
 
     Attributes:
-        numbers: The number of every target word of the input, shape (target words,).
-        boundary: The number of the sentence's boundary.
+        numbers: The number that identifies each target word of the input, shape (target words,).
+        boundary: The number that marks the boundary of a sentence.
         longest: The number of words of the longest option.
-        stand_in: A weighted n-gram score that replaces the neural scores for the time being. It
+        stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
             covers the words of an option whose whole history is in the option, shape (options,).
-        lm_weights: The weights of the n-gram models, shape (models,). The n-gram model that
-            replaces the neural models has their weights added.
+        lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
+            model includes those of the neural models, which it replaces.
         weights: The weights of the neural models.
     """
 
@@ -86,8 +87,8 @@ class NeuralModels:
     Args:
         networks: The networks.
         components: The index of each model in the feature vector, shape (models,).
-        numbers: The number of every target word of the input, shape (target words,).
-        boundary: The number of the sentence's boundary.
+        numbers: The number that identifies each target word of the input, shape (target words,).
+        boundary: The number that marks the boundary of a sentence.
     """
 
     networks: tuple[InputNetwork, ...]
@@ -111,8 +112,8 @@ class NeuralModels:
 
         Args:
             features: The feature of each model in the ini.
-            models: Pairs of a model and the words outside its shortlist, which share p(<unk>). If
-                ``None`` replaces the words, each unknown word gets all of p(<unk>).
+            models: Pairs of a model and the words outside its shortlist, which share p(<unk>), or
+                ``None`` if each of them gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)
@@ -122,7 +123,7 @@ class NeuralModels:
             if known is not None:
                 for word in np.flatnonzero(ids[model] == UNK_ID).tolist():
                     shares[model, word] = known.ln_share(words[word])
-        # words with the same id and the same share in every model
+        # one number for all words with the same id and the same share in every model
         kinds, numbers = np.unique(np.vstack([ids, shares]), axis=1, return_inverse=True)
         networks = [
             InputNetwork(
@@ -142,7 +143,7 @@ class NeuralModels:
 
 
 def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
-    """Keep numpy's matrix products on one core, because the search has a thread for each core."""
+    """Keep numpy's matrix products on one core: the search may use a thread for each core."""
     if not models.networks:
         return contextlib.nullcontext()
     return threadpool_limits(1, user_api="blas")
@@ -275,7 +276,7 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         histories: The graph.
         node: The node to start from.
         word: The number of the word.
-        boundary: The number of the sentence's end, after which all histories are one node.
+        boundary: The number of the sentence's end, whose edges lead to node 0.
 
     Returns:
         The edge.
@@ -334,7 +335,7 @@ class HistoryScores:
     """The graph of one sentence's histories, with scores; one object for each thread.
 
     Args:
-        models: The models, with their input.
+        models: The models, prepared for one input.
     """
 
     def __init__(self, models: NeuralModels) -> None:
@@ -405,7 +406,7 @@ class HistoryScores:
     def values(
         self, derivations: Derivations, words: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the score of whole derivations by every model, shape (N, models).
+        """Return each model's scores of whole derivations, shape (N, models).
 
         The end of the sentence counts, unless the last phrase is empty.
 

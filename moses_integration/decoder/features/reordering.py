@@ -1,8 +1,8 @@
 """Lexicalised reordering models: orientations of phrases, and the declaration in an ini.
 
-As in Moses's LRModel, all model types classify a phrase by the span before it (Koehn et al. 2005;
-Galley and Manning 2008). The decoder uses the finest classes; a model type maps these to its own
-classes.
+As in Moses's LRModel, all model types classify a phrase by the source span translated before it
+(Koehn et al. 2005; Galley and Manning 2008). The decoder uses the finest classes; a model type maps
+these to its own classes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-# these parts change nothing: a model is phrase-based unless its type has the part hier, which this
-# decoder refuses
+# parts of a type without effect: a model is phrase-based unless its type has the part hier, which
+# this decoder refuses
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])
 _DIRECTIONS = {
     "unidirectional": (True, False),
@@ -86,9 +86,9 @@ class ReorderingFeature:
         path: The path of the table.
         line: The ini's line.
         columns: The number of scores of a line of the table.
-        backward: How a phrase is scored from its own entry in the table.
-        forward: How a phrase is scored from the entry of the phrase translated before it.
-        default_ln: The ln scores of a phrase without an entry; empty if it costs nothing.
+        backward: The scores of a phrase that are read from its own entry in the table.
+        forward: The scores of a phrase that are read from the entry of the previous phrase.
+        default_ln: The ln scores of a phrase without an entry; empty if they are 0.
     """
 
     path: str
@@ -116,7 +116,8 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         if name not in known:
             raise IniError(
                 f"the type of {line.name} has the part {name!r}, which the embedded decoder "
-                "does not know"
+                "does not know",
+                remedy="decode with Moses",
             )
     if not {"input-factor", "output-factor"} <= line.options.keys():
         raise IniError(
@@ -141,8 +142,9 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
         components = part.start + (np.full(CLASSES, offset) if collapsed else columns)
         return OrientationPlaces(columns, np.where(columns < 0, -1, components))
 
-    # Moses uses the index of the first forward component also as that of the first forward column.
-    # With both directions collapsed this index is 1, so forward scores begin at column 1, here too.
+    # Moses uses the index of the first forward component for the first forward column, too. With
+    # both directions collapsed this index is 1, so forward scores begin at column 1. This decoder
+    # does the same.
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,
@@ -189,8 +191,8 @@ def forward_classes(
 ) -> NDArray[np.int32]:
     """Number the entries; entries with equal forward scores get equal numbers.
 
-    Hypotheses recombine only if the models will score the next phrase equally; a missing entry
-    equals only another missing one.
+    Hypotheses recombine only if the models will score the next phrase equally. Entries that are
+    missing from a reordering table are equal only to each other.
     """
     columns = [np.zeros((entries, 1), np.float32)]
     for feature, values, found in zip(features, scores, rows, strict=True):
@@ -215,7 +217,7 @@ def add_weighted(
         totals: Receives the sums, shape (classes, E).
         values: ln scores of the entries, shape (E, columns).
         weights: The weights of all features.
-        places: The scores that count, and the places of their weights.
+        places: The columns of the scores to add, and the components of their weights.
     """
     for columns, components in zip(*places, strict=True):
         for turn, (column, component) in enumerate(zip(columns, components, strict=True)):

@@ -21,7 +21,7 @@ from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
 from phrasescore.words.word_table import WordTable
 
-UNKNOWN_PENALTY = -100.0  # the value that Moses uses for ln 0, for every unknown word
+UNKNOWN_PENALTY = -100.0  # of each unknown word; the value that Moses uses for ln 0
 _DIGITS = frozenset(b"0123456789")
 
 

@@ -98,7 +98,7 @@ def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[byt
     if len(words) > longest:
         raise InputError(
             f"{len(words)} words in one line, where at most {longest} are translated",
-            remedy="put one sentence on each line; the commands have --max-sentence-length",
+            remedy="put one sentence on each line, or raise --max-sentence-length of the command",
         )
     return words
 
@@ -140,7 +140,7 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
 
 
 class SourcePhrases:
-    """All spans of the input's sentences up to a length.
+    """All spans of the input's sentences, up to a maximum length.
 
     Args:
         sentences: The input, one list of words for each sentence.

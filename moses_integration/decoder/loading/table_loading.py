@@ -57,13 +57,13 @@ _MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are dele
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
 _MAX_LINKS = 10_000  # per phrase; insertion sort would take too long for more
-LOWEST_LN = np.float32(-100.0)  # Moses's floor
+LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
 _PROBLEMS = {
     FACTORS: (
         "the target phrase has a bar in a token",
-        "the embedded decoder knows no factors: write a bar as &#124;",
+        "the embedded decoder does not support factors: write a bar as &#124;",
     ),
     LABEL: (
         "the target phrase has a token in brackets, as in hierarchical rules",
@@ -74,7 +74,7 @@ _PROBLEMS = {
         "repair or delete the line; Moses refuses it too",
     ),
     SPARSE_SCORES: (
-        "the entry has sparse features in column 6, which the embedded decoder lacks",
+        "the entry has sparse features in column 6, which the embedded decoder does not support",
         "empty the column, or decode with Moses",
     ),
 }
@@ -87,7 +87,7 @@ def cache_folder(named: str | None) -> Path | None:
         named: The folder that the user named, if any.
 
     Raises:
-        SettingsError: Others can write into the folder that the user named.
+        SettingsError: Other users can write into the folder that the user named.
     """
     try:
         if named:
@@ -213,7 +213,7 @@ class TableLoader:
             scores: The number of scores that the ini implies.
             where: The line of the ini that implies this number, for errors.
             source: The phrases of the input.
-            reordering: Whether it is a reordering table.
+            reordering: Whether the file is a reordering table.
 
         Raises:
             InputError: The file cannot be read.
@@ -276,7 +276,7 @@ class _HeldTable(NamedTuple):
         block = checked_block(text, text.count(b"\n"), 1, self.path, self.format)
         try:
             return _parse(iter([block]), scores, source)
-        except PhraseTableError as error:  # drop its line number, which is not that of the file
+        except PhraseTableError as error:  # drop the line number: it counts only the needed lines
             raise PhraseTableError(error.problem, path=self.path, remedy=error.remedy) from None
 
 
@@ -440,9 +440,10 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
         found = block.format.scores
         if found != scores:
             raise PhraseTableError(
-                f"{counted(found, 'score')}, but {where} expects {scores}",
+                f"the table has {counted(found, 'score')}, but {where} declares {scores}",
                 path=block.path,
                 line=1,
+                remedy="correct path= or num-features= in the ini",
             )
         if block.format.hierarchical:
             raise PhraseTableError(

@@ -1,9 +1,10 @@
-"""Coverages of a sentence: which source words are translated, and which phrases may come next.
+"""Coverages (sets of translated source words), and the phrases that may follow each of them.
 
 Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
 estimate, the spans that may be translated next) is computed once for each coverage. The future cost
-of a span is the highest future score of its options or, if it is higher, the sum for the best split
-of the span (Koehn et al. 2003). It includes neither distortion nor reordering models.
+of a span is the highest future score of its options, or the sum of the future costs for the best
+split of the span if this is higher (Koehn et al. 2003). It includes neither distortion nor
+reordering models.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COVERAGE = np.dtype(
         ("last_step", np.int32),
         ("options", np.int32),  # number of options of all steps
         ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
-        ("member", np.int32),  # its best hypothesis, once cube pruning has sorted them
+        ("member", np.int32),  # the best of its hypotheses, once cube pruning has sorted these
         ("members", np.int32),  # number of its hypotheses
     ],
     align=True,
@@ -72,7 +73,7 @@ COVERAGES_USED = np.dtype([("coverages", np.int64), ("steps", np.int64)])
 
 
 class Coverages(NamedTuple):
-    """The coverages found so far, with the empty one as number 0, and the steps out of them.
+    """The coverages found so far, with the empty coverage as number 0, and the steps from them.
 
     Attributes:
         records: One per coverage.
@@ -214,8 +215,8 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis; it is tested when the hypothesis is expanded.
 
     Returns:
-        Whether there was room; if not, the caller makes room for length * longest more with
-        `Coverages.with_room`.
+        Whether there was room; if not, the caller makes room for length * longest more coverages
+        and steps with `Coverages.with_room`.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]
@@ -244,7 +245,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
 
 @compiled
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
-    """Add the step to the coverage in ``scratch``; return its number of options."""
+    """Add the step to the coverage in ``scratch``; return the number of options of its span."""
     table, sentence = borrowed((table, sentence))
     span = start * sentence.longest + end - start
     options = sentence.stop[span] - sentence.begin[span]

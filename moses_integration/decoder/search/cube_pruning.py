@@ -2,11 +2,11 @@
 
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
 by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
-scores plus a language model score that depends on the pair. Without that last term, a cell would
-never score above its left and upper neighbours; so the best cells are near the first corner, and a
-cell is scored only after one of these neighbours was popped. Each edge to a stack starts with its
-first corner on the heap. The best cell of all edges is popped, its hypothesis enters the stack, and
-its right and lower neighbours are scored and pushed, up to the pop limit.
+scores plus a language model score that depends on the pair. Without the language model, a cell
+would never score above its left and upper neighbours. The best cells are therefore near the first
+corner, and a cell is scored only after one of these neighbours was popped. Each edge to a stack
+starts with its first corner on the heap. The best cell of all edges is popped, its hypothesis
+enters the stack, and its right and lower neighbours are scored and pushed, up to the pop limit.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ EDGE = np.dtype(
     ],
     align=True,
 )
-# the fields of a hypothesis that all spans starting at one word read
+# a hypothesis as a candidate for expansion; all spans that start at the same word share the record
 RANKED = np.dtype(
     [
         ("score", np.float64),  # including the cost of the jump to the span
-        ("base", np.float64),  # ``score`` plus the forward reordering score, unless they swap
+        ("base", np.float64),  # ``score`` plus the forward reordering score, unless phrases swap
         ("lm_state", np.int64),
         ("number", np.int32),  # the number of the hypothesis
         ("start", np.int16),  # the first word of its last phrase
-        ("turn", np.int16),  # the orientation of the next phrase, unless they swap
+        ("turn", np.int16),  # the orientation of the next phrase, unless the phrases swap
     ],
     align=True,
 )
@@ -106,8 +106,8 @@ class Cubes(NamedTuple):
             share them.
         cells: The cells scored for the current stack.
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
-            each row starts with a new number.
-        heap: The scored cells that are not yet popped, best on top; entries as in ``stacks``.
+            each row starts in a new 64-bit word.
+        heap: The scored cells that are not yet popped, best on top (``stacks.HEAP_ENTRY``).
         used: One record with the numbers of edges, cells and other elements in use.
     """
 
@@ -382,7 +382,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
     """Fill a stack with the best cells of its edges, whose first cells are on the heap.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
-    new ones.
+    new hypotheses.
     """
     search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]

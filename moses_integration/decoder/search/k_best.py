@@ -20,7 +20,7 @@ from phrasescore.compiled import Records, borrowed, compiled, inlined
 
 # a path: its total, the path that it deviates from, the position of the deviation (counted from the
 # last hypothesis), and the arc at this position; if a path deviates from no other path, the arc is
-# its final hypothesis
+# the rank of its final hypothesis
 _Path: TypeAlias = tuple[float, int, int, int]
 
 

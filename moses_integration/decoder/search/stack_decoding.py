@@ -15,8 +15,8 @@ scores a thousand words in little more time than one word, so the search defers 
 there are enough, or until a stack must be complete. Phrases are scored word by word: the first
 words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
 stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
-is hopeless after its first word, its later words are never scored. Cube pruning drops few of the
-hypotheses that it pops, so it requests the scores of all words together.
+is too bad for its stack after its first word, its later words are never scored. Cube pruning drops
+few of the hypotheses that it pops, so it requests the scores of all words together.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Model(NamedTuple):
 
     Attributes:
         options: The translation options.
-        words: The target words of all options; those of option i begin at ``phrases.first[i]``.
+        words: The target words of all options; option i begins at ``phrases.first[i]``.
         phrases: The target phrase of each option, in the word ids of the language models.
         models: The language models.
         lm_weights: The weight of each model's ln probability, shape (models,).
@@ -87,7 +87,7 @@ class Model(NamedTuple):
             weights is negative.
         distortion_weight: The weight of the distortion feature, which is minus the distance of a
             jump.
-        neural: The neural language models; ``None`` if none has a weight.
+        neural: The neural language models; ``None`` if all their weights are 0.
     """
 
     options: Options
@@ -233,7 +233,7 @@ def defer(
     expanded: tuple[int, int, float, int],
     ahead: bool,
 ) -> None:
-    """Defer a hypothesis unless its known score is already hopeless; there must be room.
+    """Defer a hypothesis unless its known score is already too low; there must be room.
 
     Args:
         search: The search.

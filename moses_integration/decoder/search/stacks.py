@@ -76,7 +76,7 @@ class Stacks(NamedTuple):
         heads: The first hypothesis of each bucket, shape (stacks, buckets).
         members: The first hypothesis of each stack, shape (stacks,).
         size: The number of hypotheses in each stack, shape (stacks,).
-        best: The highest total that entered each stack, shape (stacks,).
+        best: The highest total of any hypothesis that entered each stack, shape (stacks,).
         worst: The minimum total to enter each stack, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).

@@ -46,7 +46,7 @@ class KenlmHeader:
     """The content of the header.
 
     Attributes:
-        kind: One of the model types above.
+        kind: The type of the model, such as ``PROBING``.
         multiplier: The number of slots per entry of the probing tables.
         counts: n-gram counts, order 1 first, at least two.
         size: The length of the header in bytes.
@@ -121,7 +121,7 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
 def _check_magic(start: bytes) -> None:
     if start != _SANITY:
         raise LanguageModelError(
-            "a KenLM binary that is not finished, cut off or damaged, not of format version "
+            "a KenLM binary that is unfinished, cut off or damaged, not of format version "
             f"{VERSION}, or made on another kind of machine",
             remedy=BUILD_AGAIN,
         )
@@ -160,7 +160,7 @@ def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
 def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:
-    """Add words 1, 2, ...; return the id of the first wrong hash or repeated word, or the count."""
+    """Add words 1, 2, ...; return the first word that repeats or has a wrong hash, or the count."""
     words, text, ends, hashes = borrowed((words, text, ends, hashes))
     for word in range(1, ends.size):
         start, stop = ends[word - 1] + 1, ends[word]

@@ -4,9 +4,9 @@ The layout follows KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_has
 tables hold the keys of n-grams (64-bit hashes), not their words. For every n-gram the model also
 contains its suffix (all words but the first) and its context (all words but the last). Therefore
 each n-gram of order n is a pair of (n-1)-grams that overlap in n-2 words. Two sign bits tell which
-(n-1)-grams to pair: a log10 p without its sign bit belongs to the suffix of a longer n-gram, and
-only a back-off weight other than -0.0 to a context. The recovery is complete when a pair was found
-for every key; otherwise it is an error.
+(n-1)-grams to pair: an n-gram whose log10 p lacks the sign bit is the suffix of a longer n-gram,
+and only an n-gram whose back-off weight is not -0.0 can be a context. The recovery is complete when
+a pair was found for every key; otherwise it is an error.
 
 The key of an n-gram is the XOR of two halves: one comes from the key of its suffix, the other from
 its first word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all
@@ -295,7 +295,8 @@ def _recover(
         The positions of the keys, shape (rows,), and the words, shape (rows, order).
 
     Raises:
-        LanguageModelError: A key belongs to no pair, or there are too many pairs to try.
+        LanguageModelError: A key belongs to no pair, far more pairs than keys match, or there are
+            too many pairs to try.
     """
     suffixes, firsts, halves = _pairs(known)
     pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
@@ -319,7 +320,12 @@ def _recover(
     rows, suffix, first = matches[:, :found]
     met = np.zeros(index.keys.size, np.bool_)
     met[rows] = True
-    if not np.all(met) or found > matches.shape[1]:
+    if found > matches.shape[1]:
+        raise damaged(
+            f"{found:,} pairs of shorter n-grams have the keys of its {index.keys.size:,} "
+            f"{order}-grams, far more than one for each key"
+        )
+    if not np.all(met):
         raise damaged(
             f"of its {index.keys.size:,} {order}-grams only {np.count_nonzero(met):,} were found"
         )

@@ -65,7 +65,7 @@ class AttentionModel(MaxoutReadout):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights from ``generator``, as in appendix B.1 or ``scaled``.
+        """Draw the initial weights, as in appendix B.1 (``paper``) or ``scaled``.
 
         With ``paper``, W_a and U_a have the standard deviation 0.001, other weights have 0.01, and
         v_a is 0. With ``scaled``, every weight preserves the magnitude of a signal.
@@ -186,7 +186,7 @@ class AttentionModel(MaxoutReadout):
         assert found is not None, "RNNencdec aligns nothing"
         return found.permute(1, 0, 2)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def _features(
         self,
@@ -202,10 +202,10 @@ class AttentionModel(MaxoutReadout):
         """See :meth:`SequenceModel.start`.
 
         The steps use c_i only in two products, c_i C and c_i O_c. Because c_i is a weighted sum of
-        the h_j, these are weighted sums of h_j C and h_j O_c, which are computed here once for each
-        source. Each h_j consists of a forward and a backward state, so its product is a sum of two.
-        The first is computed once for each distinct beginning of the sources, the second once for
-        each distinct end.
+        the h_j, the two are weighted sums of h_j C and h_j O_c, which are computed here once for
+        each source. Each h_j consists of a forward and a backward state, so its product is the sum
+        of two products. The first is computed once for each distinct beginning of the sources, and
+        the second once for each distinct end.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape

@@ -76,7 +76,7 @@ class EncoderDecoder(MaxoutReadout):
         return self.encoder.inputs(embedded.to(dtype))
 
     def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return the encoder's states, ``(S + 2, B, H)``; the first ones are the initial zeros."""
+        """Return the encoder's states, ``(S + 2, B, H)``, beginning with the initial zeros."""
         start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
         return self.encoder.states(inputs, start, waiting)[0]
 
@@ -131,7 +131,7 @@ class EncoderDecoder(MaxoutReadout):
             projected = inputs.new_zeros(1, inputs.shape[2])
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def _features(
         self,

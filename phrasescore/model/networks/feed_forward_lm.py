@@ -3,14 +3,14 @@
 The n - 1 previous words predict a word. Their vectors of size E are concatenated, the oldest word
 first, and pass through two rectified hidden layers and a softmax over the vocabulary. Missing words
 before the first word are replaced by the start mark ``<s>``. Its vector is the last row of the
-embedding, and it is not in the vocabulary. ``</s>`` is predicted but never read. Letters are those
+embedding; ``<s>`` is not in the vocabulary. ``</s>`` is predicted but never read. Letters are those
 of docs/architecture.md, and n is ``order``.
 
 A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
 has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
 section 2.2). The initial biases then make Z about 1.
 
-The paper does not state the order of the words, the use of ``<s>``, and the optimiser (see
+The paper does not state the order of the words, the use of ``<s>``, or the optimiser (see
 ``training/recipes.py``).
 """
 
@@ -63,7 +63,7 @@ class FeedForwardLm(SequenceModel):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights: ``paper`` is uniform, for biases too; or ``scaled``."""
+        """Draw the initial weights: with ``paper`` uniform, biases included; or ``scaled``."""
         if initialisation == "paper":
             with torch.no_grad():
                 for parameter in self.parameters():
@@ -117,7 +117,7 @@ class FeedForwardLm(SequenceModel):
         with torch.no_grad():
             self.output_bias.sub_(mean)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def loss(
         self,

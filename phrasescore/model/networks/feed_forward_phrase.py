@@ -67,7 +67,7 @@ class FeedForwardPhrase(SequenceModel):
         places = hidden @ self.place_weight.to(kind) + self.place_bias.to(kind)
         return places.view(B, K, self.settings.rank)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def loss(
         self,
@@ -99,7 +99,7 @@ class FeedForwardPhrase(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; the state is features and the next word's position."""
+        """See :meth:`SequenceModel.start`; the state has features and the next position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))
         return state, self._next_word(state)
@@ -111,7 +111,7 @@ class FeedForwardPhrase(SequenceModel):
         return state, self._next_word(state)
 
     def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, ``(B, T + 1)`` words with </s>, and the mask of words that count."""
+        """Return features, ``(B, T + 1)`` words with </s>, and the mask of real words."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted

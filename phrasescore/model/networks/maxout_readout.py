@@ -1,8 +1,8 @@
 """The deep output layer that both papers use, from a decoder's state to the softmax.
 
 It consists of maxout units, which read the state, the previous word and the context (Cho et al.,
-appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two (as in
-the authors' programs).
+appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two
+matrices (as in the authors' programs).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MaxoutReadout(SequenceModel, ABC):
 
         Args:
             batch: As in :meth:`loss`.
-            dtype: Type of the matrix products; ``None`` for the parameters' own.
+            dtype: Type of the matrix products; ``None`` for the type of the parameters.
             regularisation: Dropout of word vectors, contexts and maxout units.
         """
 

@@ -44,7 +44,7 @@ class RnnLm(MaxoutReadout):
         hidden = self.unit.states(self.unit.inputs(words), self._zeros(previous[0]))[0]
         return self._readout(hidden, previous, self._bias(previous), regularisation)
 
-    # -- what every kind of model offers -------------------------------------------------------
+    # -- the interface of all kinds of model ---------------------------------------------------
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

@@ -5,8 +5,8 @@ projections of the sources, and buffers for a chunk of prefixes. A chunk is so s
 results of one pass are still in the cache when the next pass reads them.
 
 Weights are packed side by side. The contribution of a word to the gates and to the readout depends
-only on the word, so it is a row of a precomputed table. All contributions of a source are computed
-as one product with the weights that read it.
+only on the word, so it is a row of a precomputed table. All contributions of a source are one
+product of its summary c and packed weights.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 
 _NAMES = (
-    *("open_gates", "take_step", "keep_states", "narrow_states", "maxout"),
+    *("open_gates", "take_step", "keep_states", "maxout"),
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
-# The number of rows in bfloat16 products is rounded up to a multiple of this, because the library
-# compiles code for each number of rows, which takes 10 ms.
+# The number of rows in bfloat16 products is rounded up to a multiple of this number, because the
+# library of matrix products compiles code for each number of rows, which takes 10 ms.
 _ROWS = 16
 _TABLE_ROWS = 1024  # number of rows of a word table that are computed at a time
 
@@ -84,11 +84,6 @@ class PackedWeights:
     panels: tuple[Tensor, ...]
     output_words: Tensor | None
     output_bias: Tensor
-
-    @property
-    def no_word(self) -> int:
-        """The row of the decoder's table for the missing word before word 1."""
-        return len(self.decoder.table) - 1
 
 
 def pack(
@@ -168,7 +163,7 @@ class _Level:
     """States of the prefixes of one level that have children."""
 
     carried: Tensor  # (group + 1, H) float32; the last row receives states that are not needed
-    narrow: Tensor  # a copy in the type of the products; the same tensor if this is float32
+    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
 
 
 class GatedSteps:
@@ -178,12 +173,9 @@ class GatedSteps:
         weights: The packed weights of the model.
         group: The maximum number of pairs in a group.
         chunk: The number of prefixes to compute at a time.
-        compiled: Whether to use ``step_kernels``; ``None``: if the device supports them.
     """
 
-    def __init__(
-        self, weights: PackedWeights, group: int, chunk: int, compiled: bool | None = None
-    ) -> None:
+    def __init__(self, weights: PackedWeights, group: int, chunk: int) -> None:
         self._weights, self._chunk = weights, chunk
         like = weights.context_weight
         H, M2 = weights.readout_weight.shape
@@ -192,7 +184,7 @@ class GatedSteps:
 
         self._multiple = 1 if like.dtype == torch.float32 else _ROWS
 
-        def narrow(rows: int, *columns: int) -> Tensor:  # with room for the rows of `_multiply`
+        def narrow(rows: int, *columns: int) -> Tensor:  # with spare rows: `_multiply` rounds up
             return like.new_zeros(rows + self._multiple - 1, *columns)
 
         def exact(*shape: int) -> Tensor:
@@ -213,18 +205,16 @@ class GatedSteps:
         self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
-        self._compiled = kernels.can_compile(like) if compiled is None else compiled
+        self._compiled = kernels.can_compile(like)
         self._passes = _passes(self._compiled)
-        # convert tensors that many passes use only once
-        self._for_passes: Callable[[Tensor], Any] = (
-            kernels.array_of if self._compiled else lambda tensor: tensor
-        )
 
     # -- source side ---------------------------------------------------------------------------
 
-    def encode(self, sources: TokenSequences) -> None:
+    def _encode(self, sources: TokenSequences) -> None:
         """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
-        trie = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
+        tokens = np.insert(sources.tokens, sources.offsets[1:], END)
+        ended = TokenSequences(tokens, sources.offsets + np.arange(len(sources) + 1))
+        trie = build_trie(ended, np.zeros(len(sources), np.int64))
         nodes = self._nodes(trie)
         owners = np.full(len(trie), -1, np.int64)
         owners[trie.ends] = np.arange(len(trie.ends))
@@ -239,13 +229,16 @@ class GatedSteps:
                     self._weights.encoder, parents, nodes[a:b], self._no_context, here
                 )
                 self._keep(states, ranks[a:b], there)
-                self._passes.narrow_states(states, summaries[a:b], self._contexts)
+                self._passes.keep_states(states, summaries[a:b], self._contexts)
             here, there = there, here
 
     # -- target side ---------------------------------------------------------------------------
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def decode(
+        self, sources: TokenSequences, trie: PrefixTrie
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
+        self._encode(sources)
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
         edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)
         at_ends = torch.zeros_like(edges)
@@ -274,7 +267,7 @@ class GatedSteps:
                 edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
             if level:
                 here, there = there, here
-        # a GPU is waited for only here
+        # only these copies wait for a GPU
         return edges.cpu().numpy(), at_ends.cpu().numpy()
 
     def _start(self, sources: int, level: _Level) -> None:
@@ -300,20 +293,19 @@ class GatedSteps:
         """
         B, weights = len(nodes), self._weights
         features = self._output_features(states, nodes)
-        picked = self._shift.new_zeros(len(words))
-        tensors = weights.output_bias, picked, rows, words, self._shift[:B], self._total[:B]
-        bias, ln_p, at, wanted, shift, total = map(self._for_passes, tensors)
+        ln_p = self._shift.new_zeros(len(words))
+        bias, shift, total = weights.output_bias, self._shift[:B], self._total[:B]
         first = 0
         for panel in weights.panels:
-            logits = self._for_passes(self._multiply(features, B, panel, self._logits))
+            logits = self._multiply(features, B, panel, self._logits)
             self._passes.add_panel(logits, bias, first, shift, total)
-            self._passes.pick_logits(logits, bias, first, at, wanted, ln_p)
+            self._passes.pick_logits(logits, bias, first, rows, words, ln_p)
             first += panel.shape[1]
         if weights.output_words is not None:
             exact = self._features[:B], weights.output_words, bias
-            self._passes.refine(*exact, at, wanted, shift, total, ln_p)
-        self._passes.normalise(ln_p, at, shift, total)
-        return picked
+            self._passes.refine(*exact, rows, words, shift, total, ln_p)
+        self._passes.normalise(ln_p, rows, shift, total)
+        return ln_p
 
     def _output_features(self, states: Tensor, nodes: Tensor) -> Tensor:
         """Return the input of the output layer, ``(B, R)``; further rows have no meaning."""
@@ -332,7 +324,7 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Return the states of B children, ``(B, H)`` float32; their parents are a range."""
+        """Return the states of B children, ``(B, H)`` float32; ``parents`` is a range of ranks."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
         # the recurrent products of the gates depend only on the parent, so they are computed for
@@ -354,10 +346,9 @@ class GatedSteps:
         return torch.mm(states[:computed], weight, out=product)[:rows]
 
     def _keep(self, states: Tensor, places: Tensor, level: _Level) -> None:
-        if level.narrow is level.carried:
-            self._passes.narrow_states(states, places, level.carried)
-        else:
-            self._passes.keep_states(states, places, level.carried, level.narrow)
+        self._passes.keep_states(states, places, level.carried)
+        if level.narrow is not level.carried:
+            self._passes.keep_states(states, places, level.narrow)
 
     # -- indices -------------------------------------------------------------------------------
 
@@ -370,14 +361,15 @@ class GatedSteps:
         nodes[:, 0] = trie.ranks[trie.parents]
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
-        nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
+        no_word = len(self._weights.decoder.table) - 1  # for the missing word before word 1
+        nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), no_word
         placed = self._index(nodes)
         # in memory, compiled passes need the three numbers of a node side by side; torch needs
         # contiguous columns
         return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
-        """Cut a level into parts of which neither the prefixes nor their parents exceed a chunk."""
+        """Cut a level into parts; a part has at most a chunk of prefixes and a chunk of parents."""
         begin, end = trie.levels[level : level + 2].tolist()
         for a, b in _even(begin, end, self._chunk):
             if level == 1:  # roots without children are part of the range of parents, too
@@ -397,7 +389,7 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
 
 
 def _passes(compiled: bool) -> SimpleNamespace:
-    """Return the passes, whose arguments are tensors, by name."""
+    """Return the passes by name, as functions of tensors."""
     if not compiled:
         return SimpleNamespace(**{name: getattr(torch_steps, name) for name in _NAMES})
     return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})

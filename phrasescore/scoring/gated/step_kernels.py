@@ -1,7 +1,7 @@
 """Compiled passes over many prefixes: the step from parents to children, readout, normaliser.
 
-Each child gathers its inputs: the state of its parent and the products of that state, the row of
-its word in a table of projections, and the projections of its source. Matrices are float32, or
+The inputs of a child are the state of its parent, the products of that state, the row of its word
+in a table of projections, and the projections of its source. Matrices are float32, or
 bfloat16 as bit patterns (see ``fast_math``); sums and carried states are float32. ``torch_steps``
 has the same functions in torch.
 
@@ -99,27 +99,14 @@ def take_step(
 
 
 @_compiled
-def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in float32 and narrow."""
-    B, H = states.shape
-    for b in range(B):
-        place = places[b]
-        if place >= 0:
-            s, kept, low = states[b], carried[place], narrow[place]
-            for j in range(H):
-                kept[j] = s[j]
-                store(low, j, s[j])
-
-
-@_compiled
-def narrow_states(states: Array, places: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the narrow type."""
+def keep_states(states: Array, places: Array, kept: Array) -> None:
+    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the type of ``kept``."""
     B, H = states.shape
     for b in range(B):
         if places[b] >= 0:
-            s, low = states[b], narrow[places[b]]
+            s, row = states[b], kept[places[b]]
             for j in range(H):
-                store(low, j, s[j])
+                store(row, j, s[j])
 
 
 @_compiled
@@ -167,7 +154,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         if first == 0:
             shift[n], total[n] = load(row, 0) + b[0], 0.0
         top, added = shift[n], np.float32(0.0)
-        highest = _MIN_KEY  # a maximum of integers vectorises; one of floats does not, due to NaN
+        highest = _MIN_KEY  # integers, because a maximum of floats does not vectorise, due to NaN
         for v in range(W):
             x = load(row, v) + b[v]
             key = order(x)

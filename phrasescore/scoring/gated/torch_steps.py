@@ -1,7 +1,7 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-A place of -1 means the last row here, which is never read. No function waits for a GPU. None adds
-numbers in an unspecified order, so repeated runs give the same bits.
+Here, the place -1 is the last row, which is never read. No function waits for a GPU. Every function
+adds numbers in a fixed order, so repeated runs give the same bits.
 """
 
 from __future__ import annotations
@@ -42,15 +42,9 @@ def take_step(
     torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
-def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places, in float32 and in the narrow type."""
-    carried[places] = states
-    narrow[places] = states.to(narrow.dtype)
-
-
-def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
-    """Copy states to their places in the narrow type."""
-    narrow[places] = states.to(narrow.dtype)
+def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
+    """Copy states to their places, in the type of ``kept``."""
+    kept[places] = states.to(kept.dtype)
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
@@ -62,7 +56,7 @@ def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out:
 
 def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Tensor) -> None:
     """Add e^(logit - shift) of some of the words to each row's total."""
-    x = logits + bias[first : first + logits.shape[1]]  # float32, as the bias
+    x = logits + bias[first : first + logits.shape[1]]  # float32, like the bias
     if first == 0:
         shift.copy_(x[:, 0])
         total.zero_()

@@ -5,9 +5,8 @@ parameters begin and end. On a CPU, forked processes share the blocks.
 
 If matrix products run in bfloat16, some weights are always converted before use. On a CPU, this
 class keeps a bfloat16 copy of these weights, and each process stores its gradient of them in
-bfloat16. Otherwise each process would convert these weights and gradients at every update, an
-eighth of its time for a model of the paper's size.
-The results are the same to the bit.
+bfloat16. Otherwise each process would convert these weights and gradients at every update, which
+would take an eighth of its time for a model of the paper's size. The copy does not change results.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
 
-# each parameter begins at a multiple of this, because alignment decides the order of sums
+# each parameter begins at a multiple of this number: alignment decides the order of sums
 _ALIGNED = 16
 _MOMENTS = 2  # moments of each number, in Adam and in Adadelta
 _BLOCK = 1 << 17  # this many numbers fit into a cache together with their gradient and moments
@@ -111,7 +110,7 @@ class FlatWeights:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Copy all values to the bfloat16 weights, after anything but :meth:`change` set them."""
+        """Copy all values to the bfloat16 weights; :meth:`change` does this for its part."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]

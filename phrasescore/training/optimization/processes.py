@@ -2,8 +2,8 @@
 
 The members of a crew are forked processes. They carry out each step together, and each does a part
 of it. They have all objects that existed before the fork, and share arrays in shared memory.
-Processes are used instead of threads, which would wait for Python's interpreter lock, because a
-step of a small network consists of a hundred short products.
+The members are not threads: a step of a small network consists of a hundred short products, and
+threads would wait for Python's interpreter lock.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def can_fork() -> bool:
     """Tell whether forked processes can compute gradients here.
 
     They can do so only on Linux, because elsewhere system libraries fail after a fork, and only
-    without CUDA, because torch with CUDA does.
+    without CUDA, because torch with CUDA fails after a fork, too.
     """
     return sys.platform == "linux" and not torch.cuda.is_available()
 
 
 class Crew:
-    """A crew of this process, as member 0, and the processes that it forks.
+    """A crew: this process, which is member 0, and the processes that it forks.
 
     Args:
         members: Number of members, this process included.
@@ -147,8 +147,8 @@ class Crew:
             theirs.close()
             return process, ours
         try:
-            # close inherited copies of channels: a member notices only then that member 0 has
-            # closed its channel
+            # close inherited copies of channels; otherwise, a member would not notice that member 0
+            # has closed its channel
             for channel in (ours, *(channel for _, channel in self._others)):
                 channel.close()
             self._serve(number, theirs)
@@ -171,5 +171,5 @@ class Crew:
 def _died(process: int) -> StorageError:
     return StorageError(
         f"process {process}, which shared the training, has ended; perhaps memory ran out",
-        remedy="the same command goes on from the last checkpoint; give it fewer --threads",
+        remedy="run the command again with fewer --threads; it continues from the checkpoint",
     )

@@ -1,4 +1,4 @@
-"""The plain scorer gives what the model gives: the peer computes the same thing."""
+"""The plain scorer, a peer in benchmarks, gives the same scores as the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = [b"a", b"b", b"c", b"d"]
 
 
 def test_every_pair_gets_the_ln_p_of_the_network(tmp_path: Path, rng: np.random.Generator) -> None:
-    """Across batches with padding and unknown words, ln p is the network's to five digits."""
+    """In batches with padding and unknown words, ln p equals the network's to five digits."""
     vocabulary = Vocabulary.from_words(WORDS)
     size = len(vocabulary)
     model = EncoderDecoder(

@@ -1,4 +1,4 @@
-"""Tables to measure on: the same lines in another order, and many targets for each source."""
+"""Tables for benchmarks: part of a table, shuffled sources, many targets for each source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sources(lines: list[bytes]) -> list[bytes]:
 
 
 def test_a_part_comes_from_all_over_the_table() -> None:
-    """A part has the size asked for and stretches from the first lines to the last ones."""
+    """A part has the requested size and lines from the whole table."""
     part = part_of(LINES, 32)
     assert len(part) == 32
     assert part[:2] == LINES[:2]
@@ -28,7 +28,7 @@ def test_a_part_comes_from_all_over_the_table() -> None:
 
 
 def test_shuffling_keeps_every_line_and_the_lines_of_a_source_together() -> None:
-    """The lines are the same ones, each source is one run, and the runs are in another order."""
+    """Shuffling keeps all lines and groups by source, and changes the order of sources."""
     shuffled = shuffled_by_source(LINES)
     assert sorted(shuffled) == LINES
     assert len(sources(shuffled)) == len(sources(LINES)) == 200

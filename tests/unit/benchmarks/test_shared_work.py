@@ -1,4 +1,4 @@
-"""What a table costs at least: distinct steps counted by hashes, and their multiply-adds."""
+"""The minimum work for a table: distinct steps counted by hashes, and their multiply-adds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def counted_with_sets(pairs: list[Pair]) -> tuple[Steps, Steps]:
 
 
 def test_steps_are_those_that_sets_of_prefixes_count(rng: np.random.Generator) -> None:
-    """Over blocks of any size, all and distinct steps are those of sets of prefixes."""
+    """For blocks of any size, the numbers of all and distinct steps equal those of prefix sets."""
     pairs = random_pairs(rng, 500)
     alone, shared = counted_with_sets(pairs)
     for block in (500, 64):
@@ -48,12 +48,12 @@ def test_steps_are_those_that_sets_of_prefixes_count(rng: np.random.Generator) -
 
 
 def test_a_step_of_each_kind_costs_the_weights_it_multiplies() -> None:
-    """Once through every part of the network, each weight matrix is multiplied by once."""
+    """One step of each kind multiplies by each weight matrix once."""
     settings = EncoderDecoderSettings(
         source_vocabulary=7, target_vocabulary=11, hidden=4, embedding=3, maxout=5, rank=2
     )
     weights = dict(EncoderDecoder(settings).named_parameters())
-    looked_up = {"source_embedding", "target_embedding"}  # a row is taken, nothing is multiplied
+    looked_up = {"source_embedding", "target_embedding"}  # a lookup of a row, not a product
     multiplied = sum(
         weight.numel()
         for name, weight in weights.items()

@@ -1,4 +1,4 @@
-"""BLEU statistics against sacrebleu, and the rules in which Moses differs."""
+"""BLEU statistics agree with sacrebleu, except for the rules in which Moses differs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def encoded(lines: list[str]) -> list[bytes]:
 
 @given(TEXT, st.integers(1, 2))
 def test_statistics_are_those_of_sacrebleu(rows: list[tuple[str, str, str]], count: int) -> None:
-    """Matches, totals and the closest length of one or two references, empty lines included."""
+    """Matches, totals and closest lengths agree for one or two references, and empty lines."""
     found, *wanted = (list(column) for column in zip(*rows, strict=True))
     wanted = wanted[:count]
     metric = BLEU(tokenize="none", force=True, smooth_method="none")
@@ -47,13 +47,13 @@ def test_statistics_are_those_of_sacrebleu(rows: list[tuple[str, str, str]], cou
 @pytest.mark.parametrize(
     ("length", "wanted"),
     [
-        (ReferenceLength.CLOSEST, [4, 6, 4]),  # 5 is as near to 4 as to 6: the shorter
+        (ReferenceLength.CLOSEST, [4, 6, 4]),  # 5 is as close to 4 as to 6, so the shorter counts
         (ReferenceLength.SHORTEST, [4, 4, 4]),
         (ReferenceLength.AVERAGE, [5, 5, 5]),  # (4 + 6 + 7) / 3, rounded down
     ],
 )
 def test_which_reference_length_counts(length: ReferenceLength, wanted: list[int]) -> None:
-    """Of references with 4, 6 and 7 words, for candidates of 4, 6 and 5."""
+    """The rules choose correctly among references of 4, 6 and 7 words."""
     references = References([[b"a b c d"], [b"a b c d e f"], [b"a b c d e f g"]], length=length)
     candidates = [b"a b c d", b"a b c d e f", b"a b c d e"]
     found = references.score([0, 0, 0], candidates)
@@ -70,20 +70,20 @@ def test_words_end_at_spaces_only() -> None:
 
 
 def test_case_counts_unless_it_does_not() -> None:
-    """Only the letters of ASCII lose their case, as in Moses."""
+    """Ignoring case changes only ASCII letters, as in Moses."""
     line, other = "Le Chat É".encode(), "le chat é".encode()
     assert References([[line]]).score([0], [other])[0, 0] == 0
     assert References([[line]], lowercase=True).score([0], [other])[0, 0] == 2
 
 
 def test_matches_are_clipped_to_one_reference() -> None:
-    """Two references with one "a" each do not make two."""
+    """Two references with one "a" each allow only one match."""
     found = References([[b"a b"], [b"a c"]]).score([0], [b"a a b c"])
     assert found[0, 0:8:2].tolist() == [3, 1, 0, 0]
 
 
 def test_sentence_bleu_is_smoothed_as_asked() -> None:
-    """Moses's PRO adds 1 to all orders, its MBR to all but the first; empty candidates get 0."""
+    """Smoothing equals Moses's: PRO adds 1 to all orders, MBR to all but the first."""
     references = References([[b"a b c d e"]])
     statistics = references.score([0, 0, 0], [b"a b c", b"", b"x y"])
     from_one = bleu_of_sums(statistics, added=1)
@@ -97,19 +97,19 @@ def test_sentence_bleu_is_smoothed_as_asked() -> None:
 
 
 def test_brevity_penalty() -> None:
-    """1 for a translation that is long enough, e^(1 - r/c) for a shorter one."""
+    """The penalty is 1 for long enough translations, and e^(1 - r/c) for shorter ones."""
     assert log_brevity_penalty([5, 6, 3], 5).tolist() == [0.0, 0.0, 1 - 5 / 3]
 
 
 @given(st.lists(st.lists(st.integers(1, 300), min_size=9, max_size=9), min_size=1, max_size=9))
 def test_roots_are_the_same_mean_as_logarithms(rows: list[list[int]]) -> None:
-    """A search computes BLEU of one row with roots, everything else with logarithms."""
+    """BLEU computed with roots, as in searches, equals BLEU computed with logarithms."""
     sums = np.array(rows, np.float64)
     assert [bleu(row) for row in sums] == pytest.approx(bleu_of_sums(sums).tolist(), rel=1e-12)
 
 
 def test_references_out_of_step(tmp_path: Path) -> None:
-    """Uneven references, none at all, and candidates of sentences beyond them are refused."""
+    """Uneven or missing references, and candidates of further sentences, are refused."""
     for name, text in (("one", "a\nb\n"), ("two", "a\n")):
         (tmp_path / name).write_text(text)
     with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):

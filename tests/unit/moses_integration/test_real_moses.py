@@ -1,4 +1,4 @@
-"""Real Moses as a decoder, and what is said when it is not there, dies, or prints nonsense."""
+"""Real Moses as a decoder, and errors if it is missing, dies, or prints invalid output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| 
 
 
 def decoder_of(binary: Path) -> ExternalMoses:
-    """Return a decoder for files that the scripts do not look at."""
+    """Return a decoder for files that the scripts do not read."""
     return ExternalMoses(binary, Path("the moses.ini"), Path("dev.src"), threads=2)
 
 
@@ -43,14 +43,14 @@ def decode(binary: Path, tmp_path: Path) -> int:
 
 
 def test_the_list_is_written_as_it_is_printed(tmp_path: Path) -> None:
-    """Its bytes are Moses's, and what Moses says goes to the log."""
+    """The list has Moses's bytes, and Moses's messages go to the log."""
     assert decode(fake_moses.printing(tmp_path / "bin", LIST), tmp_path) == 3
     assert gzip.decompress((tmp_path / "nbest.gz").read_bytes()) == LIST
     assert b"Defined parameters" in (tmp_path / "log").read_bytes()
 
 
 def test_the_command_is_one_that_moses_understands() -> None:
-    """Weights stand in one argument, with nine digits; the list goes to standard output."""
+    """Weights are one argument, with nine digits; the list goes to standard output."""
     command = decoder_of(Path("/m/moses")).command({"LM0": (1 / 3,), "TM": (1.0, -1e-05)}, 100)
     assert command == [
         "/m/moses", "-f", "the moses.ini",
@@ -68,8 +68,8 @@ def test_the_command_is_one_that_moses_understands() -> None:
             r"ended with status 3 after 0 n-best lines: Check model/lm\.arpa\.",
         ),
         ("cat ../bin/list; kill -SEGV $$", DecoderError, "ended with signal 11 after 3 n-best"),
-        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it said"),
-        ("exit 0", DecoderError, "printed no translation: it said nothing"),
+        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it printed"),
+        ("exit 0", DecoderError, "printed no translation: it printed nothing"),
         ("printf '0 ||| a '", NBestError, "ends in the middle of a line"),
         ("printf '0 ||| a '; exit 2", DecoderError, "status 2"),
     ],
@@ -81,7 +81,7 @@ def test_failures_are_told_and_leave_no_list(
     kind: type[PhrasescoreError],
     sentence: str,
 ) -> None:
-    """The error has Moses's last line, the log and the command; no half list has the name."""
+    """Errors have Moses's last line, the log and the command; no partial list is left."""
     binary = fake_moses.script(tmp_path / "bin", body)
     (tmp_path / "bin" / "list").write_bytes(LIST)
     monkeypatch.chdir(tmp_path / "bin")
@@ -95,7 +95,7 @@ def test_failures_are_told_and_leave_no_list(
 
 
 def test_an_earlier_list_survives_a_failure(tmp_path: Path) -> None:
-    """A list that is there is replaced by a whole one only."""
+    """An existing list is replaced only by a complete list."""
     (tmp_path / "nbest.gz").write_bytes(b"earlier")
     with pytest.raises(DecoderError):
         decode(fake_moses.script(tmp_path / "bin", "exit 1"), tmp_path)
@@ -103,7 +103,7 @@ def test_an_earlier_list_survives_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_program(tmp_path: Path) -> None:
-    """What cannot be started is named."""
+    """A file that cannot be started is named."""
     binary = fake_moses.script(tmp_path / "bin", "#!/nowhere/to/be/found\n")
     with pytest.raises(DecoderError, match="moses could not be started"):
         decode(binary, tmp_path)
@@ -132,7 +132,7 @@ def test_an_interrupted_decoder_is_stopped(tmp_path: Path) -> None:
 
 
 def test_moses_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was given comes first, then MOSES_BIN, then PATH."""
+    """The given path is tried first, then MOSES_BIN, then PATH."""
     for name in ("given", "environment", "path"):
         fake_moses.script(tmp_path / name, "exit 0")
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
@@ -145,7 +145,7 @@ def test_moses_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_moses_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each place that was looked at is named, with what to do."""
+    """The error names all searched places, with a remedy."""
     with pytest.raises(MissingDependencyError, match=f"no moses program at {tmp_path}"):
         find_moses(tmp_path)
     monkeypatch.setenv("MOSES_BIN", str(tmp_path))
@@ -159,7 +159,7 @@ def test_moses_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("word", [b"a|b", b"|", b"[X]", b"[a"])
 def test_words_that_moses_misreads(word: bytes) -> None:
-    """Bars and labels are refused with file and line; half a bracket is a word."""
+    """Bars and bracketed labels are refused with file and line; a single bracket is a word."""
     lines = [b"fine", b"also " + word]
     if word == b"[a":
         check_input(lines, "dev.src")
@@ -169,7 +169,7 @@ def test_words_that_moses_misreads(word: bytes) -> None:
 
 
 def test_text_ends_in_a_line_feed(tmp_path: Path) -> None:
-    """Moses drops a last line without one; an empty text is refused."""
+    """A missing last line feed is added, because Moses drops such lines; empty text is refused."""
     copy_text([b"a", b"", b"b"], tmp_path / "text")
     assert (tmp_path / "text").read_bytes() == b"a\n\nb\n"
     with pytest.raises(SettingsError, match="there is no text"):

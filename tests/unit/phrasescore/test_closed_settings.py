@@ -1,4 +1,4 @@
-"""Closed, typed settings."""
+"""Typed settings without unknown keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Nested:
 
 
 def test_values_and_defaults() -> None:
-    """Given values are taken, the others have their defaults, an int may stand for a float."""
+    """Missing values get their defaults, and an int is accepted as a float."""
     found = from_mapping(Example, {"hidden": 3, "rate": 2, "limit": 5}, where="here")
     assert found == Example(3, 2.0, "gated", 5)
     assert isinstance(found.rate, float)
@@ -64,14 +64,14 @@ def test_values_and_defaults() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(values: dict[str, Any], text: str) -> None:
-    """Unknown, missing and mistyped settings are errors that say what was expected."""
+    """Unknown, missing and mistyped settings are errors with the expected type."""
     with pytest.raises(SettingsError) as error:
         from_mapping(Example, values, where="here")
     assert re.match(text, error.value.problem)
 
 
 def test_lists_and_tables_of_one_kind() -> None:
-    """They are read to their ends; unknown keys are left out where that is asked for."""
+    """Lists and tables are read completely; unknown keys are ignored on request."""
     values = {
         "share": 1, "shares": [0, 0.5], "lists": {"a": [1]}, "examples": {"x": {"hidden": 1}},
         "some": ["b"], "other": 1,

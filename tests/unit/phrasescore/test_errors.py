@@ -1,4 +1,4 @@
-"""The exception tree: texts, places, exit statuses."""
+"""The exception classes: texts, places, exit statuses."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreEr
     ],
 )
 def test_the_text_names_place_problem_and_remedy(error: PhrasescoreError, text: str) -> None:
-    """A message is FILE:LINE, what is wrong, and what to do."""
+    """A message has FILE:LINE, the problem and the remedy."""
     assert str(error) == text
 
 
 def test_a_place_is_filled_in_once() -> None:
-    """The layer that knows the file adds it; a place that is known stays."""
+    """The layer that knows the file adds it; a known place is kept."""
     error = InputError("bad").at("inner", 7)
     assert str(error.at("outer", 1)) == "inner:7: bad."
 
 
 def test_a_missing_extra_is_named() -> None:
-    """The sentence has the command that installs what is missing."""
+    """The error has the command that installs the missing extra."""
     error = MissingDependencyError.extra("bokeh", "report")
     assert "pip install 'phrasescore[report]'" in str(error)
 
 
 def test_exit_statuses_tell_kinds_apart() -> None:
-    """Each branch of the tree has a status of its own, none of them 0."""
+    """Each branch of the classes has a different nonzero status."""
     branches = {
         kind.exit_code
         for kind in vars(errors).values()

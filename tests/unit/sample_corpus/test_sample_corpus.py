@@ -18,7 +18,7 @@ def lines(name: str) -> list[str]:
 
 
 def normalised(sentence: str) -> str:
-    """Return the words alone: what two sentences share if they differ in case or punctuation."""
+    """Return the lower-cased words without punctuation."""
     return " ".join(re.findall(r"[^\W_]+", sentence.lower()))
 
 
@@ -33,7 +33,7 @@ def test_the_bytes_are_those_of_the_digests() -> None:
 
 @pytest.mark.parametrize(("split", "size"), SPLITS.items())
 def test_both_sides_have_as_many_lines(split: str, size: int) -> None:
-    """Each split has its number of pairs, and no side of one is empty."""
+    """Each split has its number of pairs, without empty sides."""
     for language in ("en", "fr"):
         found = lines(f"{split}.{language}")
         assert len(found) == size
@@ -69,8 +69,8 @@ def test_it_is_small() -> None:
     ],
 )
 def test_french_contracts_and_elides(pattern: str) -> None:
-    """No line has what French never writes: uncontracted articles, unelided pronouns, bars."""
-    # before a verb, le and les are pronouns and stay: de le faire, à les voir
+    """No line has uncontracted articles, unelided pronouns or bars, which French never writes."""
+    # before a verb, le and les are pronouns and not contracted: de le faire, à les voir
     pronoun = re.compile(r"\b(de|à) (le|les) \w+(er|ir|re|oir)\b")
     for split in SPLITS:
         for line in lines(f"{split}.fr"):

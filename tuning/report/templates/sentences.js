@@ -1,5 +1,5 @@
 "use strict";
-// Shows one pair of systems at a time, and of it what is asked for. Without it all rows are there.
+// Shows the selected rows of one pair of systems. Without this script, the page shows all rows.
 (() => {
   const form = document.querySelector("#sentences .controls");
   const pairs = [...document.querySelectorAll("#sentences .pair")];
@@ -15,7 +15,7 @@
     loss: (one, other) => one.gain - other.gain || one.number - other.number,
     number: (one, other) => one.number - other.number,
   };
-  const FIRST = 20; // so many rows at once, and as many more for each press of the button
+  const FIRST = 20; // the number of rows shown first, and added by each press of the button
   let most = FIRST;
   const more = document.createElement("button");
   more.type = "button";
@@ -55,7 +55,7 @@
   more.addEventListener("click", () => {
     most += FIRST;
     const next = update();
-    // who uses the keyboard goes on at the first new row
+    // keyboard users continue at the first new row
     next.tabIndex = -1;
     next.focus();
   });

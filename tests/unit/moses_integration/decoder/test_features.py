@@ -1,4 +1,4 @@
-"""What the decoder takes of the lines of an ini, and the numbers that it refuses."""
+"""The decoder's reading of feature lines in an ini, and the numbers that it refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) ->
 
 
 def test_numbers_of_an_ini() -> None:
-    """Limits, tables and default scores are what the lines say."""
+    """Limits, tables and default scores are read from the lines."""
     found = features(mapping="3 T 0", limit="0", scores="1,1,1,1,1,.5")
     assert found.tables[0].limit == 0
     assert found.table_numbers == (0,)
@@ -33,7 +33,7 @@ def test_numbers_of_an_ini() -> None:
 
 @pytest.mark.parametrize("number", ["\u00b2", "1_0", "-1", "1e2", "10000000000", "9" * 5000])
 def test_wrong_numbers(number: str) -> None:
-    """Digits that are not ASCII, and numbers that no array holds, are refused with their place."""
+    """Non-ASCII digits and numbers too large for arrays are refused with their place."""
     with pytest.raises(IniError, match=r"moses.ini:4: table-limit of T is .* expected a whole"):
         features(limit=number)
     for mapping in (f"0 T {number}", f"{number} T 0"):
@@ -43,13 +43,13 @@ def test_wrong_numbers(number: str) -> None:
 
 @pytest.mark.parametrize("score", ["nan", "inf", "0", "-1", "1_0", "\u00b2", "", "1e999"])
 def test_default_scores(score: str) -> None:
-    """Default scores are probabilities."""
+    """Default scores must be probabilities."""
     with pytest.raises(IniError, match=r"default-scores of R is .*, expected positive numbers"):
         features(scores=f"{score},1,1,1,1,1")
 
 
 def test_many_tables() -> None:
-    """There are as many decoding paths as eight bits can tell apart."""
+    """More decoding paths than eight bits can number are refused."""
     lines = [f"PhraseDictionaryMemory name=T{n} num-features=1 path=x" for n in range(128)]
     for most, fits in ((127, True), (128, False)):
         mapping = "\n".join(f"{number} T {number}" for number in range(most))
@@ -64,7 +64,7 @@ def test_many_tables() -> None:
 
 @pytest.mark.parametrize("weight", ["1e308", "-1e308", "1000001", "1e40"])
 def test_weights_that_sums_cannot_hold(weight: str) -> None:
-    """Scores are added up in single precision, so weights beyond it would leave no translation."""
+    """Scores are summed in single precision, so larger weights would leave no translation."""
     text = INI.format(mapping="0 T 0", limit="20", scores=SCORES) + f"[weight]\nT= 1 {weight}\n"
     with pytest.raises(IniError, match=r"moses.ini: a weight of T is not a number from -1,000,000"):
         Decoder(MosesIni.parse(text.encode()))
@@ -75,15 +75,15 @@ def test_weights_that_sums_cannot_hold(weight: str) -> None:
 )
 @pytest.mark.parametrize("count", [0, 2, 10_000])
 def test_features_of_one_component(kind: str, count: int) -> None:
-    """The search fills in one value; with none it would be another feature's, or nobody's."""
+    """Features that fill in one value must have exactly one component."""
     text = INI.format(mapping="0 T 0", limit="20", scores=SCORES)
     text += f"{kind} num-features={count}\n"
     with pytest.raises(
-        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but it h"
+        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but the f"
     ):
         FeatureSet.from_ini(MosesIni.parse(text.encode()))
     per_table = text.replace(f"={count}\n", "=2 per-phrase-table=true\n")
     if kind == "PhrasePenalty":
-        with pytest.raises(IniError, match="num-features of PhrasePenalty0 is 2, but it has 1"):
+        with pytest.raises(IniError, match="PhrasePenalty0 is 2, but the feature has 1"):
             FeatureSet.from_ini(MosesIni.parse(per_table.encode()))
         FeatureSet.from_ini(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))

@@ -1,4 +1,4 @@
-"""The lines of n-best lists: printed in one go, and the bytes of the plain writer."""
+"""Lines of n-best lists equal those of a plain writer, byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.random_system import random_sentences, write_random_system
 def test_lines_are_those_of_the_plain_writer(
     tmp_path: Path, trace: bool, segmentation: bool, alignment: bool
 ) -> None:
-    """Read and written again they stay the same, those of an empty sentence too."""
+    """Lines are unchanged after reading and writing, also for an empty sentence."""
     decoder = Decoder(MosesIni.read(write_random_system(tmp_path, 3)))
     settings = OutputSettings(
         report_segmentation=trace,

@@ -1,4 +1,4 @@
-"""Neural language models inside the search: against definitions, copies, and all derivations."""
+"""Neural language models in the search, compared with definitions and exhaustive enumeration."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SEARCHES = [
 def test_without_pruning_the_best_of_all_derivations_is_found(
     tmp_path: Path, seed: int, limit: int, search: dict[str, int]
 ) -> None:
-    """With two models of different orders and vocabularies, one of them with a negative weight."""
+    """The search is exact with two different models, one of them with a negative weight."""
     ini = write_random_system(tmp_path, seed, limit=limit, top=2)
     weights = (0.4, 0.3) if seed % 2 else (0.5, -0.2)
     folders = [
@@ -84,8 +84,8 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
 def test_a_copy_of_an_n_gram_model_translates_as_that_model(
     tmp_path: Path, seed: int, search: dict[str, int]
 ) -> None:
-    """A network with an ARPA file's probabilities is that file, as a second language model."""
-    # every option is used: which ones a table limit leaves depends on estimates, which differ
+    """A network with an ARPA file's probabilities has the effect of the file as a second model."""
+    # use every option, because a table limit selects by estimates, which differ
     ini = write_random_system(tmp_path, seed, limit=3, top=4)
     other = tmp_path / "other"
     other.mkdir()
@@ -110,7 +110,7 @@ def test_a_copy_of_an_n_gram_model_translates_as_that_model(
 
 @pytest.mark.parametrize("algorithm", [0, CUBE_PRUNING])
 def test_weight_0_changes_no_translation(tmp_path: Path, algorithm: int) -> None:
-    """Not the search, not its lists; the values are there all the same."""
+    """With weight 0, search and lists are unchanged, but the lists contain the values."""
     ini = write_random_system(tmp_path, 1, words=8, limit=3, top=6)
     folder = save_random_language_model(tmp_path / "lm", TARGETS)
     sentences = random_sentences(1, 5, 4, 9, words=8)
@@ -131,7 +131,7 @@ def test_weight_0_changes_no_translation(tmp_path: Path, algorithm: int) -> None
 def test_hypotheses_scored_in_small_groups_are_the_same(
     tmp_path: Path, algorithm: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With narrow stacks too, however little room there is at first, and with two threads."""
+    """Group size, initial memory and threads change nothing, also with small stacks."""
     ini = write_random_system(tmp_path, 2, words=8, limit=3, top=6)
     ini = with_model(ini, save_random_language_model(tmp_path / "lm", TARGETS), 0.5)
     decoder = decoder_of(ini, search_algorithm=algorithm, stack=50, cube_pruning_pop_limit=200)
@@ -142,7 +142,7 @@ def test_hypotheses_scored_in_small_groups_are_the_same(
     monkeypatch.setattr("moses_integration.decoder.features.neural._FIRST_EDGES", 1)
     monkeypatch.setattr("moses_integration.decoder.features.neural._KEPT_BYTES", 0)
     found = list(decoder.decode(loaded))
-    if algorithm == CUBE_PRUNING:  # stack decoding sees which hypotheses are hopeless in groups
+    if algorithm == CUBE_PRUNING:  # stack decoding finds hopeless hypotheses per group
         assert [d.words() for d in found] == [words for words, _ in expected]
         for decoded, (_, totals) in zip(found, expected, strict=True):
             assert decoded.totals == pytest.approx(totals, abs=1e-4)
@@ -152,7 +152,7 @@ def test_hypotheses_scored_in_small_groups_are_the_same(
 
 
 def test_diversity_fills_coverages_beyond_the_pop_limit(tmp_path: Path) -> None:
-    """Cube pruning goes on for coverages with too few hypotheses, and finds no worse ones."""
+    """Cube pruning continues for coverages with too few hypotheses, and finds no worse result."""
     ini = write_random_system(tmp_path, 3, words=8, limit=3, top=6)
     ini = with_model(ini, save_random_language_model(tmp_path / "lm", TARGETS), 0.5)
     sentences = random_sentences(3, 6, 5, 9, words=8)

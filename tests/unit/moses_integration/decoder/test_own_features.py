@@ -1,4 +1,4 @@
-"""Features of our own in the decoder."""
+"""User-defined features in the decoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.random_system import random_sentences, write_random_system
 
 @dataclass(frozen=True)
 class Lengths:
-    """How many words a candidate has, and how many more than the source."""
+    """The number of words of a candidate, and the difference from the source."""
 
     name: str = "Lengths0"
     components: int = 2
@@ -29,18 +29,18 @@ class Lengths:
     def scores(
         self, source: Sequence[bytes], candidates: Sequence[Sequence[bytes]]
     ) -> NDArray[np.float64]:
-        """Count."""
+        """Return both numbers for each candidate."""
         return np.array([[len(one), len(one) - len(source)] for one in candidates], np.float64)
 
 
 @pytest.fixture
 def ini(tmp_path: Path) -> MosesIni:
-    """A small system."""
+    """Make a small system."""
     return MosesIni.read(write_random_system(tmp_path, 2))
 
 
 def test_reorders_lists(ini: MosesIni) -> None:
-    """Totals are those of the ini's features plus ours, and the list is sorted by them."""
+    """Totals include our features, and the list is sorted by totals."""
     sentences = random_sentences(2, 5, 3, 6)
     plain = Decoder(ini)
     expected = list(plain.decode(plain.load(sentences), nbest=NBestSettings(50)))
@@ -65,7 +65,7 @@ def test_reorders_lists(ini: MosesIni) -> None:
 
 
 def test_the_best_does_not_depend_on_the_length_of_the_list(ini: MosesIni) -> None:
-    """Own features choose among as many candidates for one translation as for three."""
+    """User-defined features choose among equally many candidates for lists of any length."""
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (3.0, 0.5))])
     texts = [b" ".join(words).decode() for words in random_sentences(2, 5, 3, 6)]
     one, three = (decoder.translate(texts, nbest=size) for size in (1, 3))
@@ -74,7 +74,7 @@ def test_the_best_does_not_depend_on_the_length_of_the_list(ini: MosesIni) -> No
 
 
 def test_lists_show_them(ini: MosesIni) -> None:
-    """They stand in the feature column, so that tuning finds them; one best is chosen by them."""
+    """They are in the feature column, for tuning, and influence the best translation."""
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (1.0, 0.0))])
     loaded = decoder.load([(b"s0", b"s1")])
     (best,) = decoder.decode(loaded)

@@ -1,4 +1,4 @@
-"""What the memory of a search must not change: pauses for more room, sentences of any length."""
+"""Memory management of the search changes no result, for sentences of any length."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lists(ini: MosesIni, sentences: list[tuple[bytes, ...]], algorithm: int) -> 
 def test_pauses_for_room_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: int
 ) -> None:
-    """A search that runs out of every kind of room again and again finds the same lists."""
+    """A search that repeatedly runs out of every kind of memory finds equal lists."""
     ini = MosesIni.read(write_random_system(tmp_path, 3, words=12, limit=6, top=6))
     sentences = random_sentences(3, 4, 10, 12, words=12)
     expected = lists(ini, sentences, algorithm)
@@ -69,7 +69,7 @@ def test_pauses_for_room_change_nothing(
 @BOTH
 @pytest.mark.parametrize("length", [63, 64, 65, 130])
 def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
-    """Coverages of more bits than a machine word has are searched as the plain twin does."""
+    """For coverages larger than a machine word, the search equals the plain search."""
     ini = MosesIni.read(write_random_system(tmp_path, 5, words=length, limit=2))
     settings = replace(
         SearchSettings.from_ini(ini), search_algorithm=algorithm, stack=4, cube_pruning_pop_limit=20

@@ -1,4 +1,4 @@
-"""The compiled search against all derivations there are, and against its plain twin."""
+"""Compares the compiled search with exhaustive enumeration and with the plain search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDE = {"stack": 0, "beam_threshold": 0.0}
 
 
 def decoder_of(ini: Path, **settings: object) -> Decoder:
-    """Make a decoder with other settings than the ini's."""
+    """Make a decoder with settings that override the ini's."""
     read = MosesIni.read(ini)
     return Decoder(read, settings=replace(SearchSettings.from_ini(read), **settings))  # type: ignore[arg-type]
 
@@ -32,7 +32,7 @@ def decoder_of(ini: Path, **settings: object) -> Decoder:
 def entries_by_span(
     loaded: LoadedInput, decoder: Decoder, sentence: int
 ) -> dict[tuple[int, int], list[int]]:
-    """Return the entries of each span that the table limit leaves."""
+    """Return the entries of each span within the table limit."""
     options = loaded.model(decoder.system.weights).options
     words = loaded.source.sentences[sentence].tolist()
     found = {}
@@ -61,7 +61,7 @@ def all_derivations(
             words = frozenset(range(start, end + 1))
             if words & covered or 0 <= limit < abs(behind - start):
                 continue
-            # what is behind the phrase must be able to go back to the first gap
+            # the jump from the end of the phrase to the first gap must be within the limit
             if 0 <= limit < end + 1 - gap and start != gap:
                 continue
             for entry in entries:
@@ -73,7 +73,7 @@ def all_derivations(
 def totals_of(
     loaded: LoadedInput, decoder: Decoder, derivations: Sequence[Sequence[Phrase]]
 ) -> np.ndarray:
-    """Score derivations by the definition of every feature."""
+    """Score derivations by the definitions of the features."""
     phrases = np.array([phrase for one in derivations for phrase in one], np.int32)
     offsets = np.cumsum([0, *map(len, derivations)], dtype=np.int64)
     columns = [np.ascontiguousarray(phrases[:, column]) for column in range(3)]
@@ -87,7 +87,7 @@ def totals_of(
 def test_without_pruning_the_best_of_all_derivations_is_found(
     tmp_path: Path, seed: int, limit: int, algorithm: int
 ) -> None:
-    """On three to five words the search equals exhaustive enumeration, n-best lists too."""
+    """On three to five words, results and n-best lists equal exhaustive enumeration."""
     ini = write_random_system(tmp_path, seed, limit=limit, top=2)
     decoder = decoder_of(ini, search_algorithm=algorithm, cube_pruning_pop_limit=100_000, **WIDE)
     loaded = decoder.load(random_sentences(seed, 3, 3, 5))
@@ -106,7 +106,7 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
 def test_prunes_as_the_plain_search_does(
     tmp_path: Path, seed: int, stack: int, beam: float, limit: int
 ) -> None:
-    """With narrow stacks and beams the compiled search ends where its readable twin does."""
+    """With small stacks and beams, the compiled search gives the results of the plain search."""
     ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
     decoder = decoder_of(ini, stack=stack, beam_threshold=beam)
     loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
@@ -121,7 +121,7 @@ def test_prunes_as_the_plain_search_does(
 def test_pops_as_the_plain_cube_pruning_does(
     tmp_path: Path, seed: int, stack: int, pop_limit: int, diversity: int, limit: int
 ) -> None:
-    """With low pop limits, and coverages that go on beyond, the result is the readable twin's."""
+    """With low pop limits and a diversity setting, results equal plain cube pruning."""
     ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
     decoder = decoder_of(
         ini,
@@ -135,7 +135,7 @@ def test_pops_as_the_plain_cube_pruning_does(
 
 
 def check_agreement(loaded: LoadedInput, decoder: Decoder, kind: type[PlainSearch]) -> None:
-    """The compiled search and a plain one give the same phrases, or both give none."""
+    """Check that the compiled and the plain search give equal phrases, or both none."""
     plain = kind(loaded, decoder.system.weights, decoder.system.settings)
     for found in decoder.decode(loaded):
         expected = plain.search(found.sentence)

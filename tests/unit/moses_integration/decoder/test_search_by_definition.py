@@ -1,4 +1,4 @@
-"""The search against scores worked out from the text files alone, by the features' definitions."""
+"""Compares the search with scores computed from the text files by the features' definitions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Definitions:
     """The whole system as dictionaries, and the score of every derivation of a sentence.
 
     Args:
-        ini: A random system's.
-        limit: Its distortion limit.
-        top: Its table limit.
+        ini: The ini of a random system.
+        limit: The distortion limit of the system.
+        top: The table limit of the system.
     """
 
     def __init__(self, ini: Path, limit: int, top: int) -> None:
@@ -72,7 +72,7 @@ class Definitions:
         return sum(w * v for w, v in zip(self.weights[name], values, strict=True))
 
     def _own(self, pair: Pair) -> float:
-        """Everything of a phrase that does not depend on others."""
+        """Return the part of a phrase's score that does not depend on other phrases."""
         total = self._dot("PhrasePenalty0", (1,)) - self._dot("WordPenalty0", (len(pair.target),))
         if pair.unknown:
             return total + self._dot("UnknownWordPenalty0", (-100,))
@@ -90,7 +90,7 @@ class Definitions:
         return self._own(pair) + self._lm(EMPTY_STATE, pair.target)[0]
 
     def options(self, words: tuple[bytes, ...]) -> dict[tuple[int, int], list[Pair]]:
-        """Return the phrase pairs of every span, unknown words as copies of themselves."""
+        """Return the phrase pairs of every span; unknown words are copied."""
         spans = {}
         for start in range(len(words)):
             for end in range(start, len(words)):
@@ -146,7 +146,7 @@ class Definitions:
 def test_best_list_is_that_of_the_definitions(
     seed: int, sentence: list[int], limit: int, top: int, algorithm: int
 ) -> None:
-    """Without pruning, the 20 best totals are those of all derivations, scored one by one."""
+    """Without pruning, the 20 best totals equal those of exhaustive enumeration."""
     words = tuple(b"s%d" % word for word in sentence)
     with tempfile.TemporaryDirectory() as folder:
         path = write_random_system(Path(folder), seed, limit=limit, top=top)

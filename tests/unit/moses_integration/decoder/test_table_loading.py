@@ -1,4 +1,4 @@
-"""What decoding takes of a table, and what it refuses."""
+"""The reading of tables for decoding, and the lines that are refused."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def load(folder: Path, alignment: bytes, target: bytes = LONG) -> TableEntries:
     [b"0-32768", b"0-39999", b"32768-0", b"65536-0", b"0-4294967296", b"0-0 " * 10_001, b"0-\xb2"],
 )
 def test_links_that_no_phrase_has(tmp_path: Path, alignment: bytes) -> None:
-    """Positions that do not fit are refused and do not become others; so are links without end."""
+    """Link positions that are too large, and too many links, are refused instead of wrapping."""
     with pytest.raises(PhraseTableError, match="table:1: the word alignment is not a list"):
         load(tmp_path, alignment)
 
 
 def test_links_at_the_border(tmp_path: Path) -> None:
-    """The largest position there is stays what it is; links are sorted."""
+    """The largest possible position is read correctly, and links are sorted."""
     loaded = load(tmp_path, b"32767-32767 0-1 0-0")
     assert loaded.targets.links.tolist() == [[0, 0], [0, 1], [32767, 32767]]

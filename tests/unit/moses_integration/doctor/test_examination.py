@@ -1,4 +1,4 @@
-"""A healthy system has no errors; each fault that is planted in it is found."""
+"""A healthy system has no errors, and each planted fault is found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def examine_copy(
 
 @pytest.fixture(scope="module")
 def healthy(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The golden system with its language model unzipped, and a development set beside it."""
+    """Return the golden system with an unzipped language model, and a development set."""
     folder = tmp_path_factory.mktemp("healthy")
     shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
     (folder / "system").chmod(0o755)
@@ -41,7 +41,7 @@ def healthy(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def said_of_healthy(healthy: Path) -> set[tuple[str, str]]:
-    """What is found in the healthy system, and where."""
+    """Return the findings in the healthy system, with their places."""
     here = Path.cwd()
     os.chdir(healthy)
     try:
@@ -52,7 +52,7 @@ def said_of_healthy(healthy: Path) -> set[tuple[str, str]]:
 
 @pytest.fixture
 def system(healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of it, in the current directory."""
+    """Copy the healthy system to the current directory."""
     shutil.copytree(healthy, tmp_path / "copy", copy_function=os.link)
     monkeypatch.chdir(tmp_path / "copy")
     yield Path()
@@ -64,7 +64,7 @@ def unzipped(path: Path) -> bytes:
 
 
 def write(path: Path, data: bytes) -> None:
-    # a new file: the old one is a link to the healthy system's
+    # make a new file, because the old one is a link to the healthy system
     path.unlink(missing_ok=True)
     path.write_bytes(gzip.compress(data, 1) if path.suffix == ".gz" else data)
 
@@ -99,7 +99,7 @@ def line(name: str, number: int, change: Callable[[bytes], bytes]) -> Callable[[
 
 
 def score(value: bytes) -> Callable[[bytes], bytes]:
-    """Put a value in the place of the first score of a line."""
+    """Replace the first score of a line."""
 
     def change(text: bytes) -> bytes:
         columns = text.split(b" ||| ")
@@ -123,7 +123,7 @@ def every_line(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
 
 
 def cut(name: str) -> Callable[[], None]:
-    """Cut a file in the middle, as a full disk does."""
+    """Cut a file in the middle, as if the disk was full."""
 
     def plant() -> None:
         path = Path("system", name)
@@ -150,7 +150,7 @@ row = partial(line, TABLE)
 in_ini = partial(replaced, "moses.ini")
 E, W = "error", "warning"
 T, R, INI = f"system/{TABLE}", f"system/{REORDERING}", "system/moses.ini"
-# what is planted, how bad it is, a part of what is said, where
+# planted fault, severity, part of the message, place
 FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "log-probability": (row(7, score(b"-3.5")), E, "score 1 is negative (-3.5), and", T + ":7"),
     "all log-probabilities": (edit(TABLE, every_line(score(b"-1"))),
@@ -166,20 +166,20 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         W, "the last line has no line feed", T + ":10613"),
     "no final line feed (reordering)": (edit(REORDERING, lambda data: data[:-1]),
         E, "the last line has no line", R + ":10613"),
-    "bar in a source": (row(30, column(0, b"a|b")), E, "a '|' in a word, of which", T + ":30"),
+    "bar in a source": (row(30, column(0, b"a|b")), E, "a '|' in a word; Moses keeps", T + ":30"),
     "bracket in a target": (row(30, column(1, b"un [chat]")), E, "a word in brackets", T + ":30"),
     "not sorted": (row(30, column(0, b"zebra")), W, "a line that sorts before the", T + ":31"),
     "a language model that is no file": (in_ini(b"system/lm.arpa", b"/dev/null"),
         E, "/dev/null is a pipe or a device, where KENLM needs a", INI + ":14"),
-    "gzip cut short": (cut(TABLE), E, "the gzip data end in the middle", T),
-    "gzip cut short (reordering)": (cut(REORDERING), E, "the gzip data end in the middle", R),
+    "gzip cut short": (cut(TABLE), E, "the gzip data are cut short", T),
+    "gzip cut short (reordering)": (cut(REORDERING), E, "the gzip data are cut short", R),
     "plain text named .gz": (
         lambda: (
             Path("system", TABLE).unlink(),
             Path("system", TABLE).write_bytes(b"a ||| b ||| 1 1 1 1 ||| 0-0\n"),
         )[0],
         E,
-        "plain text in a file of another name",
+        "the file is plain text, but the name does end in .gz",
         T,
     ),
     "another kind of file": (in_ini(b"system/phrase-table.gz", b"system/lm.arpa"),
@@ -188,7 +188,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         E, "the table has 4 scores, but the ini says num-features=5", T),
     "weights": (in_ini(WEIGHTS, WEIGHTS + b" 0.2"),
         E, "5 weights for TranslationModel0, which has 4 components", INI + ":22"),
-    "weights all zero": (edit("moses.ini", all_zero), E, "only one weight is above 0", INI),
+    "weights all zero": (edit("moses.ini", all_zero), E, "at most one weight is above 0", INI),
     "weights that ran away": (
         edit(
             "moses.ini",
@@ -199,7 +199,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
             ),
         ),
         E,
-        "only one weight is above 1e-38",
+        "at most one weight is above 1e-38",
         INI,
     ),
     "a feature without effect": (in_ini(b"LM0= 0.17623068916659", b"LM0= 0"),
@@ -280,7 +280,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
 def test_each_planted_fault_is_found(
     system: Path, said_of_healthy: set[tuple[str, str]], fault: str
 ) -> None:
-    """What is wrong, how bad it is, where it is; and there is something to do about it."""
+    """Each fault is reported with its severity, place and a remedy."""
     plant, severity, what, where = FAULTS[fault]
     plant()
     diagnosis = examine_copy()
@@ -298,7 +298,7 @@ def test_the_healthy_system_has_no_errors(system: Path, ini: str) -> None:
     diagnosis = examine_copy(f"system/{ini}")
     assert not diagnosis.count("error"), str(diagnosis)
     warnings = [each.what for each in diagnosis.findings if each.severity == "warning"]
-    expected = ["relative paths, which only work in the current directory"]
+    expected = ["relative paths, which work only in the current directory"]
     expected += ["score 5 is floored at -100"] if ini == "moses.5col.ini" else []
     assert len(warnings) == len(expected)
     assert all(map(str.startswith, warnings, expected))
@@ -309,7 +309,7 @@ def test_the_healthy_system_has_no_errors(system: Path, ini: str) -> None:
 def test_the_real_system_has_no_errors(
     multi30k: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ini: str
 ) -> None:
-    """Multi30k, once its language model is unzipped."""
+    """The Multi30k system with an unzipped language model has no errors."""
     for path in multi30k.iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "lm.5gram.arpa").write_bytes(unzipped(multi30k / "lm.5gram.arpa.gz"))
@@ -320,15 +320,15 @@ def test_the_real_system_has_no_errors(
 
 
 def test_without_a_development_set(system: Path) -> None:
-    """The rest is examined, and a note says what was not."""
+    """Without a development set the rest is examined, and a note lists the skipped checks."""
     diagnosis: Diagnosis = examine("system/moses.ini")
     assert not diagnosis.count("error")
-    assert diagnosis.findings[-1].what == "its text was not compared with the system"
+    assert diagnosis.findings[-1].what == "none was given (--source), so no text was checked"
 
 
 @pytest.mark.moses
 def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
-    """It confirms features and their order; what it refuses is an error with its last words."""
+    """Moses confirms features and their order; if it refuses an ini, its last line is reported."""
     moses = moses_bin / "moses"
     said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "note"]
     assert "Moses reads the file and has the expected features" in said

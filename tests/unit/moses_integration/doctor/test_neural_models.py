@@ -1,4 +1,4 @@
-"""What doctor says of neural language models in a moses.ini."""
+"""The doctor's findings about neural language models in a moses.ini."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENGLISH = [b"the", b"black", b"cat"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: a table and a model of its target side."""
+    """Return the current directory with a table and a model of its target side."""
     monkeypatch.chdir(tmp_path)
     pairs = zip(ENGLISH, FRENCH, strict=True)
     Path("table").write_bytes(b"".join(b"%b , ||| %b , ||| 0.5\n" % pair for pair in pairs))
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(
     options: str = "", references: tuple[TextWords, ...] = (), path: str = " path=lm"
 ) -> tuple[Finding, ...]:
-    """What is found about the neural language models of an ini."""
+    """Return the findings about the neural language models of an ini."""
     diagnosis = Diagnosis()
     text = INI.format(options=options).replace(" path=lm", path)
     check_neural_models(diagnosis, MosesIni.parse(text.encode()), list(references))
@@ -61,12 +61,12 @@ def test_real_moses_cannot_read_the_line(folder: Path) -> None:
     assert (note.severity, note.what, note.remedy) == (
         "note",
         "real Moses has no FeedForwardLM and refuses the file",
-        "take NeuralLM0 out with phrasescore ini remove-feature",
+        "remove NeuralLM0 with phrasescore ini remove-feature",
     )
 
 
 def test_a_model_that_fits(folder: Path) -> None:
-    """Nothing is wrong; how much of the references it knows is said."""
+    """A fitting model has no faults; its coverage of the references is reported."""
     assert found() == ()
     (known,) = found(references=(TextWords(FRENCH, "dev.fr"),))
     assert (known.severity, known.what) == (
@@ -76,14 +76,14 @@ def test_a_model_that_fits(folder: Path) -> None:
 
 
 def test_normalisation(folder: Path) -> None:
-    """A value that is none, and one that the model was not trained for."""
+    """An invalid value, and a value that does not fit the model's training, are found."""
     (wrong,) = found(" normalised=maybe")
     assert (wrong.severity, wrong.what) == (
         "error", "normalised is 'maybe', expected true or false"
     )  # fmt: skip
     (unfit,) = found(" normalised=false")
     assert unfit.severity == "error"
-    assert "it was not trained with --self-normalise" in unfit.what
+    assert "was not trained with --self-normalise" in unfit.what
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
     assert found(" normalised=false") == ()
     (slow,) = found()
@@ -91,7 +91,7 @@ def test_normalisation(folder: Path) -> None:
 
 
 def test_folders_that_are_no_such_model(folder: Path) -> None:
-    """Missing, of another kind, damaged: each with the folder's name."""
+    """Missing, unsuitable and damaged models are reported with the folder's name."""
     save_random_model(Path("other"), ENGLISH, FRENCH)
     shutil.move("lm", "moved")
     (missing,) = found()
@@ -108,23 +108,23 @@ def test_folders_that_are_no_such_model(folder: Path) -> None:
 
 
 def test_a_model_of_the_source_language(folder: Path) -> None:
-    """Found by the words of the table, commas aside, without any development set."""
+    """A model of the source language is recognised by the table's words, without a dev set."""
     save_random_language_model(Path("lm"), [*ENGLISH, b","])
     (finding,) = found()
     assert (finding.severity, finding.where) == ("error", "lm")
     assert finding.what == (
-        "it knows 0% of the words on the target side of table and 100% of those on the other "
-        "side, whose model it seems"
+        "the model knows 0% of the words on the target side of table, but 100% of the words on the "
+        "other side"
     )
     save_random_language_model(Path("lm"), [b"le"])
     (few,) = found()
     assert (few.severity, few.what) == (
-        "warning", "it knows 33% of the words on the target side of table"
+        "warning", "the model knows 33% of the words on the target side of table"
     )  # fmt: skip
 
 
 def test_a_folder_that_is_named_itself(folder: Path) -> None:
-    """A language model has no source whose words it could miss."""
+    """A language model given directly is examined, without a check of source words."""
     texts = TextWords(ENGLISH, "dev.en"), [TextWords(FRENCH, "dev.fr")]
     diagnosis = Diagnosis()
     check_phrase_models(diagnosis, ["lm"], *texts)
@@ -132,7 +132,7 @@ def test_a_folder_that_is_named_itself(folder: Path) -> None:
 
 
 def test_real_moses_is_not_asked(folder: Path) -> None:
-    """It would refuse the line with less to say."""
+    """Real Moses is not run, because it would refuse the line with a less helpful message."""
     ini = MosesIni.parse(INI.format(options="").encode())
     diagnosis = Diagnosis()
     check_moses(diagnosis, ini, Path("/nowhere/moses"))
@@ -142,7 +142,7 @@ def test_real_moses_is_not_asked(folder: Path) -> None:
 
 
 def test_torch_is_not_needed(folder: Path) -> None:
-    """The examination of such a model loads none."""
+    """The examination of a neural model does not import torch."""
     Path("moses.ini").write_text(INI.format(options=""))
     code = (
         "import sys; sys.modules['torch'] = None\n"

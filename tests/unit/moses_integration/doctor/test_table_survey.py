@@ -1,4 +1,4 @@
-"""The pass over a table: compiled loops against plain Python, and blocks."""
+"""The survey of a table: compiled loops agree with plain Python for all block sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCORES = st.sampled_from(["1 1", "0.5 1", "2 0.5", "1.0 1.25", "0.5 1e-3", "10 0
 
 
 def odd_kinds(line: bytes, before: bytes) -> set[str]:
-    """Find what is odd about a line in plain Python."""
+    """Return the faults of a line, found in plain Python."""
     source, target, *_ = (part.strip() for part in line.split(b" ||| "))
     found = {"unsorted"} if before > line else set()
     sides = phrase_tokens(source), phrase_tokens(target)
@@ -36,24 +36,24 @@ def odd_kinds(line: bytes, before: bytes) -> set[str]:
 
 
 @given(st.lists(st.tuples(PHRASES, PHRASES, SCORES, LINKS), min_size=1, max_size=8), st.booleans())
-# the last line is read as a block of its own
+# the last line is a separate block
 @example(rows=[(["a"], ["b"], "1 1", "0-0")] * 2, ended=True)
 def test_odd_lines(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ended: bool
 ) -> None:
-    """Odd lines, and constant scores are those of a plain twin."""
+    """Odd lines and constant scores agree with plain Python."""
     lines = [
         f"{' '.join(source)} ||| {' '.join(target)} ||| {scores} ||| {links} |||".encode()
         for source, target, scores, links in rows
     ]
-    # bars alone would be another number of columns
+    # bars alone would change the number of columns
     lines = [line.replace(b"| |", b"a").replace(b"| a |||", b"a a |||") for line in lines]
     lines = [line for line in lines if line.count(b"|||") == 4] or [b"a ||| b ||| 1 1 |||  |||"]
     path = tmp_path_factory.mktemp("t") / "table"
     path.write_bytes(b"\n".join(lines) + b"\n" * ended)
     survey = TableSurvey(path).read()
     if survey.broken is not None:
-        # the first lines are taken for another kind of file, or rules
+        # the first lines decide whether the file is a phrase table
         return
     assert survey.format is not None
     if survey.format.hierarchical:
@@ -73,7 +73,7 @@ def test_odd_lines(
 
 
 def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
-    """Small blocks give what one large block gives, lines that lie across two included."""
+    """Small blocks give the result of one large block, even if lines cross block borders."""
     with gzip.open(bundled_golden / "system" / "phrase-table.5col.gz") as stream:
         lines = stream.read().split(b"\n")[:3000]
     random.Random(1).shuffle(lines)
@@ -91,7 +91,7 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
 
 
 def test_words_of_a_table(bundled_golden: Path) -> None:
-    """A source word is known if it has a pair of its own, a target word if it occurs."""
+    """A source word is known if it is a phrase by itself, a target word if it occurs."""
     path = bundled_golden / "system" / "phrase-table.gz"
     entries = list(read_entries(path))
     survey = TableSurvey(path).read()
@@ -113,7 +113,7 @@ def test_words_of_a_table(bundled_golden: Path) -> None:
     ],
 )
 def test_words_in_other_spellings(words: list[bytes], spelling: str) -> None:
-    """The spelling that most of the unknown words have in the table is named, with examples."""
+    """The table's spelling of most unknown words is reported, with examples."""
     known = {b"chat", b"chien", b"l&apos;", b"noir", b"Paris", b"<"}
     found = Diagnosis()
     text = TextWords(words, "dev.fr")

@@ -1,4 +1,4 @@
-"""The step that EMS runs, as EMS runs it."""
+"""The rescoring step, run like EMS runs it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE = PROJECT / "moses_integration" / "ems" / "config.example"
 
 
 def table_with(folder: Path, scores: bytes) -> Path:
-    """A table as the step TRAINING:build-ttable writes it, with these scores."""
+    """Write a table with these scores like the step TRAINING:build-ttable."""
     plain = write_phrase_table(folder / "plain", 60).read_bytes()
     path = folder / "phrase-table.1.gz"
     path.write_bytes(gzip.compress(plain.replace(b"0.5 0.25 0.5 0.125", scores)))
@@ -31,7 +31,7 @@ def table_with(folder: Path, scores: bytes) -> Path:
 
 
 def run_step(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
-    """Call the step as EMS does: names of tables, without .gz, behind the command."""
+    """Call the step like EMS: table names without .gz follow the command."""
     command = [sys.executable, "-m", "moses_integration.ems", *options]
     return subprocess.run(
         [*command, "phrase-table.1", "phrase-table-pruned.1"],
@@ -43,9 +43,9 @@ def run_step(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_the_constant_score_is_replaced(tmp_path: Path) -> None:
-    """The model is trained because there is none; all else in the table stays."""
+    """A missing model is trained; the rest of the table is unchanged."""
     before = table_with(tmp_path, b"0.5 0.25 0.5 0.125 2.718")
-    # an earlier training was killed before it had anything to go on with
+    # an earlier training was killed before it saved any work
     (tmp_path / "model.training").mkdir()
     small = "--max-epochs 1 --hidden 4 --embedding 4 --rank 4 --maxout 2"
     small += " --held-out-sources 5 --held-out-pairs 5"
@@ -62,7 +62,7 @@ def test_the_constant_score_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_score_that_means_something_is_not_replaced(tmp_path: Path) -> None:
-    """The error says what is to be written into the configuration."""
+    """The error says what to write into the configuration."""
     table_with(tmp_path, b"0.5 0.25 0.5 0.125")
     process = run_step(tmp_path, "--model", "model")
     assert process.returncode == 3
@@ -75,7 +75,7 @@ def test_a_score_that_means_something_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_missing_table(tmp_path: Path) -> None:
-    """The step before is named."""
+    """If the table is missing, the error names the previous step."""
     process = run_step(tmp_path, "--model", "model")
     assert process.returncode == 3
     assert b"phrase-table.1.gz: no such file, where EMS should have put" in process.stderr
@@ -85,7 +85,7 @@ def test_a_missing_table(tmp_path: Path) -> None:
 def test_experiment_perl_plans_the_step(
     bundled_golden: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """With the example, EMS would rescore the table between its scoring and the moses.ini."""
+    """With the example configuration, EMS plans rescoring between scoring and the moses.ini."""
     data, work = tmp_path / "data", tmp_path / "work"
     data.mkdir()
     work.mkdir()

@@ -1,4 +1,4 @@
-"""Which weight belongs to which feature: order, sizes, what is tuned, what Moses refuses."""
+"""The weights of features: order, sizes, tuneable components, and errors as in Moses."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def layout_of(features: bytes) -> FeatureLayout:
     "code", ["", " ", "=", "LM0", "LM0= ", "LM0= ٣", "LM0= nan", "x" * 100_000]
 )
 def test_weights_that_are_none(code: str) -> None:
-    """A sentence says so, and not all of it is repeated."""
+    """Values that are not weights get an error, which quotes only part of a long text."""
     with pytest.raises(IniError) as caught:
         parse_weights(code)
     assert len(str(caught.value)) < 300
 
 
 def test_stateful_features_come_first() -> None:
-    """The order of n-best lists, as `moses -show-weights` prints it for this ini."""
+    """The order is that of n-best lists and of `moses -show-weights`."""
     layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
     assert layout.names == (
         "LexicalReordering0",
@@ -59,7 +59,7 @@ def test_stateful_features_come_first() -> None:
 
 
 def test_the_unknown_word_penalty_is_not_tuned() -> None:
-    """It counts in the score, but n-best lists and tuning do not see it."""
+    """It is part of the score, but not of n-best lists and tuning."""
     layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
     assert np.flatnonzero(~layout.tuneable).tolist() == [8]
     assert "UnknownWordPenalty0" not in layout.nbest.names
@@ -68,7 +68,7 @@ def test_the_unknown_word_penalty_is_not_tuned() -> None:
 
 
 def test_frozen_components_are_not_tuned() -> None:
-    """tuneable-components masks single values; n-best lists print the others alone."""
+    """tuneable-components excludes single values, which n-best lists do not print."""
     layout = layout_of(
         b"PhraseDictionaryMemory name=T num-features=4 tuneable-components=1,0,Yes,false\n"
         b"WordPenalty tuneable=false\nUnknownWordPenalty tuneable=true\nDistortion\n"
@@ -101,7 +101,7 @@ def test_frozen_components_are_not_tuned() -> None:
     ],
 )
 def test_component_counts(kind: str, options: dict[str, str], count: int) -> None:
-    """Each class has its own way to say how many values it has."""
+    """The number of values is found for each class of feature."""
     assert component_count(kind, options) == count
 
 
@@ -131,7 +131,7 @@ def test_component_counts(kind: str, options: dict[str, str], count: int) -> Non
     ],
 )
 def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
-    """What Moses would refuse in a feature line is refused with its place."""
+    """Feature lines that Moses would refuse are refused with their place."""
     with pytest.raises(IniError) as caught:
         layout_of(b"Distortion\n" + features)
     assert problem in str(caught.value)
@@ -139,7 +139,7 @@ def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
 
 
 def test_missing_weights_are_one() -> None:
-    """Moses takes 1 for every component of a feature without weights."""
+    """Without weights, all components of a feature get 1, as in Moses."""
     ini = MosesIni.parse(FEATURES + b"[weight]\nLM0= 0.5\nTranslationModel0= 1 2 3 4\n")
     weights = FeatureLayout.from_ini(ini).read_weights(ini)
     assert weights == {
@@ -157,7 +157,7 @@ def test_missing_weights_are_one() -> None:
     [
         (b"TranslationModel0= 1 2 3\n", 9, "3 weights for TranslationModel0, which has 4"),
         (b"LM0= 1 2\n", 9, "2 weights for LM0, which has 1 component"),
-        (b"LM0= 1\nLM= 0.5\n", 10, "weights for LM, but no feature is called that (did you mean"),
+        (b"LM0= 1\nLM= 0.5\n", 10, "weights for LM, but there is no such feature (did"),
         (b"Nobody_x= 0.5\n", 9, "weights for Nobody_x"),
     ],
 )
@@ -171,7 +171,7 @@ def test_weights_that_fit_no_feature(weights: bytes, line: int, problem: str) ->
 
 
 def test_sparse_weights_are_kept_apart() -> None:
-    """Name_sparse is a weight of a sparse feature of Name."""
+    """A weight called Name_sparse belongs to a sparse feature of Name."""
     ini = MosesIni.parse(FEATURES + b"[weight]\nTranslationModel0_dom= 0.5\nLM0= 2\n")
     layout = FeatureLayout.from_ini(ini)
     assert layout.sparse_weights(ini) == {"TranslationModel0_dom": 0.5}
@@ -189,7 +189,7 @@ def test_sparse_weights_are_kept_apart() -> None:
 def test_flatten_takes_exactly_the_features_there_are(
     values: dict[str, list[float]], problem: str
 ) -> None:
-    """Nothing is filled in, nothing is dropped."""
+    """Missing and unknown features are errors."""
     with pytest.raises(IniError) as caught:
         FeatureLayout.from_sizes({"A": 1, "B": 2}).flatten(values)
     assert problem in str(caught.value)
@@ -211,7 +211,7 @@ def test_flatten_and_unflatten_are_inverse(sizes: dict[str, int], data: st.DataO
 
 
 def test_goldens_have_the_layout_of_their_nbest_lists(golden: Path) -> None:
-    """Names, order and sizes are those that real Moses printed."""
+    """Names, order and sizes equal the output of real Moses."""
     for ini_name, nbest in (("moses.ini", "default"), ("moses.5col.ini", "fivecolumns")):
         layout = FeatureLayout.from_ini(MosesIni.read(golden / "system" / ini_name)).nbest
         entry = next(read_nbest(golden / "decode" / f"{nbest}.nbest.gz"))

@@ -1,4 +1,4 @@
-"""A neural language model is added to a moses.ini, a feature is taken out: no other byte moves."""
+"""Adding a language model to a moses.ini, and removing a feature, change no other byte."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def added(ini: MosesIni, path: str, name: str | None = None, **options: str) -> 
 
 
 def parsed(data: bytes = INI) -> MosesIni:
-    """An ini of these bytes."""
+    """Parse an ini with these bytes."""
     return MosesIni.parse(data, "moses.ini")
 
 
 def test_its_lines_stand_last_in_their_sections() -> None:
-    """One in [feature], one in [weight]; all else stays byte for byte."""
+    """One line is added to [feature] and one to [weight]; all other bytes are unchanged."""
     change = added(parsed(), "/models/lm7")
     expected = INI.replace(
         b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
@@ -58,7 +58,7 @@ def test_its_lines_stand_last_in_their_sections() -> None:
 
 
 def test_several_models_and_names() -> None:
-    """The next free name is taken, also where only a weight has it; another may be given."""
+    """The next name that no feature or weight uses is chosen; another name may be given."""
     ini = parsed(INI.replace(b"TM= 0.3", b"TM= 0.3\nNeuralLM1= 1"))
     first = added(ini, "a")
     second = added(first.ini, "b", normalised="false")
@@ -73,7 +73,7 @@ def test_several_models_and_names() -> None:
 
 
 def test_the_decoder_sees_one_stateful_tuned_value() -> None:
-    """It comes after the other stateful features, as in n-best lists."""
+    """The decoder sees one value after the other stateful features, as in n-best lists."""
     layout = FeatureLayout.from_ini(added(parsed(), "a").ini)
     assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
     assert layout.slices["NeuralLM0"] == slice(2, 3)
@@ -89,7 +89,7 @@ def test_the_decoder_sees_one_stateful_tuned_value() -> None:
 def test_what_was_added_is_taken_out_again(
     crlf: bool, end: bytes, swapped: bool, count: int
 ) -> None:
-    """Byte for byte, whatever the ends of lines and the order of sections."""
+    """Removing the feature restores all bytes, for all line ends and orders of sections."""
     weights, features = b"[weight]\nTM= 0.3\n# none\n", b"[feature]\nDistortion\nWordPenalty # w"
     data = features + b"\n" + weights if swapped else weights + features
     data = (data + end).replace(b"\n", b"\r\n" if crlf else b"\n").replace(b"TM", b"WordPenalty0")
@@ -102,7 +102,7 @@ def test_what_was_added_is_taken_out_again(
 
 
 def test_every_weight_of_a_feature_goes_with_it() -> None:
-    """Twice given, added, sparse: none is left for a feature that is not there."""
+    """Repeated, added and sparse weights of the removed feature are removed too."""
     data = INI.replace(b"LM0= 0.50  # tuned\n", b"LM0= 0.5\nLM0_x= 1\nLM0= 0.2\nLM10= 3\n")
     data += b"[weight-add]\nLM0= 4\n"
     data = data.replace(b"Distortion\n", b"Distortion\nKENLM name=LM10 path=b\n")
@@ -122,7 +122,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
             b"Distortion\n",
             b"WordPenalty\nWordPenalty\n",
             "WordPenalty0",
-            "has no name=, and WordPenalty1 would get another name",
+            "has no name=, and without it WordPenalty1 would get another name",
         ),
         (
             b"[mapping]",
@@ -133,13 +133,13 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
     ],
 )
 def test_features_that_others_need(old: bytes, new: bytes, name: str, problem: str) -> None:
-    """One sentence, with the line."""
+    """Removing a feature that others need is refused with the line."""
     with pytest.raises(IniError, match=problem):
         without_feature(parsed(INI.replace(old, new)), name)
 
 
 def test_a_last_feature_without_a_name() -> None:
-    """The one with the highest number may go; the others keep theirs."""
+    """Of unnamed features only the last can be removed, so that the others keep their numbers."""
     ini = parsed(INI.replace(b"Distortion\n", b"WordPenalty\nWordPenalty\n"))
     assert [line.name for line in without_feature(ini, "WordPenalty1").features] == [
         "TM",
@@ -150,7 +150,7 @@ def test_a_last_feature_without_a_name() -> None:
 
 
 def test_names_and_paths_that_cannot_be() -> None:
-    """A taken name, one that is not tuned, a path with a blank."""
+    """Used names, names that are not tuned, and paths with blanks are refused."""
     with pytest.raises(IniError, match=r"there is a feature LM0 already.*such as NeuralLM0"):
         added(parsed(), "a", "LM0")
     with pytest.raises(SettingsError, match="cannot be called 'neural lm'"):
@@ -161,13 +161,13 @@ def test_names_and_paths_that_cannot_be() -> None:
 
 
 def test_real_moses_is_another_matter() -> None:
-    """It has no such class: it is not given the file, and the listing says so."""
+    """Real Moses has no such class, so it is not run on the file, and the listing says so."""
     refuse_in_moses(parsed())
     ini = added(parsed(), "a").ini
     with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
         refuse_in_moses(ini)
     said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]
     assert said == [
-        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Take NeuralLM0 "
-        "out with phrasescore ini remove-feature."
+        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Remove "
+        "NeuralLM0 with phrasescore ini remove-feature."
     ]

@@ -1,4 +1,4 @@
-"""What `ini show` lists, and the problems it finds."""
+"""The listing of `ini show`, and the problems that it finds."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TM0                  PhraseDictionaryMemory   pt       (0.2) 0.3
 CT0                  PhraseDictionaryCompact  cpt      1
 
 problems
-  x.ini:8: pt: no such file, nor with .gz behind its name. """
+  x.ini:8: pt: no such file, with or without .gz. """
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, with some of the files."""
+    """Return the current directory, with some of the files."""
     for name in ("lm.arpa.gz", "cpt.minphr", "reo.gz"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def found(data: bytes) -> list[str]:
 
 
 def test_listing_shows_features_and_problems(folder: Path) -> None:
-    """Features in the order of n-best lists; weights that are not tuned stand in brackets."""
+    """Features are in the order of n-best lists; weights that are not tuned are in brackets."""
     assert str(Listing.from_ini(MosesIni.parse(INI, "x.ini"))) == (
         f"{LISTING}Relative paths resolve against the current directory, "
         f"which is {folder}.\n"
@@ -78,7 +78,7 @@ def test_a_sound_ini_has_no_problems() -> None:
          "Write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
-        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
+        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),
         (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
         (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
         (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "
@@ -86,13 +86,13 @@ def test_a_sound_ini_has_no_problems() -> None:
     ],
 )  # fmt: skip
 def test_problems_name_their_line(data: bytes, problem: str) -> None:
-    """Each is one sentence."""
+    """Each problem is one sentence with its line."""
     (sentence,) = found(b"[feature]\nDistortion\n" + data)
     assert sentence.startswith(problem)
 
 
 def test_faulty_features_are_not_listed() -> None:
-    """Their place in n-best lists cannot be known."""
+    """Faulty features are left out, because their place in n-best lists is unknown."""
     data = b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n"
     listing = Listing.from_ini(MosesIni.parse(data, "x.ini"))
     assert listing.features == []

@@ -1,4 +1,4 @@
-"""Where the files of an ini are."""
+"""Finding the files of an ini."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phrasescore.errors import InputError
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: an ini in it, and its models."""
+    """Return the current directory with an ini and its models."""
     (tmp_path / "system").mkdir()
     for name in ("pt", "lm.arpa.gz", "system/both", "system/both.gz", "cpt.minphr"):
         (tmp_path / name).touch()
@@ -21,28 +21,28 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_file_that_is_there_is_taken_as_named(folder: Path) -> None:
-    """Also when a zipped one lies beside it; relative paths stay relative."""
+    """An existing file is used even if a .gz file also exists; relative paths stay relative."""
     assert find_model_file("pt") == Path("pt")
     assert find_model_file("system/both") == Path("system/both")
     assert find_model_file(f"{folder}/pt") == folder / "pt"
 
 
 def test_a_missing_file_falls_back_to_gz() -> None:
-    """Moses does that for reordering tables."""
+    """Like Moses for reordering tables, a missing file falls back to .gz."""
     assert find_model_file("lm.arpa") == Path("lm.arpa.gz")
 
 
 @pytest.mark.parametrize("name", ["none", "both"])
 def test_a_file_that_is_nowhere_is_named(name: str, folder: Path) -> None:
-    """The error says which folder was looked in: as in Moses, the current one, not the ini's."""
+    """The error names the searched folder: the current one, as in Moses, not the ini's."""
     with pytest.raises(InputError) as caught:
         find_model_file(name)
-    assert str(caught.value).startswith(f"{name}: no such file, nor with .gz behind its name.")
+    assert str(caught.value).startswith(f"{name}: no such file, with or without .gz.")
     assert f"which is {folder}." in str(caught.value)
 
 
 def test_binary_forms_have_endings_of_their_class() -> None:
-    """A compact table is named without its ending."""
+    """The ini names a compact table without its ending."""
     assert find_binary_file("cpt", "PhraseDictionaryCompact") == Path("cpt.minphr")
     assert find_model_file("cpt", "PhraseDictionaryCompact") == Path("cpt.minphr")
     assert find_binary_file("cpt", "LexicalReordering") is None
@@ -53,9 +53,9 @@ def test_binary_forms_have_endings_of_their_class() -> None:
 def test_names_that_no_file_can_have(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is too long, or leads in a circle, is not there."""
+    """Names that are too long, and link loops, count as missing."""
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"no such file, nor with \.gz"):
+    with pytest.raises(InputError, match=r"no such file, with or without \.gz"):
         find_model_file(name)
     assert find_binary_file(name, "PhraseDictionaryCompact") is None

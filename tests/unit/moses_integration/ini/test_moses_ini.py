@@ -43,7 +43,7 @@ def test_features_have_kind_name_options_and_line() -> None:
 
 
 def test_values_keep_their_order_over_reopened_sections() -> None:
-    """A section that is opened twice goes on; comments and blanks are no part of a value."""
+    """A repeated section continues the first; values exclude comments and outer blanks."""
     ini = MosesIni.parse(b"[mapping]\n0 T 0\n[x]\n1\n [mapping] ignored\n\t0 T 1 # second\r\n")
     assert ini.values("mapping") == ("0 T 0", "0 T 1")
     assert ini.values("nothing") == ()
@@ -57,7 +57,7 @@ def test_an_equals_sign_in_a_value_belongs_to_it() -> None:
 
 
 def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> None:
-    """Moses keeps one entry for each name: the last it meets, [weight] after [weight-add]."""
+    """Moses keeps the last entry of each name, and reads [weight] after [weight-add]."""
     ini = MosesIni.parse(
         b"[weight]\nA0= 1\nB0= 1 2\nA0= .5\n[weight-add]\nA0= 9\nC0= 1e-3\n[weight]\nB0= 3 -4.\n"
     )
@@ -84,12 +84,12 @@ def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> Non
         (b"[weight]\nA0= 0.3 0,2\n", 2, "a weight of A0 is '0,2'"),
         (b"[weight]\nA0= nan\n", 2, "a weight of A0 is 'nan'"),
         (b"[weight]\nA0= 1e999\n", 2, "a weight of A0 is '1e999'"),
-        (b"[weight-l]\n0.5\n[feature]\nA\n", 2, "old-style sections ([weight-l]) beside"),
+        (b"[weight-l]\n0.5\n[feature]\nA\n", 2, "old-style sections ([weight-l]) in a file"),
         (b"[feature]\n\0\n", None, "binary data"),
     ],
 )
 def test_failures_name_the_line_and_the_remedy(data: bytes, line: int | None, problem: str) -> None:
-    """What Moses refuses, or would misread in silence, is refused with its place."""
+    """Text that Moses refuses or silently misreads is refused with its place."""
     with pytest.raises(IniError) as caught:
         MosesIni.parse(data, "my.ini")
     assert problem in str(caught.value)
@@ -97,7 +97,7 @@ def test_failures_name_the_line_and_the_remedy(data: bytes, line: int | None, pr
 
 
 def test_old_style_is_recognised_and_refused_on_request() -> None:
-    """An old-style file reads, has no features, and says how it is converted."""
+    """An old-style file can be read, has no features, and gets a hint how to convert it."""
     ini = MosesIni.parse(b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n", "old.ini")
     assert ini.features == ()
     with pytest.raises(IniError, match=r"old.ini:2: an old-style .*convert-moses-ini-to-v2.perl"):
@@ -105,7 +105,7 @@ def test_old_style_is_recognised_and_refused_on_request() -> None:
 
 
 def test_weights_change_in_place() -> None:
-    """Numbers that stay keep their spelling; comments, blanks and other lines keep everything."""
+    """Unchanged numbers keep their spelling; comments, blanks and other lines are unchanged."""
     edited = MosesIni.parse(SMALL).with_weights({"TranslationModel0": [0.2, 1.0], "LM0": [1e-5]})
     expected = SMALL.replace(b"0.20  0.3\t# two", b"0.20  1\t# two").replace(b"0.5", b"1e-05")
     assert edited.to_bytes() == expected
@@ -121,13 +121,13 @@ def test_weights_change_in_place() -> None:
     ],
 )
 def test_more_or_fewer_weights_keep_the_line(weights: list[float], line: bytes) -> None:
-    """New weights stand behind the last; dropped ones go with the blanks before them."""
+    """New weights follow the last; removed weights take the preceding blanks with them."""
     edited = MosesIni.parse(SMALL).with_weights({"TranslationModel0": weights})
     assert edited.to_bytes() == SMALL.replace(b"TranslationModel0= 0.20  0.3\t# two", line)
 
 
 def test_only_the_deciding_line_of_a_name_changes() -> None:
-    """Where a name has two weight lines, the last is edited, for it is the one that counts."""
+    """If a name has two weight lines, only the last, which counts, is edited."""
     edited = MosesIni.parse(b"[weight]\nA0= 1\nA0= 2\n").with_weights({"A0": [3]})
     assert edited.to_bytes() == b"[weight]\nA0= 1\nA0= 3\n"
 
@@ -142,12 +142,12 @@ def test_only_the_deciding_line_of_a_name_changes() -> None:
     ],
 )
 def test_a_name_without_weights_gets_a_line(before: bytes, after: bytes) -> None:
-    """It stands behind the last weight line, or in a section of its own at the end."""
+    """The line is added after the last weight line, or in a new section at the end."""
     assert MosesIni.parse(before).with_weights({"B0": [0.5, 1]}).to_bytes() == after
 
 
 def test_options_are_set_in_place_or_appended() -> None:
-    """The rest of the line, comment included, stays."""
+    """The rest of the line, including comments, is unchanged."""
     ini = MosesIni.parse(SMALL)
     edited = ini.with_feature_option("LM0", "path", "new.arpa").with_feature_option(
         "WordPenalty0", "tuneable", "false"
@@ -160,7 +160,7 @@ def test_options_are_set_in_place_or_appended() -> None:
 
 @pytest.mark.parametrize("value", ["a b", "a#b", "", "a\tb", "a\nb"])
 def test_values_that_moses_could_not_read_back_are_refused(value: str) -> None:
-    """A path with a blank or # would be cut off; the error names the line."""
+    """Paths with blanks or #, which would be cut off, are refused with the line."""
     with pytest.raises(IniError, match=r"moses.ini:6: .*Rename the file"):
         MosesIni.parse(SMALL).with_feature_option("LM0", "path", value)
     ini = MosesIni.parse(b"[weight-file]\nw.txt # all\n")
@@ -180,12 +180,12 @@ def assert_round_trip(folder: Path) -> None:
 
 
 def test_real_files_round_trip(golden: Path) -> None:
-    """Parsing and writing, and setting every weight to itself, give the same bytes."""
+    """Parsing and writing, and setting every weight to its own value, keep all bytes."""
     assert_round_trip(golden / "system")
 
 
 def test_tuned_files_round_trip(multi30k: Path) -> None:
-    """The same for a system of real size, before and after tuning."""
+    """The inis of a real system, before and after tuning, keep all bytes."""
     assert_round_trip(multi30k)
 
 
@@ -193,7 +193,7 @@ def test_tuned_files_round_trip(multi30k: Path) -> None:
 
 _blanks = st.text(" \t", max_size=2)
 _gap = st.text(" \t", min_size=1, max_size=2)
-# any character that is not a line feed; surrogates stand for bytes that are not UTF-8
+# any character except a line feed; surrogates represent bytes that are not UTF-8
 _comment = st.one_of(
     st.just(""),
     st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])).map("#{}".format),
@@ -206,7 +206,7 @@ _number = st.floats(allow_nan=False, allow_infinity=False)
 
 @st.composite
 def _lines(draw: st.DrawFn, values: st.SearchStrategy[str]) -> list[str]:
-    """Value lines with blanks around them, comments behind them, and blank lines between."""
+    """Draw value lines with outer blanks, comments, and blank lines in between."""
     texts = draw(st.lists(st.one_of(st.just(""), values), max_size=5))
     ends = ("", "\r")
     return [
@@ -229,7 +229,7 @@ def _weights(draw: st.DrawFn) -> str:
 
 @st.composite
 def ini_files(draw: st.DrawFn) -> bytes:
-    """Valid new-style files, as unruly as the format allows."""
+    """Draw valid new-style files with all irregularities that the format allows."""
     kinds = {"feature": _features(), "weight": _weights(), "other": _word, "x y": _word}
     parts = draw(_lines(st.just("")))
     for section in draw(st.lists(st.sampled_from(sorted(kinds)), max_size=5)):
@@ -247,7 +247,7 @@ def test_every_file_comes_back_byte_for_byte(data: bytes) -> None:
 
 @given(ini_files(), st.data())
 def test_an_edit_and_its_inverse_give_the_same_meaning(data: bytes, draw: st.DataObject) -> None:
-    """New weights are read back exactly, nothing else changes, and the old ones can be put back."""
+    """New weights are read back exactly, only they change, and old weights can be restored."""
     ini = MosesIni.parse(data)
     if not ini.weights:
         return
@@ -267,7 +267,7 @@ def test_an_edit_and_its_inverse_give_the_same_meaning(data: bytes, draw: st.Dat
 
 @given(ini_files(), _word)
 def test_an_option_is_read_back_as_it_was_set(data: bytes, value: str) -> None:
-    """Setting an option changes that option of that feature alone, on its line alone."""
+    """Setting an option changes only this option of this feature."""
     ini = MosesIni.parse(data)
     if not ini.features:
         return

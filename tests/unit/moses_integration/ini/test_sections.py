@@ -19,7 +19,7 @@ from phrasescore.errors import SettingsError
     ],
 )
 def test_a_setting_is_changed_or_added(before: bytes, after: bytes) -> None:
-    """A value that stands there is replaced, another is added at the end; the rest stays."""
+    """An existing value is replaced, a new one is added at the end; the rest is unchanged."""
     ini = with_section(MosesIni.parse(before), "stack", "50")
     assert ini.to_bytes() == after
     assert ini.values("stack") == ("50",)
@@ -36,6 +36,6 @@ def test_a_setting_is_changed_or_added(before: bytes, after: bytes) -> None:
     ],
 )
 def test_what_is_no_plain_setting_is_refused(name: str, value: str, sentence: str) -> None:
-    """Unknown sections, those of the model itself, and values that would open another."""
+    """Unknown sections, model sections, and values that would start a section are refused."""
     with pytest.raises(SettingsError, match=sentence):
         with_section(MosesIni.parse(b"[stack]\n100\n"), name, value)

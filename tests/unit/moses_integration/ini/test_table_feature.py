@@ -1,4 +1,4 @@
-"""Making an ini use a table with more scores: what changes, and what is not guessed."""
+"""Changing an ini to use a table with more scores, without guessing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def change(data: bytes, scores: int, feature: str | None = None) -> IniChange:
 
 
 def test_path_count_and_weight_change_and_nothing_else() -> None:
-    """Three edits add a column."""
+    """Adding a column edits only the path, the number of scores and the weights."""
     result = change(INI, 3)
     assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz").replace(
         b"num-features=2", b"num-features=3"
@@ -48,19 +48,19 @@ def test_path_count_and_weight_change_and_nothing_else() -> None:
 
 
 def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
-    """tuneable-components goes on with 1."""
+    """tuneable-components is extended with 1."""
     data = INI.replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
     assert b"tuneable-components=1,0,1,1 path" in change(data, 4).ini.to_bytes()
 
 
 def test_weights_that_were_not_given_are_written_out() -> None:
-    """Moses takes 1 for all where a feature has no weights; that must not change."""
+    """Missing weights, which are 1 in Moses, are written out, so that they do not change."""
     data = INI.replace(b"TranslationModel0= 0.3 0.30\n", b"")
     assert change(data, 3).ini.to_bytes().endswith(b"TranslationModel0= 1 1 0.2\n")
 
 
 def test_one_of_several_tables_is_named() -> None:
-    """The others stay as they are."""
+    """If there are several tables, one is named, and the others are unchanged."""
     result = change(TWO_TABLES, 2, "B")
     assert result.ini.to_bytes() == TWO_TABLES.replace(
         b"num-features=1 path=b", b"num-features=2 path=new.gz"
@@ -72,7 +72,7 @@ def test_one_of_several_tables_is_named() -> None:
     [
         (b"[ttable-file]\n0 0 0 5 pt\n", None, "old-style moses.ini.*convert-moses-ini-to-v2.perl"),
         (b"[feature]\nDistortion\n", None, "no phrase table among the features"),
-        (TWO_TABLES, None, "moses.ini:3: 2 phrase tables: A, B. Say with --feature which"),
+        (TWO_TABLES, None, "moses.ini:3: the ini has 2 phrase tables: A, B. Choose one"),
         (TWO_TABLES, "C", "there is no feature C. Name one of: A, B, Distortion0"),
         (TWO_TABLES, "Distortion0", "Distortion0 is a Distortion, not a.*Name one of: A, B"),
         (INI.replace(b"Memory", b"Compact"), None, "Compact, which does not.*Min -nscores N"),
@@ -84,19 +84,19 @@ def test_one_of_several_tables_is_named() -> None:
     ],
 )
 def test_what_is_ambiguous_is_refused(data: bytes, feature: str | None, problem: str) -> None:
-    """The sentence says what is wrong and what to do."""
+    """Ambiguous inis are refused with a remedy."""
     with pytest.raises((IniError, SettingsError), match=problem):
         find_table_feature(MosesIni.parse(data), feature)
 
 
 def test_a_table_with_fewer_scores_is_refused() -> None:
-    """That is not the rescored one."""
+    """A table with fewer scores cannot be the rescored table, and is refused."""
     with pytest.raises(IniError, match=r"moses.ini:2: .* has 2 scores, but new.gz has only 1"):
         change(INI, 1)
 
 
 def test_all_paths_can_be_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of every feature and of [weight-file]; absolute ones and comments stay."""
+    """Paths of all features and of [weight-file] become absolute; comments are unchanged."""
     monkeypatch.chdir(tmp_path)
     data = (
         b"[feature]\nKENLM path=a/../lm factor=0\nX target-path=/t base=b # path=c\n"
@@ -110,7 +110,7 @@ def test_all_paths_can_be_made_absolute(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_options_that_name_files() -> None:
-    """By the names that Moses's features use."""
+    """Options with files are recognised by the names that Moses's features use."""
     (line,) = MosesIni.parse(
         b"[feature]\nA path=a source-path=b vocab-file=c name=d factor=0 base= file=e\n"
     ).features

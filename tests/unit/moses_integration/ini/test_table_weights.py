@@ -1,4 +1,4 @@
-"""Which weights belong to a table: by name, by path, or because there is only one."""
+"""The weights of a table are found by name, by path, or because there is only one table."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ A= 1 2
 
 
 def weights_for(ini: MosesIni, table: str | Path, name: str | None = None) -> tuple[str, object]:
-    """Return the name of the phrase table that is meant, and its weights."""
+    """Return the name of the selected phrase table, and its weights."""
     ini.refuse_rewriting()
     line = find_phrase_table(ini, name, table)
     return line.name, table_weights(ini, line, given=True)
 
 
 def test_the_only_table() -> None:
-    """Its path need not be that of the table: it may be binary, or elsewhere."""
+    """The path of the only table need not match, because it may be binary or elsewhere."""
     assert weights_for(MosesIni.parse(ONE), "anything.gz") == ("T", (0.3, -0.1))
 
 
 def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several the one that reads this very file, .gz or not."""
+    """Of several tables, the table with this file is used, with or without .gz."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "b.gz").write_bytes(b"")
@@ -53,7 +53,7 @@ def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_table_of_this_name() -> None:
-    """A name decides; that of another feature is refused."""
+    """A name selects the table; the name of another feature is refused."""
     ini = MosesIni.parse(TWO)
     assert weights_for(ini, "c", "A") == ("A", (1.0, 2.0))
     with pytest.raises(SettingsError, match="WordPenalty0 is a WordPenalty, not a phrase table"):

@@ -64,7 +64,7 @@ def write(folder: Path, text: bytes) -> Path:
 
 
 def test_values_are_those_of_the_file(tmp_path: Path) -> None:
-    """Probabilities, back-offs and words come out as float32 arrays and ids in file order."""
+    """Probabilities and back-offs are float32 arrays, and words are ids, in file order."""
     (unigrams, bigrams), words, has_unknown = read(write(tmp_path, BIGRAMS))
     assert words == [b"<unk>", b"<s>", b"</s>", b"le", b"chat"]
     assert has_unknown
@@ -77,7 +77,7 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
-    """However many words a block could have held, those that it had are kept."""
+    """The vocabulary is sized by the words in a block, not by its capacity."""
     with open_arpa(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
         list(model.blocks())
         assert sum(array.size for array in model.words.arrays) < 50
@@ -96,7 +96,7 @@ def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None
     ],
 )
 def test_variants_read_alike(tmp_path: Path, variant: bytes) -> None:
-    """Files that differ only in what tools write differently give the same model."""
+    """Files in the variants of different tools give equal models."""
     sections, words, has_unknown = read(write(tmp_path, BIGRAMS))
     others, other_words, other_unknown = read(write(tmp_path, variant))
     assert (other_words, other_unknown) == (words, has_unknown)
@@ -110,7 +110,7 @@ def test_variants_read_alike(tmp_path: Path, variant: bytes) -> None:
 def test_block_borders_do_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """A file read in blocks of a few bytes gives what it gives in one."""
+    """A file read in blocks of a few bytes gives the same model."""
     whole = read(write(tmp_path, BIGRAMS))
     monkeypatch.setattr(arpa, "_BLOCK", size)
     parts = read(write(tmp_path, BIGRAMS))
@@ -121,7 +121,7 @@ def test_block_borders_do_not_matter(
 
 
 def test_unusual_spaces_belong_to_words(tmp_path: Path) -> None:
-    """U+00A0, U+0085 and U+2028 are letters like any other; so are bytes that are not UTF-8."""
+    """U+00A0, U+0085, U+2028 and bytes that are not UTF-8 are ordinary characters of words."""
     odd = "a\u00a0b\u0085c\u2028d".encode() + b"\xff"
     _, words, _ = read(write(tmp_path, BIGRAMS.replace(b"chat", odd)))
     assert words[4] == odd
@@ -130,7 +130,7 @@ def test_unusual_spaces_belong_to_words(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.sampled_from("re"))
 def test_numbers_are_read_to_the_last_bit(value: float, notation: str) -> None:
-    """A float32 written so that it reads back, reads back."""
+    """Every float32 is read back exactly."""
     text = repr(float(value)) if notation == "r" else f"{value:.8e}"
     number, good = parse_number(as_array(text.encode()), 0, len(text))
     assert good
@@ -141,7 +141,7 @@ def test_numbers_are_read_to_the_last_bit(value: float, notation: str) -> None:
     "text", ["", "-", ".", "1e", "1e-", "nan", "inf", "-inf", "0x1", "1,5", "1e39"]
 )
 def test_what_is_no_number_is_refused(text: str) -> None:
-    """Only finite decimal numbers pass."""
+    """Only finite decimal numbers are accepted."""
     assert not parse_number(as_array(text.encode()), 0, len(text))[1]
 
 
@@ -163,24 +163,24 @@ DAMAGED = [
     (BIGRAMS.replace(b"ngram 2=3", "ngram 2=²".encode()), ":3: expected 'ngram 2=COUNT', found"),
     (
         b"\\data\\\n" + b"".join(b"ngram %d=1\n" % order for order in range(1, 22)) + b"\n",
-        ":22: n-grams of up to 21 words, where at most 20 are read.",
+        ":22: n-grams of up to 21 words, but at most 20 are supported.",
     ),
     (b"\\data\\\n\n", ":2: the section \\data\\ has no line 'ngram 1=COUNT'."),
     (
         BIGRAMS.replace(b"ngram 2=3", b"ngram 2=4"),
-        "the header promises 4 2-grams, this section has 3. Make the file again",
+        "the header promises 4 2-grams; this section has 3. Make the file again",
     ),
     (
         BIGRAMS[: BIGRAMS.index(b"-1\tchat")],
-        "the header promises 3 2-grams, this section has 2. The file ends here, so it was cut off",
+        "the header promises 3 2-grams; this section has 2. The file ends here, so it was cut off",
     ),
     (
         BIGRAMS[: -len(b"\n\\end\\\n")],
-        "the file ends before \\end\\. It was cut off: copy or make it again.",
+        "the file ends before \\end\\. The file was cut off: copy or make it again.",
     ),
     (
         BIGRAMS[: BIGRAMS.index(b"at </s>")],
-        ":15: the file ends in the middle of a line, '-1\\tch'. It was cut off",
+        ":15: the file ends in the middle of a line, '-1\\tch'. The file was cut off",
     ),
     (
         BIGRAMS.replace(b"\\2-grams:", b"\\3-grams:"),
@@ -209,7 +209,7 @@ DAMAGED = [
 
 @pytest.mark.parametrize(("text", "message"), DAMAGED, ids=itertools.count())
 def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
-    """Each kind of wrong or damaged file gets a sentence that names the place and what to do."""
+    """Each kind of damage gets one sentence with the place and a remedy."""
     path = write(tmp_path, text)
     with pytest.raises(LanguageModelError) as caught:
         read(path)
@@ -218,13 +218,13 @@ def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
 
 
 def test_truncated_gzip_is_diagnosed(tmp_path: Path) -> None:
-    """A gzip file that was cut off says so."""
+    """A truncated gzip file is reported."""
     path = write(tmp_path, gzip.compress(BIGRAMS)[:-20])
-    with pytest.raises(InputError, match="the gzip data end in the middle"):
+    with pytest.raises(InputError, match="the gzip data are cut short"):
         read(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    """A file that is not there says so."""
+    """A missing file is reported."""
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "nothing.arpa")

@@ -1,4 +1,4 @@
-"""Numbers as KenLM prints them."""
+"""Numbers are printed like KenLM prints them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def significant(text: str) -> str:
     )
 )
 def test_shortest_digits(factors: list[float]) -> None:
-    """As many digits as it takes to read the logarithm back, as numpy chooses them."""
+    """Logarithms have the shortest digits that are read back exactly, like numpy's."""
     for text, factor in zip(written(factors), factors, strict=True):
         value = np.float32(text)
         assert value == pytest.approx(np.log10(np.float64(np.float32(factor))), rel=1e-6)
@@ -39,7 +39,7 @@ def test_shortest_digits(factors: list[float]) -> None:
 
 
 def test_every_size_has_its_shortest_digits() -> None:
-    """So have many probabilities, from those near 0 to those next to 1."""
+    """Probabilities of all sizes, from near 0 to near 1, have the shortest digits."""
     rng = np.random.default_rng(7)
     factors = np.exp(-np.exp(rng.uniform(-16, 4, 100_000)))
     for text in written(factors.tolist()):
@@ -51,7 +51,7 @@ def test_every_size_has_its_shortest_digits() -> None:
     ("factor", "text"), [(1.0, "0"), (0.1, "-1"), (1e-10, "-10"), (0.5, "-0.30103"), (100.0, "2")]
 )
 def test_round_logarithms(factor: float, text: str) -> None:
-    """Zeros at the end are left out, but for those before the point."""
+    """Trailing zeros after the decimal point are left out."""
     assert written([factor]) == [text]
 
 
@@ -66,5 +66,5 @@ def test_round_logarithms(factor: float, text: str) -> None:
     ],
 )
 def test_notation(value: float, text: str) -> None:
-    """Decimal notation from 1e-6 up, exponents without padding below."""
+    """Numbers from 1e-6 are decimal; smaller numbers have exponents without padding."""
     assert shortest_text(np.float32(value)) == text.encode()

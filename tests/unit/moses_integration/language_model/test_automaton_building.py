@@ -1,4 +1,4 @@
-"""Arrays that grow with what there is, whatever was promised."""
+"""Arrays grow with the content of a file, not with the counts in its header."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def zeros(size: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 @contextmanager
 def memory_below(most: float, folder: Path) -> Iterator[None]:
-    """Trace what is allocated, all functions compiled before."""
+    """Check that the block allocates less than ``most`` bytes; compile all functions before."""
     (folder / "small.arpa").write_text(TRIGRAMS)
     read_language_model(folder / "small.arpa")
     tracemalloc.start()
@@ -35,7 +35,7 @@ def memory_below(most: float, folder: Path) -> Iterator[None]:
 
 
 def test_promises_take_no_memory(tmp_path: Path) -> None:
-    """A small file is small, whatever counts its header has."""
+    """A small file needs little memory, whatever counts its header has."""
     path = tmp_path / "model.arpa"
     path.write_text(TRIGRAMS.replace("ngram 2=4", "ngram 2=" + "9" * 18))
     expected = pytest.raises(LanguageModelError, match="promises 999,999,999,999,999,999 2-gram")
@@ -44,7 +44,7 @@ def test_promises_take_no_memory(tmp_path: Path) -> None:
 
 
 def test_empty_lines_take_no_memory(tmp_path: Path) -> None:
-    """Room is made for the n-grams that bytes can hold, not for lines."""
+    """Memory is allocated for the possible n-grams of the bytes, not for lines."""
     path = tmp_path / "model.arpa"
     header = "".join(f"ngram {order}=0\n" for order in range(2, 21))
     sections = "".join(f"\\{order}-grams:\n\n" for order in range(2, 21))
@@ -57,7 +57,7 @@ def test_empty_lines_take_no_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [2, 70, 205, 900])
 def test_long_ngrams_find_room(order: int) -> None:
-    """An n-gram has as many suffixes as words: room for them is made, or the n-gram refused."""
+    """All suffixes of a long n-gram get memory, or the n-gram is refused."""
     builder = AutomatonBuilder(zeros(3), zeros(3), 1, WordTable([b"<unk>", b"a", b"b"]))
     ngrams = NGrams(order, np.ones((1, order), np.int32), zeros(1), zeros(1), None)
     if order == 2:

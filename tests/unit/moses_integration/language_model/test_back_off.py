@@ -1,4 +1,4 @@
-"""Scores and states of language models: the automaton and its plain twin."""
+"""Scores and states of the automaton agree with the plain language model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write(folder: Path, text: str) -> Path:
 def test_automaton_agrees_with_the_definition(
     tmp_path: Path, text: str, sentences: list[list[str]]
 ) -> None:
-    """Arrays and dictionaries give the same scores and the same classes of histories."""
+    """Arrays and dictionaries give equal scores and equal classes of histories."""
     path = write(tmp_path, text)
     one, other = AskedModel(path), PlainLanguageModel(path)
     words = [[word.encode() for word in sentence] for sentence in sentences]
@@ -51,40 +51,40 @@ def test_automaton_agrees_with_the_definition(
     ("sentence", "expected"),
     [
         ("a b c", [-0.25, -0.03125, -0.0625, -1]),
-        # <s> a, then: "a a" is no bigram, so p(a) with the back-offs of "<s> a" and "a"
+        # "a a" is missing: p(a) with the back-offs of "<s> a" and "a"
         ("a a", [-0.25, -0.0625 - 0.25 - 0.5, -0.25 - 1]),
-        # "b c" is missing: p(c) with b's back-off; "b" itself after <s> with that of <s>
+        # "b c" is missing: p(c) with the back-off of b; p(b) after <s> with that of <s>
         ("b c", [-0.5 - 0.75, -0.125 - 1, -1]),
         ("c b c", [-0.5 - 1, -0.125, -1 - 0.125 - 1, -1]),
-        # nothing is carried over an unknown word
+        # an unknown word resets the history
         ("a x b", [-0.25, -0.0625 - 0.25 - 2, -0.75, -0.75]),
     ],
 )
 def test_backing_off_by_hand(
     tmp_path: Path, kind: type, sentence: str, expected: list[float]
 ) -> None:
-    """Sums worked out by hand on a model of twelve n-grams."""
+    """Scores of a model with twelve n-grams equal sums computed by hand."""
     model: LanguageModel = kind(write(tmp_path, TRIGRAMS))
     assert sentence_log10(model, sentence.encode().split()) == pytest.approx(expected)
 
 
 def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
-    """A history is as long as some n-gram or back-off weight can still need, and no longer."""
+    """A state keeps only the part of the history that n-grams or back-offs can still use."""
     model = AskedModel(write(tmp_path, TRIGRAMS))
 
     def state(text: str) -> int:
         return follow(model, text.encode().split())[1][-1]
 
-    assert state("a b") == state("c a b")  # "a b" is the context of "a b c"
-    assert state("c b") != state("b")  # "c b" continues no n-gram, but has a back-off weight
-    assert state("a b c") == state("c")  # nothing continues "b c"
-    assert state("a </s>") == EMPTY_STATE  # "</s>" is no context and has no weight
+    assert state("a b") == state("c a b")  # because of the n-gram "a b c"
+    assert state("c b") != state("b")  # "c b" has a back-off weight
+    assert state("a b c") == state("c")  # no n-gram continues "b c"
+    assert state("a </s>") == EMPTY_STATE  # "</s>" has no continuation and no weight
     assert state("x") == EMPTY_STATE
-    assert state("a") != state("x a")  # after <s>, "<s> a" is the context of "<s> a b"
+    assert state("a") != state("x a")  # because of the n-gram "<s> a b"
 
 
 def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Where the ARPA file has no <unk>, unknown words get -100, and a warning says so."""
+    """If the ARPA file has no <unk>, unknown words get -100, with a warning."""
     text = TRIGRAMS.replace("-2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
     model = AskedModel(write(tmp_path, text))
     assert model.score(EMPTY_STATE, UNKNOWN_WORD)[0] == -100
@@ -106,7 +106,7 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
     ],
 )
 def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, message: str) -> None:
-    """n-grams without context, twice the same one, and missing sentence marks are refused."""
+    """n-grams without context, repeated n-grams, and missing sentence marks are refused."""
     text = TRIGRAMS.replace(old, new)
     if "<S>" in new:
         text = text.replace("<s>", "<S>")
@@ -130,11 +130,11 @@ def test_probabilities_sum_to_one(golden: Path, history: list[bytes]) -> None:
         for word in range(len(model.arrays.words))
         if word != begin
     )
-    assert total == pytest.approx(1, abs=2e-5)  # float32 texts of 3,000 words
+    assert total == pytest.approx(1, abs=2e-5)  # 3,000 words with float32 probabilities
 
 
 def assert_totals(path: Path, expected: Mapping[bytes, float]) -> None:
-    """Compare with what KenLM's `query` prints, mosesdecoder 34452895f; line 2 has an odd word."""
+    """Compare with the output of KenLM's `query` (mosesdecoder 34452895f); a word is odd."""
     model = AskedModel(path)
     sentences = [line.split() for line in expected]
     totals = [sum(sentence_log10(model, words)) for words in sentences]
@@ -154,18 +154,18 @@ MULTI30K_TOTALS = {SEATED: -4.099897, EATING: -12.287915, b"": -4.2340565}
 
 
 def test_totals_of_kenlm(golden: Path) -> None:
-    """Sentence scores are those that KenLM's own program prints."""
+    """Sentence scores equal the output of KenLM's own program."""
     totals = BUNDLED_TOTALS if golden == BUNDLED_GOLDEN else SHARED_TOTALS
     assert_totals(golden / "system" / "lm.arpa.gz", totals)
 
 
 def test_totals_of_kenlm_for_five_grams(multi30k: Path) -> None:
-    """The same for 778,376 n-grams."""
+    """Sentence scores of a five-gram model with 778,376 n-grams equal KenLM's."""
     assert_totals(multi30k / "lm.5gram.arpa.gz", MULTI30K_TOTALS)
 
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:
-    """The factor to natural logarithms is Moses's constant, within its float32."""
+    """The factor to natural logarithms equals Moses's constant, within float32."""
     from moses_integration.language_model.back_off import LN_10
 
     assert np.float32(LN_10) == np.float32(math.log(10))

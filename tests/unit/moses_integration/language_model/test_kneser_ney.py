@@ -1,4 +1,4 @@
-"""Kneser-Ney estimation: the formulas, small data, refusals, and lmplz where it is built."""
+"""Kneser-Ney estimation: formulas, small data, errors, and a comparison with lmplz."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_corpus(folder: Path, sentences: list[list[str]]) -> Path:
 
 
 def adjusted_counts(sentences: list[list[str]], order: int) -> list[Counter[NGram]]:
-    """Count as Chen and Goodman define it, by sets of left neighbours, order 1 first."""
+    """Compute Chen and Goodman's adjusted counts with sets of left neighbours, order 1 first."""
     raw: list[Counter[NGram]] = [Counter() for _ in range(order + 1)]
     left: dict[NGram, set[str]] = {}
     for sentence in sentences:
@@ -51,10 +51,10 @@ def adjusted_counts(sentences: list[list[str]], order: int) -> list[Counter[NGra
 def probability(
     ngram: NGram, counts: list[Counter[NGram]], discounts: tuple[Discounts, ...]
 ) -> float:
-    """Compute p(last word | the others) by the textbook's recursion, in double precision."""
+    """Compute p(last word | other words) by the textbook recursion, in double precision."""
     words = {word for (word,) in counts[0]}
     if not ngram:
-        return 1 / (len(words) + 1)  # and <unk>
+        return 1 / (len(words) + 1)  # the words and <unk>
     followers = {
         other: count for other, count in counts[len(ngram) - 1].items() if other[:-1] == ngram[:-1]
     }
@@ -78,11 +78,11 @@ CORPORA = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, ma
 def test_probabilities_follow_the_formula(
     tmp_path: Path, sentences: list[list[str]], order: int
 ) -> None:
-    """Every n-gram's probability is that of the recursion with sets and dictionaries."""
+    """All probabilities equal those of the recursion with sets and dictionaries."""
     types, discounts = write_arpa(write_corpus(tmp_path, sentences), order, tmp_path / "arpa")
     model = PlainLanguageModel(tmp_path / "arpa")
     counts = adjusted_counts(sentences, order)
-    # <unk> and <s> are 1-grams, too
+    # <unk> and <s> are 1-grams too
     assert types == (len(counts[0]) + 2, *(len(ngrams) for ngrams in counts[1:]))
     for ngram in itertools.chain.from_iterable(counts):
         state = 0
@@ -102,7 +102,7 @@ def test_probabilities_follow_the_formula(
 def test_probabilities_sum_to_one(
     tmp_path: Path, sentences: list[list[str]], order: int, history: list[str]
 ) -> None:
-    """After any history, seen or not, the probabilities of all words sum to 1."""
+    """After every history, seen or unseen, the probabilities of all words sum to 1."""
     write_arpa(write_corpus(tmp_path, sentences), order, tmp_path / "arpa")
     model = AskedModel(tmp_path / "arpa")
     state = model.begin_state
@@ -113,7 +113,7 @@ def test_probabilities_sum_to_one(
 
 
 def test_order_one_by_hand(tmp_path: Path) -> None:
-    """A unigram model worked out on paper, in the layout and the order of lmplz."""
+    """A unigram model equals one computed by hand, in the layout and order of lmplz."""
     corpus = write_corpus(tmp_path, [["a", "a", "b"], ["a"]])
     types, discounts = write_arpa(corpus, 1, tmp_path / "arpa")
     assert types == (5,)
@@ -137,7 +137,7 @@ def test_order_one_by_hand(tmp_path: Path) -> None:
 
 
 def test_fallback_where_no_estimate_is_possible(tmp_path: Path) -> None:
-    """Without a word that occurs three times the discounts are those of --discount_fallback."""
+    """If no word occurs three times, the discounts are those of --discount_fallback."""
     corpus = write_corpus(tmp_path, [["a", "a", "a", "b"], ["a"]])
     assert write_arpa(corpus, 1, tmp_path / "arpa")[1] == (FALLBACK,)
 
@@ -159,10 +159,10 @@ def test_spaces_as_lmplz_has_them(tmp_path: Path) -> None:
         (b"\n \n\t\n", "corpus: the corpus contains no words, so no model can be estimated."),
         (
             b"le chat\nle <s>x <unk> dort\n",
-            "corpus:2: the special word <unk> stands in the text, which only the model may use. "
+            "corpus:2: the text contains the special word <unk>, which is reserved for the model. "
             "Remove it from the corpus, or escape its angle brackets.",
         ),
-        (b"le\n" * 400_000 + b"</s>", "corpus:400001: the special word </s> stands in the text"),
+        (b"le\n" * 400_000 + b"</s>", "corpus:400001: the text contains the special word </s>"),
     ],
     ids=["empty", "blank", "unk", "last line"],
 )
@@ -177,15 +177,15 @@ def test_unusable_corpora(tmp_path: Path, text: bytes, message: str) -> None:
 
 
 def test_discount_of_nothing(tmp_path: Path) -> None:
-    """Where an estimate is 0 the fallback stands, so that nothing becomes impossible."""
-    # 4 bigrams are seen once, 1 twice, 1 three times: D2 = 2 - 3 * 4 / (4 + 2 * 1) * 1 / 1 = 0
+    """If an estimate is 0 the fallback is used, so that no word becomes impossible."""
+    # 4 bigrams occur once, 1 twice, 1 three times: D2 = 2 - 3 * 4 / (4 + 2 * 1) * 1 / 1 = 0
     corpus = write_corpus(tmp_path, [["a"], ["a", "c"], ["a", "b", "c"]])
     assert write_arpa(corpus, 2, tmp_path / "arpa")[1][1] == FALLBACK
     assert b"inf" not in (tmp_path / "arpa").read_bytes()
 
 
 def test_gzip_in_and_out(tmp_path: Path) -> None:
-    """A compressed corpus and a compressed model give what plain ones give."""
+    """Compressed and plain files give equal results."""
     corpus = write_corpus(tmp_path, [list("abcab"), list("bca")])
     packed = tmp_path / "corpus.gz"
     packed.write_bytes(gzip.compress(corpus.read_bytes()))
@@ -195,7 +195,7 @@ def test_gzip_in_and_out(tmp_path: Path) -> None:
 
 
 def random_corpora() -> list[tuple[int, bytes]]:
-    """Make corpora of all orders, among them too small ones and ones with odd spaces."""
+    """Draw corpora for all orders, including too small corpora and odd spaces."""
     source = random.Random(2013)
     corpora = []
     for case in range(24):
@@ -215,7 +215,7 @@ def random_corpora() -> list[tuple[int, bytes]]:
 @pytest.mark.moses
 @pytest.mark.parametrize(("order", "text"), random_corpora(), ids=itertools.count())
 def test_bytes_of_lmplz(tmp_path: Path, moses_bin: Path, order: int, text: bytes) -> None:
-    """On any corpus our estimator writes the bytes that lmplz --discount_fallback writes."""
+    """On any corpus, our estimator writes the same bytes as lmplz --discount_fallback."""
     corpus = tmp_path / "corpus"
     corpus.write_bytes(text)
     write_arpa(corpus, order, tmp_path / "own")

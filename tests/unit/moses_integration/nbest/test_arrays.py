@@ -1,4 +1,4 @@
-"""Whole lists as arrays, and lists sentence by sentence."""
+"""Reading whole lists as arrays, and lists sentence by sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINE = b"%d ||| a b  ||| LM0= -1 TM= 2 3 ||| -1\n"
 
 @pytest.mark.parametrize("block_size", [1, 2000, 1 << 23])
 def test_sentences_are_those_of_the_lines(golden: Path, block_size: int) -> None:
-    """Whatever the blocks are, sentences have the candidates, values and words of their lines."""
+    """For all block sizes, sentences have the candidates, values and words of their lines."""
     [path] = golden.glob("tuning/run1.best*.gz")
     reader = NBestReader(path, WordTable(), with_words=True, block_size=block_size)
     lines = enumerate(read_nbest(path), 1)
@@ -39,7 +39,7 @@ def test_sentences_are_those_of_the_lines(golden: Path, block_size: int) -> None
 
 
 def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
-    """Reading all at once gives the same arrays, features in single precision."""
+    """Reading the whole list gives equal arrays, with features in single precision."""
     path = bundled_golden / "tuning" / "run1.best30.gz"
     whole = NBestReader(path, WordTable([b"la", b"."])).read()
     parts = list(NBestReader(path, WordTable([b"la", b"."]), block_size=5000).sentences())
@@ -55,7 +55,7 @@ def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
 
 @pytest.mark.parametrize("block_size", [1, 1 << 20])
 def test_errors_name_their_line(tmp_path: Path, block_size: int) -> None:
-    """Whatever the blocks are."""
+    """For all block sizes, errors name their line."""
     path = tmp_path / "list"
     good = LINE % 0 + LINE % 1
     for rest, problem in (
@@ -71,16 +71,18 @@ def test_errors_name_their_line(tmp_path: Path, block_size: int) -> None:
 
 
 def test_many_values_in_the_first_line(tmp_path: Path) -> None:
-    """Room is made for the values that there are, not for lines times those of the first line."""
+    """Memory is allocated for existing values, not for lines times the values of the first line."""
     path = tmp_path / "list"
     many = b"0 ||| a  ||| LM0= " + b"1 " * 200_000 + b"||| -1\n"
     path.write_bytes(many + many + (LINE % 0) * 200_000)
-    with pytest.raises(NBestError, match=r"list:3: 1 values of LM0, where the list's first line"):
+    with pytest.raises(
+        NBestError, match=r"list:3: 1 values of LM0, but the first line of the list"
+    ):
         NBestReader(path, WordTable()).read()
 
 
 def test_values_beyond_single_precision(tmp_path: Path) -> None:
-    """They become infinite without a word from numpy; who uses them refuses them."""
+    """They become infinite without numpy warnings; the users of the arrays refuse them."""
     path = tmp_path / "list"
     path.write_bytes((LINE % 0).replace(b"TM= 2", b"TM= 1e39"))
     with np.errstate(over="raise"):
@@ -88,7 +90,7 @@ def test_values_beyond_single_precision(tmp_path: Path) -> None:
 
 
 def test_sentences_that_no_text_has(tmp_path: Path) -> None:
-    """A number beyond all texts is no number of a sentence."""
+    """Sentence numbers larger than any text are refused."""
     path = tmp_path / "list"
     for number in (b"3000000000", b"1" + b"0" * 12, b"9" * 5000):
         path.write_bytes(LINE % 0 + LINE.replace(b"%d", number))
@@ -97,7 +99,7 @@ def test_sentences_that_no_text_has(tmp_path: Path) -> None:
 
 
 def test_sparse_features_without_a_weight_are_known(tmp_path: Path) -> None:
-    """They count as 0, and the first one is named."""
+    """They count as 0, and the first of them is reported."""
     path = tmp_path / "list"
     path.write_bytes(LINE % 0 + b"0 ||| a ||| LM0= -1 TM= 2 3 TM_x= 4 TM_y= 5 ||| -1\n")
     reader = NBestReader(path, WordTable(), sparse_weights={"TM_x": 0.5})

@@ -1,4 +1,4 @@
-"""Phrase pairs found in n-best lists, and what is written for them."""
+"""Finding phrase pairs in n-best lists, and adding their scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SOURCE = b"the house .\n"
 
 
 class LookedUp:
-    """Scores by a table of values; whatever is not in it is an error."""
+    """A scorer that looks pairs up in a dictionary; other pairs are errors."""
 
     def __init__(self, values: dict[tuple[bytes, bytes], float]) -> None:
         pairs = [[text.split(b" ") if text else [] for text in pair] for pair in values]
@@ -86,14 +86,14 @@ def rescored(folder: Path, text: bytes, *models: NBestModel, source: bytes = SOU
     ],
 )
 def test_every_other_byte_stays(tmp_path: Path, line: bytes) -> None:
-    """The feature stands behind the others; with or without alignment, in both notations."""
+    """The feature follows the others and all other bytes are kept, for all forms of lists."""
     features = line.split(b"|||")[2]
     added = features.rstrip(b" ") + b" PhraseModel0= -1.75 "
     assert rescored(tmp_path, line) == line.replace(features, added)
 
 
 def test_several_models(tmp_path: Path) -> None:
-    """One feature each, in their order; a model of the other direction reads the target."""
+    """Each model adds a feature, in order; a reverse model reads the target."""
     doubled = {pair: 2 * value for pair, value in VALUES.items()}
     text = rescored(
         tmp_path, LINE, model_of(VALUES, "There"), model_of(doubled, "Back", "target-source")
@@ -104,14 +104,14 @@ def test_several_models(tmp_path: Path) -> None:
 
 
 def test_floor(tmp_path: Path) -> None:
-    """Each pair is floored at -100, as a column of the table is, and not their sum."""
+    """Each pair is floored at -100, like a column of the table; the sum is not floored."""
     values = {(b"the house", b"la maison"): -3000.0, (b".", b"."): -99.5}
     assert b" PhraseModel0= -199.5 |||" in rescored(tmp_path, LINE, model_of(values))
 
 
 @given(st.data())
 def test_segmentations(data: st.DataObject) -> None:
-    """Any segmentation, in both notations and with phrases translated by nothing, is read back."""
+    """All segmentations are read in both notations, including empty translations of phrases."""
     lengths = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
     bounds = [0, *itertools.accumulate(lengths)]
     source = [f"s{i}".encode() for i in range(bounds[-1])]
@@ -125,7 +125,7 @@ def test_segmentations(data: st.DataObject) -> None:
         pairs.append((b" ".join(source[begin:end]), b" ".join(target)))
         first, last = len(words), len(words) + len(target) - 1
         spans.append(span(begin, end - 1) + b"=" + span(first, last))
-        # words that are dropped leave no mark
+        # dropped words leave no trace in the list
         marked += [*target, b"|%d-%d|" % (begin, end - 1)] if target else []
         lost += [] if target else source[begin:end]
         words += target
@@ -136,12 +136,12 @@ def test_segmentations(data: st.DataObject) -> None:
 
 
 def at(word: bytes) -> int:
-    """The position of a source word."""
+    """Draw the position of a source word."""
     return int(word[1:])
 
 
 def span(first: int, last: int) -> bytes:
-    """Print a span as Moses does, which counts without sign."""
+    """Print a span like Moses, with unsigned numbers."""
     if first == last:
         return b"%d" % first
     if first < last:
@@ -163,14 +163,14 @@ def span(first: int, last: int) -> bytes:
         (LINE.replace(b"0 ||| la", b"x ||| la"), "sentence 'x', but the source has 1"),
         (LINE.replace(b"0 ||| la", b"9" * 5000 + b" ||| la"), "999', but the source has 1"),
         (LINE.replace(b"0 ||| la", b"1000000000000 ||| la"), "sentence '1000000000000', but the"),
-        (LINE.replace(b"LM0", b"PhraseModel0"), "there is a feature PhraseModel0 already"),
+        (LINE.replace(b"LM0", b"PhraseModel0"), "the list has a feature PhraseModel0 already"),
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),
         (b"\n", "1 column, expected at least 4"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
-    """The error names the line and what to do, and nothing is written."""
+    """Errors name the line and a remedy, and nothing is written."""
     with pytest.raises(NBestError, match="list:2: ") as caught:
         rescored(tmp_path, LINE + line)
     assert problem in str(caught.value)
@@ -178,13 +178,11 @@ def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
 
 
 def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    """Names that do not differ or that tuning refuses; the list as its own output."""
+    """Duplicate names and names that tuning refuses are refused."""
     with pytest.raises(SettingsError, match="two features have the name PhraseModel0"):
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
         model_of(VALUES, "phrase_model")
-    with pytest.raises(SettingsError, match="the output is one of the inputs"):
-        rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "list", [model_of(VALUES)])
 
 
 def test_empty_sentences(tmp_path: Path) -> None:
@@ -195,7 +193,7 @@ def test_empty_sentences(tmp_path: Path) -> None:
 
 
 def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
-    """Blocks and repetitions do not matter, and the result is the same for gzip."""
+    """Pairs are scored once per block; block size and gzip do not change the result."""
     (tmp_path / "list.gz").write_bytes(gzip.compress(LINE * 50))
     (tmp_path / "source").write_bytes(SOURCE)
     model = model_of(VALUES)
@@ -210,7 +208,7 @@ def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("search", ["default", "dropunk"])
 def test_the_value_is_that_of_the_decoder(golden: Path, tmp_path: Path, search: str) -> None:
-    """From a scorer that gives a column of the table, each candidate gets what Moses computed."""
+    """With a column of the table as scorer, candidates get the scores that Moses computed."""
     table = golden / "system" / "phrase-table.gz"
     values = {
         (entry.source, entry.target): float(np.log(float(entry.scores.split(b" ")[0])))
@@ -233,7 +231,7 @@ def test_the_value_is_that_of_the_decoder(golden: Path, tmp_path: Path, search: 
 
 
 def test_floored_scores_are_those_of_the_decoder(golden: Path, tmp_path: Path) -> None:
-    """Of a fifth score that is 0 or near it, too."""
+    """Scores of 0 and near 0 in the fifth column also agree with the decoder."""
     table = golden / "system" / "phrase-table.5col.gz"
     with np.errstate(divide="ignore"):
         values = {
@@ -271,7 +269,7 @@ LIST = (
 
 
 def test_whole_translations(tmp_path: Path) -> None:
-    """Of any decoder's list, without segmentation; nothing is floored; marks are no words."""
+    """Lists without segmentation can be scored; nothing is floored; marks are not words."""
     there = dataclasses.replace(model_of(SENTENCES, "There"), of_sentences=True)
     back = dataclasses.replace(model_of(SENTENCES, "Back", "target-source"), of_sentences=True)
     text = rescored(tmp_path, LIST, there, back, source=SOURCE + b"a dog\n")
@@ -279,11 +277,11 @@ def test_whole_translations(tmp_path: Path) -> None:
     assert [line[3] for line in values] == [b"-2.5", b"-700.25", b"-2.5", b"-9"]
     assert [line[5] for line in values] == [b"-2.5", b"-700.25", b"-2.5", b"-9"]
     assert isinstance(there.model.scorer, LookedUp)
-    assert there.model.scorer.asked == 3  # two candidates have the same words
+    assert there.model.scorer.asked == 3  # two candidates have equal words
 
 
 def test_models_of_both_sorts_in_one_pass(tmp_path: Path) -> None:
-    """Phrases are asked for if any model needs them, with its own error."""
+    """If any model needs phrases, a list without segmentation is an error for this model."""
     whole = dataclasses.replace(model_of(SENTENCES, "Whole"), of_sentences=True)
     text = rescored(tmp_path, LINE, whole, model_of(VALUES))
     assert b" T0= -1 -2 Whole= -2.5 PhraseModel0= -1.75 |||" in text
@@ -292,26 +290,26 @@ def test_models_of_both_sorts_in_one_pass(tmp_path: Path) -> None:
 
 
 def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
-    """A model without a source scores the words alone, and sentence numbers are not looked up."""
+    """A language model scores words alone, and does not look up sentence numbers."""
     (tmp_path / "list").write_bytes(LIST)
     words = {(b"", target): value for (_, target), value in SENTENCES.items()}
     model = dataclasses.replace(model_of(words), of_sentences=True, reads_source=False)
     counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
     assert (counts.lines, counts.translations, counts.pairs) == (4, 3, 0)
     reading = dataclasses.replace(model, reads_source=True)
-    with pytest.raises(SettingsError, match=r"reads a source, and none is given.*--source"):
+    with pytest.raises(SettingsError, match=r"reads a source, but none is given.*--source"):
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
 
 
 def test_a_sentence_that_the_source_does_not_have(tmp_path: Path) -> None:
-    """The error names the line of the list and how many sentences there are."""
+    """The error names the line of the list and the number of source sentences."""
     whole = dataclasses.replace(model_of(SENTENCES), of_sentences=True)
     with pytest.raises(NBestError, match=r"list:4: sentence '1', but the source has 1 \(from 0\)"):
         rescored(tmp_path, LIST, whole)
 
 
 def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) -> None:
-    """Shared prefixes, both directions, a candidate of 600 words: ln p of each pair by itself."""
+    """With shared prefixes, both directions and 600 words, ln p equals that of each pair alone."""
     source = [b"a b c", b"", b"c a"]
     texts = [b"x", b"x y", b"x y z", b"", b"z z", b"y " * 600]
     lines = [(n, words) for n in range(3) for words in (texts if n != 1 else texts[:4])]
@@ -336,7 +334,7 @@ def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) 
 def ids_of(
     model: NBestModel, source: bytes, target: bytes
 ) -> tuple[TokenSequences, TokenSequences]:
-    """Return one pair as a model reads it."""
+    """Return the word ids of one pair."""
     texts = {"source": source, "target": target}
     read, predicted = (
         from_lists([vocabulary.encode([word for word in texts[side].split(b" ") if word])])

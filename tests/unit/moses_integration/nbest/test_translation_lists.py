@@ -1,4 +1,4 @@
-"""Translations of a model of sentences as an n-best list."""
+"""N-best lists of a sentence model's translations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from phrasescore.generation.translator import Translated, Translation
 
 
 def test_what_the_list_says() -> None:
-    """Sentences count from 0; ln p, minus the words, and the total; an empty translation too."""
+    """Lines have the sentence from 0, ln p, minus the number of words, and the total."""
     best = Translation([b"la", b"maison"], 0, -1.5, -0.5)
     line = Translated(3, [b"the", b"house"], 0, [best, Translation([], 0, -9.0, -9.0)], None)
     first, second = nbest_lines(line).split(b"\n")[:-1]
@@ -21,7 +21,7 @@ def test_what_the_list_says() -> None:
 
 
 def test_bars_have_no_place_in_a_list() -> None:
-    """Moses could not read the line."""
+    """Words with bars are refused, because Moses could not read the line."""
     line = Translated(3, [b"a"], 0, [Translation([b"|||"], 0, -1.0, -1.0)], None)
     with pytest.raises(CorpusError, match=r"a translation of sentence 3 has \|\|\|"):
         nbest_lines(line)

@@ -1,4 +1,4 @@
-"""Whole builds on small corpora, against the plain twin."""
+"""Whole builds on small corpora, compared with plain code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.plain_phrase_table import plain_tables
 
 
 def build(folder: Path, inputs: BuildInputs, **settings: Any) -> dict[str, bool]:
-    """Build, and return for each step whether an earlier run had done it."""
+    """Build; return for each step whether an earlier run had done it."""
     outcomes = build_system(inputs, SystemFolder(folder), BuildSettings(**settings))
     return {outcome.name: outcome.resumed for outcome in outcomes}
 
@@ -35,16 +35,16 @@ def unzipped(path: Path) -> bytes:
 @pytest.mark.parametrize(
     ("seed", "words", "longest", "threads", "memory"),
     [
-        # few words: many pairs with several alignments, and ties among them
+        # few words, so that many pairs have several alignments and ties
         *((1, 4, 3, 1, 1 << 30), (2, 5, 7, 2, 1 << 30), (3, 6, 7, 3, 1)),
-        # all words, phrases whose links need two words of bits
+        # all words, and phrases whose links need two machine words
         *((4, 21, 9, 2, 1 << 30), (5, 21, 7, 1, 100_000)),
     ],
 )
 def test_tables(
     tmp_path: Path, seed: int, words: int, longest: int, threads: int, memory: int
 ) -> None:
-    """All tables are those of the plain twin, whatever the threads and the memory."""
+    """All tables equal those of plain code, for all numbers of threads and memory limits."""
     corpus = random_corpus(seed, 40, ODD_WORDS[-words:], 8)
     inputs = BuildInputs(*write_corpus(tmp_path, corpus))
     resources = {"threads": threads, "memory": memory}
@@ -58,13 +58,13 @@ def test_tables(
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> BuildInputs:
-    """A small corpus with its alignment."""
+    """Write a small corpus with its alignment."""
     words = [b"w%d" % i for i in range(30)]
     return BuildInputs(*write_corpus(tmp_path, random_corpus(7, 50, words, 9)))
 
 
 def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
-    """The folder holds what the report says, and nothing half done."""
+    """The folder contains the reported files, and no unfinished ones."""
     folder = tmp_path / "s"
     build(folder, inputs, lm_order=2)
     assert {path.name for path in folder.iterdir()} == {
@@ -88,7 +88,7 @@ def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
 
 
 def test_second_run(tmp_path: Path, inputs: BuildInputs) -> None:
-    """A second run does nothing; one after a loss makes what is lost, to the same bytes."""
+    """A second run does nothing; after a loss, it makes the lost files with equal bytes."""
     folder = tmp_path / "s"
     assert not any(build(folder, inputs).values())
     assert all(build(folder, inputs, threads=2).values())
@@ -100,7 +100,7 @@ def test_second_run(tmp_path: Path, inputs: BuildInputs) -> None:
 
 
 def test_links_of_pairs_that_are_left_out(tmp_path: Path) -> None:
-    """Where a pair is left out, so is its alignment; an error names the line of the given file."""
+    """Alignments are left out with their pairs; errors name the line of the given file."""
     (tmp_path / "en").write_text("a\n\nb c\n")
     (tmp_path / "fr").write_text("x\ny\nz w\n")
     (tmp_path / "links").write_text("0-0\n\n0-1 1-0\n")
@@ -114,7 +114,7 @@ def test_links_of_pairs_that_are_left_out(tmp_path: Path) -> None:
 
 
 def test_no_usable_link(tmp_path: Path) -> None:
-    """A corpus without any link gives no phrase pair, and an error that says so."""
+    """A corpus without links gives no phrase pair, which is an error."""
     for name, text in (("en", "a b\n"), ("fr", "x\n"), ("links", "\n")):
         (tmp_path / name).write_text(text)
     with pytest.raises(CorpusError, match="no phrase pair could be extracted"):
@@ -125,7 +125,7 @@ def test_no_usable_link(tmp_path: Path) -> None:
 def test_paths_in_the_ini(
     tmp_path: Path, inputs: BuildInputs, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
-    """Paths are as the folder was named, or from the root if wished."""
+    """Paths begin with the folder as given, or are absolute on request."""
     monkeypatch.chdir(tmp_path)
     build(Path("sub"), inputs, absolute_paths=absolute)
     path = MosesIni.read("sub/moses.ini").feature("TranslationModel0").options["path"]
@@ -133,7 +133,7 @@ def test_paths_in_the_ini(
 
 
 def test_from_raw_text(tmp_path: Path) -> None:
-    """Without an alignment, words are aligned; raw text is tokenised, and text.json knows how."""
+    """Without an alignment, words are aligned; raw text is tokenised as recorded in text.json."""
     pytest.importorskip("thot")
     nouns = {"house": "maison", "door": "porte", "dog": "chien"}
     for name, words in (("en", nouns), ("fr", nouns.values())):

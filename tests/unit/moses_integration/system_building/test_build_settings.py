@@ -1,4 +1,4 @@
-"""What a build refuses before it begins."""
+"""Errors that a build finds before its first step."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from phrasescore.errors import InputError, SettingsError
         ({"max_sentence_length": 0}, "expected 1 to 2,000"),
         ({"max_sentence_length": 2001}, "expected 1 to 2,000"),
         ({"lm_order": 21}, "lm_order is 21, expected 1 to 20"),
-        ({"tokenize": ("english", "fr")}, "is not a code"),
+        ({"tokenize": ("english", "fr")}, "is not a language code"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) -> None:
-    """Every setting out of range is refused at once, with what is possible."""
+    """Every setting out of range is refused with the valid range."""
     with pytest.raises(SettingsError, match=problem):
         BuildSettings(**settings)  # type: ignore[arg-type]
 
 
 def test_text_settings() -> None:
-    """Tokenised text is escaped, text that is taken as it is is not."""
+    """Only tokenised text is escaped."""
     assert BuildSettings(tokenize=("en", "fr"), lowercase=True).text.target == TextSettings(
         "fr", tokenize=True, lowercase=True, escape=True
     )
@@ -45,7 +45,7 @@ def test_text_settings() -> None:
 
 
 def test_inputs(tmp_path: Path) -> None:
-    """Files that are not there, folders and pipes are refused."""
+    """Missing files, folders and pipes are refused."""
     text = tmp_path / "text"
     text.write_text("a\n")
     assert BuildInputs(text, text).paths == (text, text)
@@ -59,13 +59,13 @@ def test_inputs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["two words", "a#b", "tab\there"])
 def test_folder_that_an_ini_cannot_name(tmp_path: Path, name: str) -> None:
-    """Moses could not read such a path from its ini, so nothing is built there."""
+    """Folders are refused if Moses could not read their path from an ini."""
     with pytest.raises(SettingsError, match="cannot express"):
         SystemFolder(tmp_path / name)
 
 
 def test_folder_of_something_else(tmp_path: Path) -> None:
-    """A folder with other files is left alone; a file is no folder."""
+    """Folders with other files, and files, are refused."""
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(SettingsError, match="the folder is not empty"):
         SystemFolder(tmp_path)

@@ -13,7 +13,7 @@ from moses_integration.system_building.build_settings import (
 
 
 def test_features_and_weights() -> None:
-    """The features, options and weights that train-model.perl writes for this kind of system."""
+    """Features, options and weights equal those of train-model.perl for this kind of system."""
     settings = BuildSettings(lm_order=4, distortion_limit=-1)
     ini = MosesIni.parse(default_ini(SystemFolder(Path("s")), settings))
     assert ini.values("distortion-limit") == ("-1",)

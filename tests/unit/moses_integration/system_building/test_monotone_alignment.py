@@ -29,7 +29,7 @@ def texts(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[NumberedText]:
 
 
 def test_links_never_cross_and_equal_characters_are_linked(tmp_path: Path) -> None:
-    """What is inserted or deleted has no link; what is replaced has one."""
+    """Links never cross; only inserted or deleted characters have no link."""
     found = aligned(tmp_path, [("hovse", "house"), ("selfe", "self"), ("abc", "abxc")] * 5)
     assert found[0] == [(place, place) for place in range(5)]
     assert found[1] == [(place, place) for place in range(4)]
@@ -37,17 +37,17 @@ def test_links_never_cross_and_equal_characters_are_linked(tmp_path: Path) -> No
 
 
 def test_it_learns_which_characters_correspond(tmp_path: Path) -> None:
-    """Two alphabets that share no character, and two characters for one."""
+    """It aligns two alphabets without common characters, and two characters with one."""
     words = ["aba", "bab", "aabb", "abab", "bbaa", "cab", "bca", "ccab", "acb"]
     spelt = [word.replace("a", "α").replace("b", "β").replace("c", "γδ") for word in words]
     found = aligned(tmp_path, list(zip(words, spelt, strict=True)) * 3)
     assert found[0] == [(0, 0), (1, 1), (2, 2)]
-    # c is linked to one of its two letters, and the others stay in step
+    # c is linked to one of its two letters, and the other links are correct
     assert [link for link in found[5] if link[0]] == [(1, 2), (2, 3)]
 
 
 def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
-    """Forward-backward gives what listing every sequence of operations gives."""
+    """Forward-backward counts equal those over all sequences of operations."""
     source, target = texts(tmp_path, [("ab", "xyx")])
     rng = np.random.default_rng(1)
     prob = rng.uniform(0.1, 1.0, (len(source.words), len(target.words)))
@@ -73,7 +73,7 @@ def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
 
 
 def test_words_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of all pairs of words would not fit into memory."""
+    """Too many distinct words are refused, because their tables would not fit into memory."""
     monkeypatch.setattr(monotone_alignment, "_MAX_OPERATIONS", 10)
     with pytest.raises(CorpusError, match="distinct words are too many for the aligner monotone"):
         aligned(tmp_path, [("abcdef", "abcdef")])

@@ -1,4 +1,4 @@
-"""Tables cut down to a text: which lines stay, byte for byte, and that it is done once."""
+"""Filtering tables for a text: the kept lines, and the reuse of filtered tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
 
 
 def occurs(phrase: list[bytes], lines: list[list[bytes]]) -> bool:
-    """Look for a phrase word by word."""
+    """Search a phrase word by word."""
     return any(
         line[begin : begin + len(phrase)] == phrase
         for line in lines
@@ -33,14 +33,14 @@ def occurs(phrase: list[bytes], lines: list[list[bytes]]) -> bool:
 
 @given(lines=LINES, phrase=st.lists(WORDS, min_size=1, max_size=10))
 def test_a_phrase_occurs_or_not(lines: list[list[bytes]], phrase: list[bytes]) -> None:
-    """The filter agrees with a search word by word, for short phrases and for long ones."""
+    """The filter agrees with a search word by word, for short and long phrases."""
     phrases = PhraseFilter([b" ".join(line) for line in lines])
     assert phrases.occurs(b" ".join(phrase)) == occurs(phrase, lines)
     assert phrases.occurs(b" " + b"\t".join(phrase) + b"  ") == occurs(phrase, lines)
 
 
 def test_kept_lines_stay_byte_for_byte(tmp_path: Path) -> None:
-    """Every column, odd spacing and order stay; a last line gets its line feed."""
+    """Kept lines are unchanged and in order; a missing last line feed is added."""
     kept = [
         b"b ||| x ||| 0.5 0.25 ||| 0-0 ||| 1 1 1 ||| dom 1 ||| {{P v}}\n",
         b"a b|||y|||0.1 0.2\r\n",
@@ -53,7 +53,7 @@ def test_kept_lines_stay_byte_for_byte(tmp_path: Path) -> None:
 
 
 def write_system(folder: Path) -> MosesIni:
-    """Write a system with two tables that can be filtered and one that must not be."""
+    """Write a system with two tables that can be filtered and one that cannot."""
     for name in ("pt", "ro", "glue"):
         (folder / name).write_bytes(b"a ||| x ||| 1\nq ||| x ||| 1\n")
     (folder / "pt.minphr").write_bytes(b"binary")
@@ -69,7 +69,7 @@ def write_system(folder: Path) -> MosesIni:
 
 
 def test_a_system_is_filtered_once(tmp_path: Path) -> None:
-    """Paths of filtered tables change and nothing else does; a second call reads the first's."""
+    """Only the paths of filtered tables change; a second call uses the tables of the first."""
     ini = write_system(tmp_path)
     assert [line.name for line in ini.features if is_filterable(line)] == ["TM", "LR"]
     filtered, tables = filter_system(ini, [b"a"], tmp_path / "out")
@@ -86,7 +86,7 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
 
 
 def test_a_killed_filter_leaves_nothing_in_the_way(tmp_path: Path) -> None:
-    """The next call removes what a killed one left, and starts again."""
+    """The next call removes the files of a killed call, and starts again."""
     ini = write_system(tmp_path)
     left = tmp_path / ".out.01234567.part"
     left.mkdir()
@@ -100,10 +100,10 @@ def test_a_killed_filter_leaves_nothing_in_the_way(tmp_path: Path) -> None:
 
 
 def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
-    """The tables before it would be filtered again anyway, with the mended one."""
+    """A damaged table leaves no files, because repairing it changes the input of all tables."""
     ini = write_system(tmp_path)
     (tmp_path / "ro").write_bytes(gzip.compress(b"a ||| x ||| 1\n")[:-9])
-    with pytest.raises(InputError, match="ro: the gzip data end in the middle"):
+    with pytest.raises(InputError, match="ro: the gzip data are cut short"):
         filter_system(ini, [b"a"], tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
@@ -115,7 +115,7 @@ def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
         (b"", ":1: the file is empty"),
         (b"\n", ":1: no .* in the first line"),
         (b"a ||| b ||| 1\rc ||| d ||| 1\r", ":1: a carriage return within the first line"),
-        ("a ||| b ||| 1\n".encode("utf-16"), ": binary data, .* perhaps it is in UTF-16"),
+        ("a ||| b ||| 1\n".encode("utf-16"), ": binary data, .* perhaps the text is in UTF-16"),
     ],
 )
 def test_what_is_no_table_is_not_filtered_to_nothing(
@@ -130,13 +130,13 @@ def test_what_is_no_table_is_not_filtered_to_nothing(
 
 @pytest.mark.parametrize("name", ["../{}", "{folder}/out/{}", "..", "a\\b", "a\x01b", "n" * 253])
 def test_names_do_not_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
-    """A table is called after its feature, so what a feature is called must be a name."""
+    """Filtered tables are named after features, so a feature's name must not be a path."""
     called = name.format("stolen", folder=tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "table").write_bytes(b"a ||| x ||| 1\n")
     line = f"PhraseDictionaryMemory name={called} num-features=1 path={tmp_path}/table"
     ini = MosesIni.parse(f"[feature]\nWordPenalty\n{line}\n".encode())
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InputError, match=r"moses.ini:3: the name of a feature, .* cannot be that"):
+    with pytest.raises(InputError, match=r"moses.ini:3: the feature name .* cannot be a"):
         filter_system(ini, [b"a"], tmp_path / "folder")
     assert sorted(tmp_path.rglob("*")) == before

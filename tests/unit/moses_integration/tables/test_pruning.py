@@ -1,4 +1,4 @@
-"""Pruned tables have the lines that the plain rules keep, byte for byte."""
+"""Pruned tables equal those of plain code, byte for byte."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.support.plain_pruning import (
 
 same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 WORDS = [b"a", b"a b", b"a }", b"b", b"\xc3\xa9", b"a|"]
-# few values, so that there are ties; zeros and denormals, which Moses floors
+# few values, for ties; zeros and denormals, which Moses floors
 SCORES = [b"0.5", b"0.25", b"1", b"0", b"1e-45", b"3.71e-44", b".125", b"2.718", b"1.234567e-31"]
 SENTENCES = 12
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[bytes]:
-    """Sorted lines with all their columns; pairs may stand twice."""
+    """Draw sorted lines with all columns; pairs may be repeated."""
     lines = []
     for _ in range(draw(st.integers(1, 14))):
         pair = draw(st.integers(1, 3))
@@ -68,7 +68,7 @@ def pruned(
 def test_by_column(
     tmp_path: Path, lines: list[bytes], top: int, threshold: float | None, at_once: int
 ) -> None:
-    """The best of each source by a score, of equal ones the first, above a threshold."""
+    """The best pairs of each source by a score above a threshold are kept; of ties the first."""
     conditions = PruningConditions(ranking=ColumnRanking(2), threshold=threshold, top=top)
     expected = plain_pruning(
         lines,
@@ -93,7 +93,7 @@ def test_by_column(
 def test_by_weights(
     tmp_path: Path, lines: list[bytes], top: int, weights: tuple[float, ...]
 ) -> None:
-    """By the sum that Moses makes of the scores."""
+    """The best pairs by Moses's weighted sum of scores are kept."""
     ranking = WeightedRanking(weights, "TranslationModel0", "moses.ini")
     found, _ = pruned(tmp_path, lines, PruningConditions(ranking=ranking, top=top))
     assert found == plain_pruning(lines, value=lambda line: weighted_sum(line, weights), top=top)
@@ -102,7 +102,7 @@ def test_by_weights(
 @same_file
 @given(tables(), st.sets(st.tuples(st.sampled_from(WORDS), st.sampled_from([*WORDS, b""]))))
 def test_all_conditions(tmp_path: Path, lines: list[bytes], drop: set[tuple[bytes, bytes]]) -> None:
-    """Each judges what those before it left; what went is counted where it went."""
+    """Each condition applies to the lines that earlier ones keep, and counts its removals."""
     listed = [b" %b\t%b\tbecause\r" % (s.replace(b" ", b"  "), t) for s, t in drop]
     conditions = PruningConditions(
         drop=DropList(listed, "drop.tsv"),
@@ -146,8 +146,8 @@ def first(line: bytes) -> float:
 def test_reordering(
     tmp_path: Path, lines: list[bytes], others: list[bytes], shuffled: bool
 ) -> None:
-    """Lines of pairs in the phrase table stay, whatever each lacks, in any order of targets."""
-    if shuffled:  # within each source: sorting is stable
+    """Reordering lines of kept pairs are kept, in any order of targets, with missing lines."""
+    if shuffled:  # only within each source, because sorting is stable
         lines = list(reversed(lines))
         lines.sort(key=lambda line: line.split(b" ||| ")[0] + b" |||")
     reordering = [b" ||| ".join(line.split(b" ||| ")[:3]).strip() + b"\n" for line in others]
@@ -165,13 +165,13 @@ def test_reordering(
         (b"", "the file is empty, where a reordering table was expected"),
         (b"a ||| 0.5 0.5\n", "Leave this table as it is"),
         (b"a ||| x ||| 1 ||| 0-0 ||| 1 1 1\n", "expected 3 in a reordering table"),
-        (b"b ||| x ||| 1\na ||| x ||| 1\n", "must be neighbours"),
+        (b"b ||| x ||| 1\na ||| x ||| 1\n", "must be sorted"),
         (b"a ||| x ||| 0.5 0.5\na ||| y ||| 0.5\n", ":2: 1 score, where the lines before have 2"),
         (b"a ||| x ||| y\n", ":1: score 1 is 'y'"),
     ],
 )
 def test_bad_reordering_tables(tmp_path: Path, text: bytes, sentence: str) -> None:
-    """Each is refused with its place, and nothing is written."""
+    """Wrong reordering tables are refused with their place, and nothing is written."""
     (tmp_path / "table").write_bytes(b"a ||| x ||| 1\n")
     (tmp_path / "reordering").write_bytes(text)
     with pytest.raises(InputError) as caught:
@@ -181,14 +181,14 @@ def test_bad_reordering_tables(tmp_path: Path, text: bytes, sentence: str) -> No
 
 
 def test_scores_that_are_infinite_for_moses(tmp_path: Path) -> None:
-    """They have no place in a weighted sum."""
+    """Scores that are infinite for Moses are refused in weighted sums."""
     ranking = WeightedRanking((1.0, 1.0), "T", "moses.ini")
     with pytest.raises(PhraseTableError, match="table:1: score 2 is 1e39, which is infinite"):
         pruned(tmp_path, [b"a ||| x ||| 0.5 1e39\n"], PruningConditions(ranking=ranking, top=1))
 
 
 def test_the_last_line_without_its_end(tmp_path: Path) -> None:
-    """It stays so where it is kept, and is not missed where it is not."""
+    """A last line without a line feed is kept as it is, or dropped without a trace."""
     lines = [b"a ||| x ||| 0.5\n", b"a ||| y ||| 0.25\n", b"a ||| z ||| 0.75"]
     conditions = PruningConditions(ranking=ColumnRanking(1), threshold=0.5)
     assert pruned(tmp_path, lines, conditions)[0] == [lines[0], lines[2]]
@@ -199,6 +199,6 @@ def test_the_last_line_without_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", [b"a x", b"\tx", b""])
 def test_bad_drop_lists(line: bytes) -> None:
-    """A line has a source and a tab."""
+    """A line of a drop list must have a source, a tab and a target."""
     with pytest.raises(InputError, match="drop:2: no phrase pair"):
         DropList([b"a\tx", line], "drop")

@@ -1,4 +1,4 @@
-"""Zero and floored scores of a whole table, counted as Moses would read them."""
+"""Counting the zero and floored scores of a whole table, as Moses would read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table_of(folder: Path, *scores: str) -> Path:
 
 
 def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
-    """3.71e-44 and below are floored by ln as float32, 3.8e-44 is not."""
+    """As float32, 3.71e-44 and below are floored by ln, but 3.8e-44 is not."""
     path = table_of(
         tmp_path, "0.5 0", "1 3.71e-44", "1e-46  0.25", "0.000e-3 3.8e-44", "1\t2.718", "1 0.0\r"
     )
@@ -70,7 +70,7 @@ def test_bad_scores_are_refused(tmp_path: Path, scores: list[str], line: int, pr
 def test_scores_are_counted_as_plain_parsing_does(
     tmp_path_factory: pytest.TempPathFactory, scores: list[str]
 ) -> None:
-    """Near both ends of float32, too."""
+    """Counts equal those of plain parsing, also near both limits of float32."""
     path = table_of(tmp_path_factory.mktemp("survey"), *scores)
     values = [parse_scores(text.encode())[0] for text in scores]
     with np.errstate(divide="ignore"):
@@ -81,7 +81,7 @@ def test_scores_are_counted_as_plain_parsing_does(
 
 
 def test_the_golden_table_with_a_fifth_score(bundled_golden: Path) -> None:
-    """Its fifth score has zeros and numbers too small for float32; plain parsing counts them."""
+    """Zeros and numbers too small for float32 in the fifth score are counted correctly."""
     path = bundled_golden / "system" / "phrase-table.5col.gz"
     survey = survey_scores(path)
     fifth = np.array([parse_scores(entry.scores)[4] for entry in read_entries(path)])

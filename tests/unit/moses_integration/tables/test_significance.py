@@ -1,4 +1,4 @@
-"""Fisher's exact test agrees with exact arithmetic; counts that cannot be are refused."""
+"""Fisher's exact test agrees with exact arithmetic; impossible counts are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phrasescore.table.phrase_table import TableFormat
 
 
 def exact(pair: int, source: int, target: int, total: int) -> float:
-    """-ln of the upper tail, summed as whole numbers."""
+    """Return -ln of the upper tail, summed as integers."""
     term = comb(source, pair) * comb(total - source, target - pair)
     cases = 0
     for n in range(pair, min(source, target) + 1):
@@ -26,17 +26,17 @@ def exact(pair: int, source: int, target: int, total: int) -> float:
         term = term * (source - n) * (target - n)
         term //= (n + 1) * (total - source - target + n + 1)
     p = Fraction(cases, comb(total, target))
-    # a float of each side may overflow, their logarithms do not
+    # both sides may overflow as floats, but their logarithms do not
     return math.log(p.denominator) - math.log(p.numerator) if p < 1 else 0.0
 
 
 def tolerance(total: int) -> float:
-    """Logarithms of factorials are rounded, relative to their own size."""
+    """Return the tolerance, relative to the size of the rounded logarithms of factorials."""
     return 1e-14 * (1 + total * math.log(total + 1))
 
 
 def test_small_tables() -> None:
-    """All of them up to eleven sentences, zeros included."""
+    """All tables of up to eleven sentences agree, including zeros."""
     for total in range(1, 12):
         for source in range(total + 1):
             for target in range(total + 1):
@@ -47,19 +47,19 @@ def test_small_tables() -> None:
 
 @given(st.data())
 def test_large_tables(data: st.DataObject) -> None:
-    """Above and below what chance would give, far out in the tail as well."""
+    """Large tables agree above and below expectation, and far out in the tail."""
     total = data.draw(st.integers(2, 3000))
     source = data.draw(st.integers(1, total))
     target = data.draw(st.integers(1, total))
     pair = data.draw(st.integers(max(0, source + target - total), min(source, target)))
     expected = exact(pair, source, target, total)
     found = minus_ln_p(pair, source, target, total)
-    # where p is nearly 1, the difference of logarithms of huge numbers is the less exact side
+    # if p is nearly 1, the exact side has the larger error, a difference of huge logarithms
     assert found == pytest.approx(expected, rel=1e-9, abs=tolerance(total))
 
 
 def test_corpora_of_real_size() -> None:
-    """Pairs of 29,000 sentences, and 1-1-1 pairs of a hundred million."""
+    """Values agree for pairs of 29,000 sentences, and 1-1-1 pairs of a hundred million."""
     for counts in [(27_000, 28_000, 27_500), (1, 20_000, 3), (5, 5, 7), (9_000, 20_000, 15_000)]:
         assert minus_ln_p(*counts, 29_000) == pytest.approx(exact(*counts, 29_000), abs=1e-8)
     assert minus_ln_p(1, 1, 1, 10**8) == pytest.approx(math.log(10**8), abs=1e-5)
@@ -73,7 +73,7 @@ def block_of(*counts: bytes) -> TableBlock:
 
 
 def test_named_levels() -> None:
-    """1-1-1 pairs are just between the two, all others are clear of them."""
+    """1-1-1 pairs are between the two named levels, and other pairs are far from both."""
     block = block_of(b"1 1 1", b"2 1 1", b"2 2 2", b"1e+00 1.0 1")
     found, cramped = SignificanceLevel.parse("a+e", 29_000).find(block)
     assert found.tolist() == [False, False, True, False]
@@ -87,7 +87,7 @@ def test_named_levels() -> None:
 
 
 def test_more_pairs_than_sentences() -> None:
-    """A frequent pair stays significant, a rare partner of a frequent phrase is none."""
+    """With too few sentences, frequent pairs are significant and rare partners are not."""
     block = block_of(b"30190 46515 27687", b"30190 3 3", b"9 9 9")
     found, cramped = SignificanceLevel(1.0, 29_000).find(block)
     assert found.tolist() == [True, False, True]
@@ -95,13 +95,13 @@ def test_more_pairs_than_sentences() -> None:
 
 
 def test_counts_are_read() -> None:
-    """As numbers, whatever blanks surround them; in the order of the column."""
+    """Counts are read in the order of the column, with any blanks around them."""
     counts = pair_counts(block_of(b"7 5 5", b"  1e+06\t3   2 "))
     np.testing.assert_array_equal(counts, [[7, 5, 5], [1e6, 3, 2]])
 
 
 def test_the_last_line_may_end_the_file() -> None:
-    """Without a line feed, its counts end where the text does."""
+    """The counts of a last line without a line feed are read."""
     text = b"a ||| x ||| 1 ||| 0-0 ||| 4 3 2"
     block = checked_block(text, 1, 1, "table", TableFormat(1, hierarchical=False))
     np.testing.assert_array_equal(pair_counts(block), [[4, 3, 2]])
@@ -111,14 +111,14 @@ def test_the_last_line_may_end_the_file() -> None:
     "column", [b"", b"3 2", b"3 2 1 1", b"3 x 1", b"3 2 -1", b"1 0.5 0.25", b"3 2 0", b"3 2 3"]
 )
 def test_bad_counts(column: bytes) -> None:
-    """Each is refused with its line."""
+    """Wrong counts are refused with their line."""
     with pytest.raises(PhraseTableError) as caught:
         pair_counts(block_of(b"1 1 1", column))
-    assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, and the ")
+    assert str(caught.value).startswith(f"table:8: column 5 is {column.decode()!r}, but the ")
 
 
 @pytest.mark.parametrize("text", ["a*e", "-1", "nan", "inf", ""])
 def test_bad_levels(text: str) -> None:
-    """A level is a number from 0 or a name."""
+    """A level must be a number of at least 0, or a name."""
     with pytest.raises(SettingsError, match="significance level"):
         SignificanceLevel.parse(text, 10)

@@ -1,4 +1,4 @@
-"""What a map draws, lays out and groups, on points whose groups are known."""
+"""The choice, layout and clusters of phrases on a map, for points with known clusters."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ WORDS = [b"w%d" % number for number in range(20)]
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    """A model."""
+    """Return a model."""
     return load_model(save_random_model(tmp_path_factory.mktemp("maps") / "model", WORDS, WORDS))
 
 
 def table_of(path: Path, sources: list[bytes]) -> Path:
-    """Write a phrase table, in any order."""
+    """Write a phrase table, in random order."""
     path.write_bytes(gzip.compress(b"".join(b"%s ||| x ||| 1\n" % each for each in sources)))
     return path
 
 
 def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None:
-    """However often it stands there and wherever; unknown words and short ones leave it out."""
+    """Each phrase has the same chance, except phrases that are too short or have unknown words."""
     known = [b"w%d w%d w%d" % (a, b, a) for a in range(20) for b in range(10)]
     sources = [*known, known[3], known[3], known[3], b"w1 w2", b"w1 w2 stranger", known[7]]
     table = table_of(tmp_path / "t", sources)
@@ -48,14 +48,14 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
             again, _ = sample_phrases(turned, loaded, 3, 20, seed)
             assert phrase_texts(again, loaded.source_vocabulary) == texts
     assert set(drawn) <= {*known}
-    # 4,000 draws of 200 phrases: 20 each, and the one that stands there four times is no exception
+    # 4,000 draws of 200 phrases, so 20 per phrase, even for the phrase that occurs four times
     assert 5 < drawn[b"w0 w3 w0"] < 40
     assert max(drawn.values()) < 45
     assert len(drawn) > 195
 
 
 def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:
-    """The error says how many there would be otherwise."""
+    """The error for a table without usable phrases states the numbers."""
     table = table_of(tmp_path / "t", [b"no word of it", b"w1"])
     with pytest.raises(
         CorpusError, match=r"no source phrase of at least 2 words .*\(1 phrase with"
@@ -66,7 +66,7 @@ def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:
 def test_the_layout_keeps_groups_together(
     rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Four groups that are far apart are four clusters, called by their own words."""
+    """Four distant groups become four clusters, named by their own words."""
     pytest.importorskip("sklearn")
     middles = rng.normal(size=(4, 60)) * 10
     groups = np.repeat(np.arange(4), 40)
@@ -86,7 +86,7 @@ def test_the_layout_keeps_groups_together(
 
 
 def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None:
-    """Each word stands there once, the frequent ones first."""
+    """Cluster names have each word once, the most frequent first."""
     pytest.importorskip("sklearn")
     places = np.concatenate([rng.normal(0, 0.1, (30, 2)), rng.normal(9, 0.1, (30, 2))])
     texts = [",", *(f"word{number}" for number in range(59))]
@@ -97,12 +97,12 @@ def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        (np.zeros((9, 4)), "at least 10 points, and here 9 points"),
+        (np.zeros((9, 4)), "at least 10 points, but this map would have 9 points"),
         (np.ones((20, 4)), "all the vectors are the same"),
     ],
 )
 def test_no_map_of_nothing(vectors: np.ndarray, message: str) -> None:
-    """Too few, or all in one place."""
+    """Too few points, or points in one place, are refused."""
     pytest.importorskip("sklearn")
     with pytest.raises(SettingsError, match=message):
         lay_out(vectors.astype(np.float32), 1, 1)
@@ -117,5 +117,5 @@ def test_no_map_of_nothing(vectors: np.ndarray, message: str) -> None:
     ],
 )
 def test_what_a_reader_sees(text: bytes, seen: str) -> None:
-    """What Moses escaped, once."""
+    """Moses's escapes are undone, once."""
     assert shown(text) == seen

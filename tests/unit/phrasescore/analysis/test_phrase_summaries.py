@@ -1,4 +1,4 @@
-"""Summaries of many phrases are those of each alone."""
+"""Summaries of many phrases equal those of each phrase alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIZES |= {"source_vocabulary": 9, "target_vocabulary": 6}
 
 
 def random_model(**settings: Any) -> EncoderDecoder | AttentionModel:
-    """Return a small model with weights that matter."""
+    """Return a small model with large weights."""
     model = build(read_settings({**_SIZES, **settings}, where="a test"))
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
@@ -35,7 +35,7 @@ def random_model(**settings: Any) -> EncoderDecoder | AttentionModel:
 def summaries_of(
     model: EncoderDecoder | AttentionModel, phrases: TokenSequences
 ) -> NDArray[np.float32]:
-    """Return the summaries of phrases by a model that has no words."""
+    """Return the summaries of phrases of ids."""
     loaded: Any = SimpleNamespace(model=model, path=Path("m"))
     return phrase_summaries(loaded, phrases, "cpu")
 
@@ -53,7 +53,7 @@ def summaries_of(
 def test_each_phrase_as_if_it_were_alone(
     settings: dict[str, Any], rng: np.random.Generator
 ) -> None:
-    """In the order asked for, equal ones alike, long and empty ones too."""
+    """Summaries are in input order, for repeated, long and empty phrases too."""
     model = random_model(**settings)
     phrases = [rng.integers(1, 9, length).tolist() for length in rng.integers(0, 6, 3000)]
     phrases[7], phrases[2500] = [4] * 70, phrases[3]

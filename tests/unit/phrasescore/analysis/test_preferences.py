@@ -1,4 +1,4 @@
-"""Targets ranked by table and model, and samples; each number computed another way."""
+"""Targets ranked by table and model, and samples; the tests recompute each number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS = TopSettings(best=2, samples=30)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    """A random model of a few words."""
+    """Return a random model of a few words."""
     return load_model(
         save_random_model(tmp_path_factory.mktemp("model") / "m", b"a b c".split(), b"A B".split())
     )
@@ -38,7 +38,7 @@ def source(
 
 
 def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
-    """By p of the table, the first of equal ones first; by the model, as it scores a pair alone."""
+    """Targets are ranked by the table's p, in table order if equal, and by the model's ln p."""
     targets = {b"A": 0.25, b"B A": 0.5, b"strange": 0.25, b"A B B": 0.1}
     (found,) = find_preferences(loaded, [source(b"a c unheard", targets)], SETTINGS, "cpu")
     assert [(each.target, each.value) for each in found.by_table] == [(b"B A", 0.5), (b"A", 0.25)]
@@ -52,7 +52,7 @@ def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
 
 
 def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
-    """Distinct, the most probable first, with ln p; a source keeps its samples, another has its."""
+    """Samples are distinct, sorted by ln p, and depend only on the source."""
     sources = [source(b"a b", {}), source(b"c", {b"A": 1.0})]
     found = find_preferences(loaded, sources, SETTINGS, "cpu")
     assert found == find_preferences(loaded, sources, SETTINGS, "cpu")
@@ -70,7 +70,7 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
 
 
 def test_markdown(loaded: LoadedModel) -> None:
-    """A table for each group; what a phrase has of Markdown or HTML is text."""
+    """Each group is a Markdown table; Markdown and HTML in phrases are escaped."""
     sources = [
         source(b"<script>alert(1)</script> | *x*", {b"A \xff": 1.0, b"B": 0.5}, "frequent"),
         source(b"b", {b"A": 1.0}),
@@ -91,7 +91,7 @@ def test_markdown(loaded: LoadedModel) -> None:
 
 
 def test_json(loaded: LoadedModel) -> None:
-    """All of it, with texts that are Unicode."""
+    """JSON has all results, with Unicode text."""
     found = find_preferences(loaded, [source(b"a\xff", {b"A": 0.5})], SETTINGS, "cpu")
     (value,) = json_values(found)
     assert value["source"] == "a\\xff"

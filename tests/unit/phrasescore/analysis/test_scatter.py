@@ -1,4 +1,4 @@
-"""Pairs drawn from a table, both their ln p, what the figures say of them, and the picture."""
+"""Pairs drawn from a table, their ln p by table and model, the figures, and the picture."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINES = [
 
 @pytest.mark.parametrize("most", [1, 30, 200, 500])
 def test_draw(tmp_path: Path, most: int) -> None:
-    """Lines in the order of the table, whatever the blocks, each line as often as another."""
+    """Drawn lines are in table order and equally probable, for all block sizes."""
     table = write_phrase_table(tmp_path / "table.gz", 200)
     drawn = [draw_pairs(table, most, 3, size) for size in (7, 64, 1000)]
     assert drawn[0] == drawn[1] == drawn[2]
@@ -56,7 +56,7 @@ def test_draw(tmp_path: Path, most: int) -> None:
 
 @pytest.mark.parametrize("direction", ["source-target", "target-source"])
 def test_scores(tmp_path: Path, direction: Any) -> None:
-    """By the table, the logarithm of a score; by the model, what the plain scorer gives."""
+    """Pairs get the logarithm of a table score, and the plain scorer's ln p."""
     (tmp_path / "table").write_bytes(b"\n".join(LINES))
     folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
     (model,), _ = load_models([str(folder)], ComputeSettings("cpu", "fp32"))
@@ -73,18 +73,20 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
 
 
 def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
-    """Not the place among the pairs that were drawn."""
+    """An error names the line in the table, not among the drawn pairs."""
     lines = [*[b"a ||| A ||| 0.5 0.5"] * 50, b"a ||| B ||| 0.5 7"]
     (tmp_path / "table").write_bytes(b"\n".join(lines) + b"\n")
     draws = (draw_pairs(tmp_path / "table", 10, seed) for seed in range(99))
     drawn = next(draw for draw in draws if 51 in draw.numbers)
-    with pytest.raises(PhraseTableError, match="score 2 is 7, which is no probability") as caught:
+    with pytest.raises(
+        PhraseTableError, match="score 2 is 7, which is not a probability"
+    ) as caught:
         score_drawn(drawn, Scores(1, 2))
     assert caught.value.line == 51
 
 
 def pairs_of(folder: Path, count: int) -> DrawnPairs:
-    """Draw all pairs of a table of so many."""
+    """Draw all pairs of a table of this size."""
     (folder / "table").write_bytes(b"a ||| A ||| 1\n" * count)
     return draw_pairs(folder / "table", count, 1)
 
@@ -94,7 +96,7 @@ def record_of(folder: Path, ln_p: NDArray[np.float64]) -> ScatterRecord:
 
 
 def test_figures(tmp_path: Path) -> None:
-    """By hand, over five pairs; equal values share their ranks."""
+    """Figures equal those computed by hand for five pairs; ties share their ranks."""
     ln_p = np.array([[0.0, 0.0, -1.0, -3.0, -9.0], [-1.0, -0.5, -7.0, -2.0, -4.0]])
     found = record_of(tmp_path, ln_p)
     assert found.pearson == pytest.approx(np.corrcoef(ln_p)[0, 1])
@@ -105,14 +107,14 @@ def test_figures(tmp_path: Path) -> None:
 
 
 def test_no_correlation_of_a_constant(tmp_path: Path) -> None:
-    """It is undefined, and said so."""
+    """The correlation of a constant is reported as undefined."""
     found = record_of(tmp_path, np.array([[0.0, 0, 0], [-3, -2, -1]]))
     assert found.pearson is found.spearman is None
     assert "undefined" in str(found)
 
 
 def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
-    """One image and a scale, a small file; nearly all points lie inside."""
+    """The picture has one image and a scale, is small, and contains nearly all points."""
     ln_p = -rng.exponential([[2.0], [8.0]], (2, 50_000))
     drawn = pairs_of(tmp_path, 50_000)
     draw_scatter(tmp_path / "a.svg", drawn, ln_p, Scores(3, 5))

@@ -1,4 +1,4 @@
-"""Which sources are drawn from a table, and what of them stays."""
+"""Drawing sources from a table, with their targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phrasescore.errors import PhraseTableError
 
 
 def write_table(path: Path, counts: bool = True) -> Path:
-    """Write 120 sources of 1 to 6 words, extracted 1 to 20 times, with one to three targets."""
+    """Write 120 sources of 1 to 6 words, with counts of 1 to 20, and one to three targets."""
     rng = np.random.default_rng(3)
     lines = []
     for number in range(120):
@@ -28,7 +28,7 @@ def write_table(path: Path, counts: bool = True) -> Path:
 
 
 def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
-    """Recomputed line by line in plain Python; whatever the blocks."""
+    """The drawn sources have the smallest random numbers, as recomputed in plain Python."""
     table = write_table(tmp_path / "table")
     sources: dict[str, tuple[int, int]] = {}  # count, first line
     targets: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
 
 
 def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
-    """With their p, in the order of the table."""
+    """All targets are kept with their p, in table order."""
     table = write_table(tmp_path / "table")
     for drawn in draw_sources(table, 0, TopSettings(phrases=5), 3)[0]:
         lines = [
@@ -67,7 +67,7 @@ def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
 
 
 def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
-    """Of long sources; nobody knows whether they are frequent."""
+    """Without counts there is one group, of long sources."""
     sources, among = draw_sources(write_table(tmp_path / "table", counts=False), 0, TopSettings(4))
     assert [each.group for each in sources] == ["long"] * 4
     assert all(math.isnan(each.count) and len(each.words) >= 4 for each in sources)
@@ -89,7 +89,7 @@ def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
     ],
 )
 def test_counts(tmp_path: Path, column: str, expected: float) -> None:
-    """Two or three numbers from 0, of which the second counts the source; or no count."""
+    """Counts are two or three numbers, of which the second counts the source, or are missing."""
     (tmp_path / "table").write_text(f"a ||| A ||| 1 ||| 0-0 ||| {column} ||| x\n")
     settings = TopSettings(min_words=1, min_targets=1, frequent=0, rare=0, column=1)
     (source,) = draw_sources(tmp_path / "table", 0, settings)[0]
@@ -97,7 +97,7 @@ def test_counts(tmp_path: Path, column: str, expected: float) -> None:
 
 
 def test_bytes_and_factors_of_a_source(tmp_path: Path) -> None:
-    """Bytes that are not Unicode stay; a model sees one factor of each word."""
+    """Bytes that are not Unicode are kept; a model reads one factor of each word."""
     table = tmp_path / "table"
     table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
     sources, _ = draw_sources(table, 0, TopSettings(min_words=1, min_targets=1, column=1))
@@ -109,12 +109,12 @@ def test_bytes_and_factors_of_a_source(tmp_path: Path) -> None:
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:
-    """A factor that is missing in a target that was drawn; a table that is not sorted."""
+    """Missing factors in drawn targets, and unsorted tables, are errors with their line."""
     table = tmp_path / "table"
     table.write_bytes(b"a|N ||| A|M ||| 1\nb|N ||| B|M ||| 1\nb|N ||| C ||| 1\n")
     with pytest.raises(PhraseTableError, match="no factor 1") as caught:
         draw_sources(table, 1, TopSettings(min_words=1, min_targets=1, column=1))
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
-    with pytest.raises(PhraseTableError, match="must be neighbours"):
+    with pytest.raises(PhraseTableError, match="must be sorted"):
         draw_sources(table, 0, TopSettings(column=1))

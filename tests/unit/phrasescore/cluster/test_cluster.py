@@ -24,13 +24,13 @@ dask = require_dask()
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    """Two workers with a thread each."""
+    """Start two workers with one thread each."""
     with DaskCluster(tmp_path_factory.mktemp("dask") / "cluster", [1, 1]) as started:
         yield started
 
 
 def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
-    """A task gives what its function gives, or its error, place and remedy included."""
+    """A task returns its function's result, or raises its error with place and remedy."""
     with Cluster(str(two_workers.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 2, 120)
         made = [cluster.start(operator.mul, number, 2) for number in range(20)]
@@ -45,7 +45,7 @@ def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
 
 
 def test_a_stopped_worker_keeps_nothing_back(tmp_path: Path) -> None:
-    """Its tasks go to another worker; when it wakes up, nothing changes."""
+    """Tasks of a stopped worker go to another; when the worker wakes up, nothing changes."""
     soon = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "15s"}
     started = DaskCluster(tmp_path / "cluster", [1, 1], soon)
     with started, Cluster(str(started.scheduler_file)) as cluster:
@@ -59,12 +59,12 @@ def test_a_stopped_worker_keeps_nothing_back(tmp_path: Path) -> None:
 
 
 def die() -> None:
-    """Kill the worker that runs this."""
+    """Kill the worker that runs this function."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_task_that_its_workers_die_of(tmp_path: Path) -> None:
-    """Dask gives it up after some workers, and a sentence says so."""
+    """A task that kills several workers is given up with an error."""
     few = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
     started = DaskCluster(tmp_path / "cluster", [1, 1], few)
     with started, Cluster(str(started.scheduler_file)) as cluster:
@@ -77,19 +77,19 @@ def test_a_task_that_its_workers_die_of(tmp_path: Path) -> None:
 def test_a_worker_of_another_version(
     two_workers: DaskCluster, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """It is refused by its address, with what differs; so is all work."""
+    """A worker of another version is named by its address, with the difference; work ends."""
     ours = {**cluster_module.versions(), name: "1.0"}
     monkeypatch.setattr(cluster_module, "versions", lambda: ours)
     with Cluster(str(two_workers.scheduler_file)) as cluster:
         task = cluster.start(time.sleep, 60)
         with pytest.raises(
-            ClusterError, match=rf"the worker tcp://.* has {name} .*, this process 1"
+            ClusterError, match=rf"the worker tcp://.* has {name} .*, but this process has 1"
         ):
             task.result()
 
 
 def test_workers_that_die_and_join(tmp_path: Path) -> None:
-    """A task whose worker dies goes to the next one that joins, unless it was for that one."""
+    """A dead worker's task goes to the next worker that joins, unless it was bound to a worker."""
     started = DaskCluster(tmp_path / "cluster", [1])
     with started, Cluster(str(started.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 1, 120)
@@ -106,7 +106,7 @@ def test_workers_that_die_and_join(tmp_path: Path) -> None:
 
 
 def test_a_scheduler_that_goes(tmp_path: Path) -> None:
-    """Work ends with a sentence."""
+    """If the scheduler dies, work ends with an error."""
     started = DaskCluster(tmp_path / "cluster")
     with started, Cluster(str(started.scheduler_file)) as cluster:
         task = cluster.start(operator.add, 1, 1)
@@ -116,7 +116,7 @@ def test_a_scheduler_that_goes(tmp_path: Path) -> None:
 
 
 def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that nobody writes, one without an address, an address where nobody listens."""
+    """Missing scheduler files, files without an address and dead addresses are errors."""
     monkeypatch.setattr("phrasescore.cluster.cluster._FILE_PATIENCE", 0.2)
     with pytest.raises(ClusterError, match="no scheduler has written this file"):
         Cluster(str(tmp_path / "none"))
@@ -131,7 +131,7 @@ def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Done:
-    """Stands for a task that is done."""
+    """A task that is done."""
 
     def __init__(self, made: int | Exception) -> None:
         self._made, self.is_cancelled = made, False
@@ -149,14 +149,14 @@ class _Done:
 
 
 class _Late(_Done):
-    """Stands for a task that is done when it is waited for."""
+    """A task that is done once its result is requested."""
 
     def done(self) -> bool:
         return False
 
 
 def test_in_order() -> None:
-    """Results come in order, and few are begun before they are needed."""
+    """Results are in order, and only few tasks are started in advance."""
     begun: list[int] = []
     yielded: list[int] = []
 
@@ -171,7 +171,7 @@ def test_in_order() -> None:
 
 
 def test_in_order_ends_what_it_began() -> None:
-    """An error ends the rest."""
+    """An error cancels the started tasks."""
     begun: list[_Done] = []
 
     def start(number: int) -> Any:

@@ -13,13 +13,13 @@ from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import Result
 from phrasescore.errors import SettingsError
 
-# a path in an unknown encoding, as Python holds it
+# a path in an unknown encoding, as Python represents it
 _RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2, "à": [1, 2.5]}
 
 
 @command("example", Result)
 def example(options: Result) -> None:
-    """A command with a result."""
+    """Return a command with a result."""
     if not options.as_json:
         click.echo("text")
     options.show(_RESULT)
@@ -28,7 +28,7 @@ def example(options: Result) -> None:
 @pytest.mark.parametrize("show", [False, True])
 @pytest.mark.parametrize("write", [False, True])
 def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool) -> None:
-    """The two say the same; a path that is no UTF-8 comes back as it was."""
+    """Printed and written JSON are equal; paths that are not UTF-8 are restored when read."""
     file = tmp_path / "result.json"
     arguments = ["--json"] * show + ["--json-file", str(file)] * write
     commands = click.Group("phrasescore", {"example": example})
@@ -45,7 +45,7 @@ def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool
 
 
 class Drawing(Options):
-    """Options that go together, or not."""
+    """Options that need or exclude each other."""
 
     source: str = argument(click.STRING)
     samples: int | None = option(click.INT, "How many to draw.", excludes=("beam",))
@@ -60,13 +60,13 @@ class Drawing(Options):
         (["--beam", "10", "--seed", "2"], None),
         (
             ["--seed", "2"],
-            "--seed goes with --samples or --beam, which is not given. Add --samples",
+            "--seed needs --samples or --beam, which is not given. Add --samples",
         ),
         (["--beam", "10", "--samples", "1"], "--samples and --beam exclude each other. Leave out"),
     ],
 )
 def test_options_that_need_or_exclude_others(words: list[str], message: str | None) -> None:
-    """What is given on the command line counts, not defaults; the command does not begin."""
+    """Only options on the command line count, not defaults; the command does not start."""
     called: list[Drawing] = []
     drawing = command("drawing", Drawing)(called.append)
     if message is None:

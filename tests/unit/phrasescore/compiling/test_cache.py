@@ -1,4 +1,4 @@
-"""Compiled functions are kept, shared by processes, and compiled again when they must be."""
+"""Compiled functions are cached, shared by processes, and recompiled when necessary."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ print(m.total(np.arange(4)), m.compiled_functions())
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A program that compiles: what declares compiled functions here, and two modules with some."""
+    """Make a program with the module that declares compiled functions, and two users of it."""
     package = tmp_path / "program" / "phrasescore"
     for name in (
         *("__init__.py", "compiled.py", "errors.py"),
@@ -59,10 +59,10 @@ def program(tmp_path: Path) -> Path:
 
 
 def call(program: Path, code: str = _RUN, **environment: str) -> list[str]:
-    """Run Python beside the program; return the words it prints."""
+    """Run Python in the program's folder; return the printed words."""
     folder = program.parent.parent
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
-    # Python takes a file of the same second and size for the one whose bytecode it has kept
+    # for Python, a file with equal size and time in seconds is the file of the cached bytecode
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -95,7 +95,7 @@ def test_errors_come_out_of_kept_code(program: Path) -> None:
     [("constants.py", "= 3", "= 4"), ("other.py", "return x * factor", "return x * factor * 2")],
 )
 def test_a_change_in_another_file_counts(program: Path, name: str, old: str, new: str) -> None:
-    """A constant, and a function, that the calling function has from other modules."""
+    """Changes of imported constants and functions cause recompilation."""
     assert call(program)[0] == "18"
     path = program / name
     path.write_text(path.read_text().replace(old, new))
@@ -103,7 +103,7 @@ def test_a_change_in_another_file_counts(program: Path, name: str, old: str, new
 
 
 def test_old_folders_are_removed(program: Path) -> None:
-    """A few stay, for checkouts and versions that are used in turn."""
+    """A few old folders are kept, for checkouts and versions that are used alternately."""
     for factor in range(6):
         (program / "constants.py").write_text(f"FACTOR = {factor}\n")
         assert call(program)[0] == str(6 * factor)
@@ -111,7 +111,7 @@ def test_old_folders_are_removed(program: Path) -> None:
 
 
 def test_code_for_another_processor_is_not_taken(program: Path) -> None:
-    """Each kind of processor has its own code, in one folder."""
+    """One folder has separate code for each kind of processor."""
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     assert call(program)[1] != "0"
     assert call(program, **plain)[1] != "0"
@@ -119,7 +119,7 @@ def test_code_for_another_processor_is_not_taken(program: Path) -> None:
 
 
 def test_processes_that_compile_at_once_keep_all(program: Path) -> None:
-    """Several types of one function at the same time: each finds its own code afterwards."""
+    """Processes that compile one function for several types at once all find their code later."""
     kinds = ["int64", "float64", "int32", "float32"]
     code = """
         import numpy as np, phrasescore.module as m
@@ -141,7 +141,7 @@ def test_one_process_compiles_and_the_others_wait(program: Path) -> None:
 
 @pytest.mark.parametrize("kept", [0.0, 0.5])
 def test_files_that_were_cut_short_are_made_again(program: Path, kept: float) -> None:
-    """A machine that loses power leaves them; numba itself fails at such an index."""
+    """Truncated files, as after a loss of power, are replaced; numba itself fails on them."""
     assert call(program) == ["18", "3"]
     files = list((program.parent.parent / "cache").glob("*/*/*.nb[ic]"))
     assert len(files) == 5  # two indices, and code for three types
@@ -153,7 +153,7 @@ def test_files_that_were_cut_short_are_made_again(program: Path, kept: float) ->
 
 
 def test_a_folder_that_can_only_be_read(program: Path) -> None:
-    """An image is warmed by its builder; its user cannot write there, and compiles nothing."""
+    """With a read-only cache, as in a container image, nothing is compiled."""
     assert call(program)[1] != "0"
     (version,) = (program.parent.parent / "cache").iterdir()
     code = f"""

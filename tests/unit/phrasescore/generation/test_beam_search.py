@@ -1,4 +1,4 @@
-"""Beam search against lists of all targets, and against a plain search of one source."""
+"""Compares beam search with lists of all targets, and with a plain search of one source."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def listed(found: Targets) -> list[list[tuple[list[int], float]]]:
 def plain_beam(
     model: SequenceModel, source: list[int], size: int, limit: int
 ) -> list[tuple[list[int], float]]:
-    """Search as the documentation says, one source, one prefix at a time."""
+    """Search as documented, one source and one prefix at a time."""
     beam: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[tuple[float, list[int]]] = []
     while beam:
@@ -94,7 +94,7 @@ def plain_beam(
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_wide_beam_is_exhaustive(name: str) -> None:
-    """With a place for every target, all come, in the order of their ln p, which is score's."""
+    """A beam with room for every target finds all, sorted by ln p, which equals that of score."""
     model, targets = MODELS[name](), all_targets(3)
     size = len(targets)
     found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3), group=2)
@@ -112,7 +112,7 @@ def test_a_wide_beam_is_exhaustive(name: str) -> None:
     [*(("gated-every-step", size) for size in (1, 2, 3, 7)), *((m, 3) for m in SENTENCE_MODELS)],
 )
 def test_many_sources_at_once_are_each_searched_as_alone(name: str, size: int) -> None:
-    """A narrow beam gives what a plain search of the source gives, in any grouping."""
+    """A narrow beam equals a plain search of each source, for all batch sizes."""
     model = MODELS[name]()
     expected = [plain_beam(model, source, size, 4) for source in SOURCES]
     for group in (1, 2, 100):
@@ -125,7 +125,7 @@ def test_many_sources_at_once_are_each_searched_as_alone(name: str, size: int) -
 
 
 def test_length_normalisation_changes_the_order_alone() -> None:
-    """Targets are ranked by ln p over words with </s>; ln p itself is written."""
+    """Targets are ranked by ln p divided by the words with </s>; ln p is unchanged."""
     model, targets = tiny_model(), all_targets(3)
     settings = BeamSettings(len(targets), len(targets), length_normalisation=True)
     for source, pairs in zip(
@@ -153,16 +153,16 @@ def test_unknown_words_can_be_forbidden() -> None:
 
 
 def test_length_bounds_hold() -> None:
-    """At least half the source's words, at most three times its symbols with </s>.
+    """Targets have at least half the source's words, and at most three times its length with </s>.
 
-    The program takes 3 (S + 1) steps, the last of which writes </s>. A target that is too short has
-    no place in the beam, so all in between are found as without the bounds.
+    The search takes 3 (S + 1) steps, the last of which writes </s>. Targets that are too short do
+    not take room in the beam, so all others are found as without bounds.
     """
     model = tiny_sentence_model()
     bounds = TargetSettings(length_bounds=True)
     assert bounds.limits(np.array([1, 4, 20])).tolist() == [5, 14, 62]
     assert bounds.minimums(np.array([1, 4, 5])).tolist() == [1, 2, 3]
-    # a shorter limit of the user's wins
+    # a shorter limit set by the user has priority
     narrow = TargetSettings(2, length_bounds=True)
     assert narrow.minimums(np.array([1, 9])).tolist() == [1, 2]
     size = len(all_targets(4))
@@ -181,7 +181,7 @@ def test_length_bounds_hold() -> None:
 
 
 def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that what an encoder keeps of each word stays small; the targets are the same."""
+    """Long sources are in small groups, to limit encoder memory, with equal targets."""
     sizes: list[int] = []
 
     def method(numbers: Rows, lengths: Rows) -> Prefixes:
@@ -200,7 +200,7 @@ def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_broken_model_is_named() -> None:
-    """Parameters that are not numbers give an error, not an empty line."""
+    """NaN parameters give an error instead of an empty line."""
     model = tiny_model()
     with torch.no_grad():
         next(iter(model.parameters())).fill_(float("nan"))

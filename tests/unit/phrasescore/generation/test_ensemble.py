@@ -1,4 +1,4 @@
-"""Ensembles against the mean of what their members say of each word."""
+"""Compares ensembles with the mean probability of their members for each word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.phrasescore.generation.tiny_models import (
 
 
 def members() -> list[SequenceModel]:
-    """Models of several kinds, one of them with attention in the other reading."""
+    """Return models of several kinds, one of them with attention in the other formulation."""
     return [
         tiny_sentence_model(),
         tiny_sentence_model(formulation="paper", seed=4),
@@ -33,7 +33,7 @@ def members() -> list[SequenceModel]:
 
 
 def ln_p_by_definition(source: list[int], target: list[int]) -> float:
-    """Add up ln of the mean probability of each word, every prefix read anew by every member."""
+    """Sum ln of the mean probability of each word, recomputing every prefix with every member."""
     total = 0.0
     for at, word in enumerate([*target, END]):
         p = np.zeros(WORDS)
@@ -48,7 +48,7 @@ def ln_p_by_definition(source: list[int], target: list[int]) -> float:
 
 
 def test_a_wide_beam_is_exhaustive() -> None:
-    """With a place for every target all come, with the ln of the mean p, in its order."""
+    """A beam with room for every target finds all, sorted by the ln of the mean p."""
     targets = all_targets(2)
     method = partial(BeamSearch, BeamSettings(len(targets), len(targets)), TargetSettings(2))
     generator = TargetGenerator(Ensemble(members()), method, "cpu", group=2)

@@ -22,7 +22,7 @@ le NULL 0.7
 
 
 def test_the_most_probable_translation(tmp_path: Path) -> None:
-    """Of equals the first by its bytes; NULL is no word; the order of the lines says nothing."""
+    """Ties go to the first by bytes, NULL is left out, and the order of lines does not matter."""
     expected = {b"the": b"le", b"dog": b"bete", b"six": b"six"}
     (tmp_path / "lex").write_bytes(TABLE)
     assert read_lexicon(tmp_path / "lex", ENGLISH, FRENCH, "source-target") == expected
@@ -32,7 +32,7 @@ def test_the_most_probable_translation(tmp_path: Path) -> None:
 
 
 def test_tables_of_moses(bundled_golden: Path) -> None:
-    """lex.f2e is the one for models that read the source, and lex.e2f is refused with its name."""
+    """Models that read the source need lex.f2e; lex.e2f is refused by name."""
     folder = bundled_golden / "extraction"
     with gzip.open(folder / "lex.f2e.gz") as stream:
         lines = [line.split() for line in stream]
@@ -52,7 +52,7 @@ def test_tables_of_moses(bundled_golden: Path) -> None:
     [b"le the", b"le the x", b"le the 0.5 1", b"", b"le the nan", b"le the 1_0", b"le the -1"],
 )
 def test_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
-    """File and line are named."""
+    """Wrong lines are errors with file and line."""
     (tmp_path / "lex").write_bytes(b"le the 0.5\n" + line + b"\n")
     with pytest.raises(CorpusError, match="lex:2: not a line of a lexical table"):
         read_lexicon(tmp_path / "lex", ENGLISH, FRENCH, "source-target")

@@ -1,4 +1,4 @@
-"""Samples against the exact probabilities of all targets."""
+"""Compares samples with the exact probabilities of all targets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def chi_square(counts: np.ndarray, p: np.ndarray) -> tuple[float, float]:
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_samples_have_the_exact_probabilities(temperature: float) -> None:
-    """Chi-square over all targets of up to two words, and all others together."""
+    """Samples pass a chi-square test over targets of up to two words and all others together."""
     model = tiny_model()
     found = drawn(model, SampleSettings(20_000, 1, temperature))
     targets = all_targets(2)
@@ -54,7 +54,7 @@ def test_samples_have_the_exact_probabilities(temperature: float) -> None:
         counts = np.append(counts, 20_000 - counts.sum())
         statistic, quantile = chi_square(counts, np.append(p, 1 - p.sum()))
         assert statistic < quantile
-        # the test can fail: it sees a model that is a little different
+        # the test can fail, because it detects a slightly different model
         wrong = np.append(p[::-1], 1 - p.sum())
         assert chi_square(counts, wrong)[0] > quantile
 
@@ -62,7 +62,7 @@ def test_samples_have_the_exact_probabilities(temperature: float) -> None:
 def tempered(
     model: SequenceModel, source: list[int], target: list[int], temperature: float
 ) -> float:
-    """Return p of a target if each word is drawn from softmax(ln p / temperature)."""
+    """Return p of a target whose words are drawn from softmax(ln p / temperature)."""
     p = 1.0
     with torch.no_grad():
         state, ln_p = model.start(torch.tensor([source]))
@@ -73,7 +73,7 @@ def tempered(
 
 
 def test_ln_p_is_the_models_at_any_temperature() -> None:
-    """It is what score says, whatever the samples were drawn from."""
+    """At any temperature, ln p equals that of score."""
     model = tiny_model()
     found = drawn(model, SampleSettings(50, 1, 2.0))
     for number, source in enumerate(SOURCES):
@@ -85,7 +85,7 @@ def test_ln_p_is_the_models_at_any_temperature() -> None:
 
 
 def test_samples_depend_on_the_seed_and_the_number_of_their_source_alone() -> None:
-    """Another grouping draws the same, another seed does not, nor does another place."""
+    """Batch sizes do not change samples, but the seed and the number of the source do."""
     model = tiny_model()
     once = drawn(model, SampleSettings(30))
     for group in (1, 3):
@@ -101,12 +101,12 @@ def test_samples_depend_on_the_seed_and_the_number_of_their_source_alone() -> No
 
 
 def test_limits_hold() -> None:
-    """No target is longer than allowed, none has <unk> where that is forbidden, few are kept."""
+    """Limits of length, <unk> and number of samples are obeyed."""
     allowed = TargetSettings(2, unknown=False)
     found = drawn(tiny_model(), SampleSettings(200), allowed)
     assert found.words.lengths.max() == 2
     assert UNKNOWN not in found.words.tokens
-    # half the words of the source at least
+    # at least half the words of the source
     bound = drawn(tiny_model(), SampleSettings(200), TargetSettings(4, length_bounds=True))
     for number, source in enumerate(SOURCES):
         rows = range(bound.offsets[number], bound.offsets[number + 1])

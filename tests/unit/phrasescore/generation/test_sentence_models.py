@@ -1,4 +1,4 @@
-"""Which models may translate, and which together."""
+"""The models that can translate, alone or together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENGLISH, FRENCH = [b"a", b"b"], [b"A", b"B"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of all sorts."""
+    """Return a folder with models of all kinds."""
     folder = tmp_path_factory.mktemp("models")
     save_random_model(folder / "search", ENGLISH, FRENCH, kind="search")
     save_random_model(folder / "encdec", ENGLISH, FRENCH, kind="encdec")
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_or_several(folder: Path) -> None:
-    """One is asked itself, several as an ensemble, of which those that can align do."""
+    """One model is used directly, several as an ensemble; members with attention align."""
     names = [str(folder / name) for name in ("search", "encdec", "search")]
     alone, together = load_sentence_models(names[:1]), load_sentence_models(names)
     assert alone.asked is alone.loaded[0].model
@@ -35,7 +35,7 @@ def test_one_or_several(folder: Path) -> None:
     assert [each.path.name for each in together.loaded] == ["search", "encdec", "search"]
     assert len(together.aligning) == 2
     together.must_align("a picture")
-    with pytest.raises(ModelError, match="a model of kind encdec aligns no words, and a picture"):
+    with pytest.raises(ModelError, match="a model of kind encdec aligns no words, but a picture"):
         load_sentence_models(names[1:2]).must_align("a picture")
 
 
@@ -44,12 +44,12 @@ def test_one_or_several(folder: Path) -> None:
     [
         (["phrases"], "a model of kind phrase does not translate sentences. Name one trained"),
         (["search", "phrases"], "phrases: a model of kind phrase does not"),
-        (["search", "backwards"], "backwards: it has another direction than .*search"),
-        (["search", "less"], "less: it has another source vocabulary than"),
-        (["encdec", "more"], "more: it has another target vocabulary than .*encdec"),
+        (["search", "backwards"], "backwards: the direction is not that of .*search"),
+        (["search", "less"], "less: the source vocabulary is not that of"),
+        (["encdec", "more"], "more: the target vocabulary is not that of .*encdec"),
     ],
 )
 def test_models_that_cannot(folder: Path, names: list[str], message: str) -> None:
-    """Each is named with what is wrong."""
+    """Unusable models are errors with name and reason."""
     with pytest.raises(ModelError, match=message):
         load_sentence_models([str(folder / name) for name in names])

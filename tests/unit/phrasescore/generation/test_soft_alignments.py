@@ -1,4 +1,4 @@
-"""Alignments of many pairs at once against those of each pair alone."""
+"""Compares alignments of many pairs at once with those of each pair alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def alone(model: AttentionModel, source: list[int], target: list[int]) -> np.nda
 
 @pytest.mark.parametrize("area", [1, 60, 1 << 16])
 def test_each_pair_is_aligned_as_alone(area: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In batches of any size, in the order of the pairs; several models give their mean."""
+    """Alignments are equal for all batch sizes, in order; several models give the mean."""
     monkeypatch.setattr(soft_alignments, "_AREA", area)
     sides = from_lists(SOURCES), from_lists(TARGETS)
     one, both = SoftAlignments(models()[:1], "cpu").align(*sides), SoftAlignments(models(), "cpu")

@@ -1,4 +1,4 @@
-"""Generated tables against a plain reading of the documentation."""
+"""Compares generated tables with plain code written from the documentation."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SOURCE, TARGET = b"a b".split(), b"un une b".split()
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    """A small random model that does not know the zebra."""
+    """Return a small random model that does not know the word zebra."""
     return load_model(save_random_model(tmp_path_factory.mktemp("m") / "m", SOURCE, TARGET))
 
 
 def generated(model: LoadedModel, folder: Path, extend: bool) -> tuple[list[bytes], TableCounts]:
-    """Return the lines of a table with three targets a source, and the counts."""
+    """Return the lines of a table with three targets per source, and the counts."""
     (folder / "table").write_bytes(TABLE)
     method = partial(BeamSearch, BeamSettings(4, 3), TargetSettings(2, unknown=False))
     scorer = SharedScorer(model.model, "cpu", "fp32")
@@ -53,7 +53,7 @@ def ln_p(model: LoadedModel, source: bytes, target: bytes) -> float:
 
 @pytest.mark.parametrize("extend", [False, True])
 def test_each_line_says_what_is_known(model: LoadedModel, tmp_path: Path, extend: bool) -> None:
-    """Own lines keep their bytes and get two scores; new ones get means, p and e."""
+    """Existing lines keep their bytes and get two scores; new lines get means, p and e."""
     lines, counts = generated(model, tmp_path, extend)
     own = {tuple(line.split(b" ||| ", 2)[:2]): line for line in TABLE.splitlines(keepends=True)}
     new = 0
@@ -80,13 +80,13 @@ def test_each_line_says_what_is_known(model: LoadedModel, tmp_path: Path, extend
     assert (counts.lines, counts.sources, counts.unknown_sources) == (5, 4, 1)
     assert (counts.new, counts.kept) == (new, len(lines) - new)
     assert counts.kept == 5 if extend else counts.kept == counts.known + 1
-    # the zebra is unknown: nothing is written for it, its pair stays
+    # zebra is unknown, so nothing is generated for it, and its pair is kept
     assert next(line for line in lines if b"zebra" in line).startswith(b"b zebra ||| b zebre |||")
     assert sum(b"zebra" in line for line in lines) == 1
 
 
 def test_new_pairs_are_those_of_the_search(model: LoadedModel, tmp_path: Path) -> None:
-    """Every target that the search finds is in the extended table, without the empty one."""
+    """The extended table has every target that the search finds, except the empty target."""
     lines, counts = generated(model, tmp_path, extend=True)
     pairs = {tuple(line.split(b" ||| ", 2)[:2]) for line in lines}
     method = partial(BeamSearch, BeamSettings(4, 3), TargetSettings(2, unknown=False))
@@ -107,13 +107,13 @@ def test_new_pairs_are_those_of_the_search(model: LoadedModel, tmp_path: Path) -
     [
         (b"a [X] ||| un [X] ||| 0.5 1\n", "hierarchical rules"),
         (b"a ||| un|DET ||| 0.5 1\n", "a token with factors"),
-        (b"b ||| b ||| 0.5 1\na ||| a ||| 0.5 1\n", "the order of bytes"),
+        (b"b ||| b ||| 0.5 1\na ||| a ||| 0.5 1\n", "sorted by the bytes"),
     ],
 )
 def test_tables_that_cannot_be_generated(
     model: LoadedModel, tmp_path: Path, line: bytes, sentence: str
 ) -> None:
-    """Each is named, and nothing is left."""
+    """Unusable tables are errors, and leave no file."""
     (tmp_path / "table").write_bytes(line)
     method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
     scorer = SharedScorer(model.model, "cpu", "fp32")
@@ -124,7 +124,7 @@ def test_tables_that_cannot_be_generated(
 
 
 def test_a_bare_bar_is_a_word(model: LoadedModel, tmp_path: Path) -> None:
-    """As everywhere, a token | has no factors; columns need no blanks around their bars."""
+    """A token | has no factors; columns need no blanks around their bars."""
     (tmp_path / "table").write_bytes(b"a ||| un |||0.5 1\na ||| | ||| 0.5 1\n")
     method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
     scorer = SharedScorer(model.model, "cpu", "fp32")

@@ -1,4 +1,4 @@
-"""Translated lines against the parts they are made of."""
+"""Compares translated lines with the results of search and alignment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEAM, ALLOWED = BeamSettings(8, 8), TargetSettings(5)
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> SentenceModels:
-    """An ensemble of which one member aligns nothing."""
+    """Return an ensemble with one member that cannot align."""
     folder = tmp_path_factory.mktemp("translator")
     for name, kind, seed in (("one", "search", 1), ("two", "search", 2), ("none", "encdec", 3)):
         save_random_model(folder / name, [b"a", b"b", b"c"], [b"A", b"B"], seed=seed, kind=kind)
@@ -40,7 +40,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> TokenSpans:
 
 
 def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpans) -> None:
-    """Words, ln p and unknown words; an empty line gets nothing."""
+    """Lines get words, ln p and counts of unknown words; empty lines stay empty."""
     translated = Translator(models, BEAM, ALLOWED, device="cpu").translate(lines, 7)
     assert [line.number for line in translated] == [7, 8, 9, 10, 11, 12]
     assert [line.source for line in translated] == [each.split() for each in TEXT.split(b"\n")[:-1]]
@@ -79,7 +79,7 @@ def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes,
 
 
 def test_unknown_words_are_replaced(models: SentenceModels, lines: TokenSpans) -> None:
-    """By the word that the members with attention look at most, on the mean; none comes twice."""
+    """They are replaced by the source word with the most mean attention; no duplicates result."""
     lexicon = {b"zebra": b"A", b"a": b"ein"}
     translator = Translator(models, BEAM, ALLOWED, lexicon=lexicon, device="cpu")
     translated = translator.translate(lines, 1)
@@ -87,13 +87,13 @@ def test_unknown_words_are_replaced(models: SentenceModels, lines: TokenSpans) -
         assert line.alignment is None
         if line.source:
             by_definition(models, line, lexicon)
-    # the case is there: replacing made two translations one
+    # replacing must have made two translations equal
     assert any(0 < len(line.translations) < BEAM.best for line in translated)
     assert any(best.unknown for line in translated for best in line.translations)
 
 
 def test_alignments_of_the_first_translations(models: SentenceModels, lines: TokenSpans) -> None:
-    """Those of forced decoding, with a row for each word and </s>."""
+    """Alignments equal those of forced decoding, with a row for each word and </s>."""
     translator = Translator(models, BEAM, ALLOWED, aligns=True, device="cpu")
     for line in translator.translate(lines, 1):
         if not line.source:

@@ -1,4 +1,4 @@
-"""Models so small that all their targets can be listed, with strong weights."""
+"""Models with large weights, so small that all their targets can be listed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.words.token_sequences import from_lists
 from tests.support.unshared_scorer import UnsharedScorer
 
-WORDS = 5  # of the target side, </s> and <unk> among them
+WORDS = 5  # of the target side, including </s> and <unk>
 SOURCES = [[2, 3], [4], [5, 6, 2], [3], [6, 6]]
 
 
@@ -57,7 +57,7 @@ def tiny_sentence_model(
 
 
 def all_targets(longest: int, words: int = WORDS) -> list[list[int]]:
-    """Return every target of up to so many words."""
+    """Return every target of up to this number of words."""
     known = range(1, words)
     return [
         list(target)

@@ -1,4 +1,4 @@
-"""The compiled run of the attentive unit against the same in plain torch, gradients included."""
+"""Compares the compiled attentive unit with plain torch, including gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Parts = dict[str, torch.Tensor]
 
 
 def random_parts(L: int, dtype: torch.dtype) -> Parts:
-    """Return inputs and parameters that want gradients."""
+    """Return inputs and parameters with gradients."""
     generator = torch.Generator().manual_seed(5)
     shapes = {
         "inputs": (L, B, 3 * H),
@@ -39,7 +39,7 @@ def random_parts(L: int, dtype: torch.dtype) -> Parts:
 
 
 def run(parts: Parts, looks: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Run the unit, and return a mix of all that it gives with the results."""
+    """Run the unit; return a number that depends on all results, and the results."""
     seen = Attended(parts["keys"], parts["values"], torch.arange(B) * J, LENGTHS)
     weights = AttentiveWeights(
         *(parts[name] for name in ("gates", "candidate", "context", "query", "vector"))
@@ -48,7 +48,7 @@ def run(parts: Parts, looks: int) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 
 def mixed(states: torch.Tensor, contexts: torch.Tensor) -> torch.Tensor:
-    """Return a number that depends on every state and context, each in another way."""
+    """Return a number that depends differently on each state and context."""
     return sum(
         (part * torch.linspace(-1, 1, part.numel(), dtype=part.dtype).view(part.shape)).sum()
         for part in (states, contexts)
@@ -57,7 +57,7 @@ def mixed(states: torch.Tensor, contexts: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(("L", "looks"), [(5, 5), (5, 6), (0, 1)])
 def test_the_compiled_run_equals_the_plain_one(L: int, looks: int) -> None:
-    """States, contexts, alignments and the gradients of all that goes in, in float32."""
+    """States, contexts, alignments and the gradients of all inputs agree in float32."""
     fast, plain = random_parts(L, torch.float32), random_parts(L, torch.float64)
     found, expected = run(fast, looks), run(plain, looks)
     for ours, theirs in zip(found, expected, strict=True):
@@ -66,14 +66,14 @@ def test_the_compiled_run_equals_the_plain_one(L: int, looks: int) -> None:
     mixed(*expected[:2]).backward()
     for name, part in fast.items():
         assert part.grad is not None
-        # without a step some parameters matter to nothing
+        # without a step, some parameters have no effect
         other = plain[name].grad
         other = torch.zeros_like(plain[name]) if other is None else other
         torch.testing.assert_close(part.grad.double(), other, rtol=1e-4, atol=1e-4)
 
 
 def test_alignments_are_distributions_over_a_rows_own_positions() -> None:
-    """Of a longest, a shortest and another row."""
+    """Alignments are distributions, for the longest, the shortest and another row."""
     alignments = run(random_parts(5, torch.float32), 6)[2]
     torch.testing.assert_close(alignments.sum(2), torch.ones(6, B))
     assert (alignments[:, 1, 1:] == 0).all()
@@ -82,7 +82,7 @@ def test_alignments_are_distributions_over_a_rows_own_positions() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_may_share_positions_in_any_order(dtype: torch.dtype) -> None:
-    """What is attended to lies flat; rows come again and in another order."""
+    """Positions are stored flat, and rows may be repeated and reordered."""
     generator = torch.Generator().manual_seed(2)
     keys = torch.randn(9, A, generator=generator).to(dtype)
     values = torch.randn(9, D, generator=generator).to(dtype)

@@ -1,4 +1,4 @@
-"""Which device a process gets."""
+"""The choice of a device for a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phrasescore.model.device import choose_device, in_fitting_parts
 
 @pytest.fixture
 def four_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with four CUDA devices, as far as torch says."""
+    """Let torch report four CUDA devices."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
 
@@ -25,7 +25,7 @@ def four_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_process_of_torchrun_has_a_device_of_its_own(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """LOCAL_RANK counts the processes of a machine; without it there is but one process."""
+    """LOCAL_RANK numbers the processes of a machine; without it there is one process."""
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     assert choose_device(name) == torch.device("cuda")
     for rank in range(4):
@@ -33,18 +33,18 @@ def test_each_process_of_torchrun_has_a_device_of_its_own(
         assert choose_device(name) == torch.device("cuda", rank)
         assert choose_device("cpu") == torch.device("cpu")
     monkeypatch.setenv("LOCAL_RANK", "4")
-    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
         choose_device(name)
 
 
 @pytest.mark.usefixtures("four_devices")
 def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is there, whatever else there is; processes of torchrun may not share it."""
+    """An existing device can be chosen by number; processes of torchrun may not share it."""
     for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     assert choose_device("cuda:0") == torch.device("cuda", 0)
     assert choose_device("cuda:3") == torch.device("cuda", 3)
-    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
         choose_device("cuda:4")
     monkeypatch.setenv("LOCAL_RANK", "0")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
@@ -55,7 +55,7 @@ def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Auto means the CPU there, and CUDA is an error."""
+    """Without CUDA, auto means the CPU, and cuda is an error."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto") == torch.device("cpu")
     for name in ("cuda", "cuda:1"):
@@ -65,13 +65,13 @@ def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["cuda:", "cuda:01", "gpu", "cuda 1", "", "cuda:12345"])
 def test_what_is_no_name_of_a_device(name: str) -> None:
-    """The option refuses it before torch is loaded."""
+    """The option refuses wrong names before torch is imported."""
     with pytest.raises(click.BadParameter, match="is not a device; write auto, cpu, cuda or"):
         device_name(name)
 
 
 def test_rows_that_do_not_fit_are_halved() -> None:
-    """In their order, each once; a single row that does not fit is the end."""
+    """Halved rows are processed in order, each once; a single row that does not fit is an error."""
     tried: list[int] = []
 
     def work(rows: NDArray[np.int64]) -> int:

@@ -1,4 +1,4 @@
-"""The compiled exp, sigmoid, tanh and bfloat16 conversions against exact ones."""
+"""Compares the compiled exp, sigmoid, tanh and bfloat16 conversions with exact ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _back(key: Any) -> Any:
 
 
 def test_keys_are_as_wide_as_the_numbers_and_compare_like_them(rng: np.random.Generator) -> None:
-    """A key of 64 bits would halve how many numbers a vector of the compiled loops has."""
+    """Keys have 32 bits, because 64 bits would halve the numbers in a vector of the loops."""
     values = np.concatenate([rng.normal(size=200) * 1e3, [-np.inf, 0.0, 1e-40, np.inf]])
     values = np.sort(values.astype(np.float32))
     keys = [_key(x) for x in values]
@@ -48,7 +48,7 @@ def test_keys_are_as_wide_as_the_numbers_and_compare_like_them(rng: np.random.Ge
 
 
 def test_functions_are_accurate() -> None:
-    """The relative error of exp and the absolute one of sigmoid and tanh stay in their bounds."""
+    """The relative error of exp and the absolute errors of sigmoid and tanh are within bounds."""
     x = np.linspace(-87, 87, 200_001).astype(np.float32)
     exps, sigmoids, tanhs = (np.empty_like(x) for _ in range(3))
     _evaluate(x, exps, sigmoids, tanhs)
@@ -60,7 +60,7 @@ def test_functions_are_accurate() -> None:
 
 
 def test_bfloat16_rounds_as_torch_does(rng: np.random.Generator) -> None:
-    """Storing rounds to nearest even, loading is exact, as torch's conversions."""
+    """Like torch, storing rounds to nearest even, and loading is exact."""
     values = np.concatenate(
         [rng.normal(size=5000), [0.0, -0.0, 1.00390625, 1.01171875, 3e38, np.inf, -np.inf]]
     ).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The feed-forward language model: its gradient, its normaliser, how it begins, its sizes."""
+"""The feed-forward language model: gradient, normaliser, initial weights, sizes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ SENTENCES = batch_of([2, 3, 4, 5], [1], [8, 7, 2])
 
 @pytest.mark.parametrize("self_normalise", [0.0, 0.5])
 def test_the_gradient_is_that_of_differences(self_normalise: float) -> None:
-    """Of one element of every weight, over sentences of different lengths."""
+    """The gradient equals finite differences, for an element of every weight."""
     model = model_of(self_normalise=self_normalise)
     model.loss(SENTENCES).backward()
     for name, parameter in model.named_parameters():
-        # of the embedding the start mark, which every sentence reads
+        # in the embedding, the start mark, which every sentence reads
         at = tuple(-1 if name == "embedding" else 0 for _ in parameter.shape)
         numbers = []
         for shift in (1e-6, -1e-6):
@@ -56,7 +56,7 @@ def test_the_gradient_is_that_of_differences(self_normalise: float) -> None:
 
 
 def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
-    """Words and final </s> count, padding does not; what a model says stays exact."""
+    """Words and </s> add the squares of ln Z to the loss, padding does not; scores are exact."""
     plain, kept = model_of(), model_of(self_normalise=0.5)
     kept.load_state_dict(plain.state_dict())
     normalisers = plain.log_normalisers(SENTENCES)
@@ -67,7 +67,7 @@ def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
 
 
 def test_a_word_depends_on_no_more_than_the_words_before_it() -> None:
-    """Of a trigram model two; the start mark is another word than </s> or <unk>."""
+    """A trigram model reads two words; the start mark differs from </s> and <unk>."""
     model = model_of()
     far, near, begun = model.score(batch_of([2, 3, 4, 5], [6, 3, 4, 5], [0, 0, 4, 5]))
     torch.testing.assert_close(far[3:], near[3:])
@@ -77,7 +77,7 @@ def test_a_word_depends_on_no_more_than_the_words_before_it() -> None:
 
 
 def test_how_weights_begin() -> None:
-    """As in the paper all of them, biases too, or scaled; self-normalised with Z near 1."""
+    """Weights begin as in the paper or scaled; self-normalised models begin with Z near 1."""
     generator = torch.Generator().manual_seed(1)
     model = model_of(embedding=40, hidden=50)
     model.initialise(generator, "paper")
@@ -99,7 +99,7 @@ def test_how_weights_begin() -> None:
     ],
 )
 def test_sizes_that_no_model_has(sizes: dict[str, Any], problem: str) -> None:
-    """Each is refused in a sentence."""
+    """Impossible sizes are refused."""
     with pytest.raises(SettingsError) as caught:
         FeedForwardLmSettings(**{**SIZES, **sizes})
     assert problem in str(caught.value)

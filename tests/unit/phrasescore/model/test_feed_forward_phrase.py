@@ -1,4 +1,4 @@
-"""The feed-forward phrase model against its formula, and at its limits."""
+"""Compares the feed-forward phrase model with its formula, also at its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.unshared_scorer import UnsharedScorer
 
 @pytest.fixture
 def model() -> FeedForwardPhrase:
-    """A small model of phrases of up to three words, in float64."""
+    """Return a small model of phrases of up to three words, in float64."""
     sizes = FeedForwardPhraseSettings(
         source_vocabulary=9, target_vocabulary=6, hidden=5, embedding=4, rank=3, phrase_length=3
     )
@@ -26,7 +26,7 @@ def model() -> FeedForwardPhrase:
 
 
 def by_formula(model: FeedForwardPhrase, source: list[int], target: list[int]) -> list[float]:
-    """Return ln p of each word and </s>, written out in numpy."""
+    """Return ln p of each word and </s>, computed in numpy."""
     w = {name: value.detach().numpy() for name, value in model.named_parameters()}
     x = np.zeros((3, 4))
     for place, word in enumerate(source[:3]):
@@ -51,7 +51,7 @@ def by_formula(model: FeedForwardPhrase, source: list[int], target: list[int]) -
 def test_scores_are_those_of_the_formula(
     model: FeedForwardPhrase, source: list[int], target: list[int]
 ) -> None:
-    """At every length: </s> is certain after the last place, and words are impossible there."""
+    """Scores follow the formula at every length; after the last place only </s> is possible."""
     batch = Batch(torch.tensor([source]), torch.tensor([target]).long(), None, len(target) + 1)
     expected = by_formula(model, source, target)
     np.testing.assert_allclose(model.score(batch)[0].detach(), expected, rtol=0, atol=1e-12)
@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_formula(
 
 
 def test_pairs_of_all_lengths_are_scored_with_sharing(model: FeedForwardPhrase) -> None:
-    """The scorer of tables gives what each pair alone gets."""
+    """The scorer of tables gives equal scores to each pair alone."""
     rng = np.random.default_rng(3)
     sources = [rng.integers(1, 9, rng.integers(1, 6)).tolist() for _ in range(60)]
     targets = [rng.integers(1, 6, rng.integers(0, 6)).tolist() for _ in range(60)]
@@ -77,7 +77,7 @@ def test_pairs_of_all_lengths_are_scored_with_sharing(model: FeedForwardPhrase) 
 
 
 def test_the_gradient_is_that_of_differences(model: FeedForwardPhrase) -> None:
-    """Of every weight, over pairs of different lengths, one longer than the model can write."""
+    """Gradients equal finite differences for pairs of all lengths, one of them too long."""
     source = torch.tensor([[2, 3, 4], [5, 0, 0], [8, 7, 0]])
     target = torch.tensor([[2, 3, 4, 5], [1, 0, 0, 0], [0, 0, 0, 0]])
     batch = Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([4, 1, 0])), 8)

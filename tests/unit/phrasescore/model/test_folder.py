@@ -1,4 +1,4 @@
-"""Model folders: what was written is read, and what was tampered with is refused."""
+"""Model folders are read as written, and refused if they were changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OUTSIDE = OutsideWords((b"v", b"u"), (7, 1))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A whole model folder."""
+    """Return a complete model folder."""
     model = build(SETTINGS)
     model.initialise(torch.Generator().manual_seed(1))
     vocabularies = (
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_model_is_read_as_it_was_written(folder: Path) -> None:
-    """Weights, vocabularies and settings come back; equal models have equal digests."""
+    """Weights, vocabularies and settings are read back; equal models have equal digests."""
     expected = build(SETTINGS)
     expected.initialise(torch.Generator().manual_seed(1))
     loaded = load_model(folder)
@@ -96,9 +96,9 @@ def _configure(**values: object) -> Callable[[Path], None]:
         (_add_a_word, "damaged: source.vocabulary.txt"),
         (_count_a_word, "damaged: target.outside.txt"),
         (_configure(hidden=5), "damaged: config.json"),
-        (_configure(format=3), "a model of format 3; this version reads up to 2. Update"),
+        (_configure(format=3), "the model has format 3, but this version reads up to 2. Update"),
         (_configure(format=2), "incomplete: byte-pairs.txt is missing"),
-        (_configure(format=None), "its config.json names no format number"),
+        (_configure(format=None), "its config.json has no format number"),
         (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
         (lambda folder: (folder / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
         (lambda folder: (folder / "config.json").unlink(), "not a phrasescore model"),
@@ -108,14 +108,14 @@ def _configure(**values: object) -> Callable[[Path], None]:
 def test_a_folder_that_was_tampered_with_is_refused(
     folder: Path, damage: Callable[[Path], object], text: str
 ) -> None:
-    """Damaged, incomplete, newer and foreign folders each get one sentence."""
+    """Damaged, incomplete, newer and foreign folders are refused with one sentence."""
     damage(folder)
     with pytest.raises(ModelError, match=text.replace(".", r"\.")):
         load_model(folder)
 
 
 def test_words_outside_the_shortlist(folder: Path, tmp_path: Path) -> None:
-    """They come back as they were written; there may be none."""
+    """Words outside the shortlist are read back; there may be none."""
     assert load_outside(folder) == OUTSIDE
     loaded = load_model(folder)
     vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
@@ -128,7 +128,7 @@ def test_words_outside_the_shortlist(folder: Path, tmp_path: Path) -> None:
 
 
 def test_weights_are_read_as_arrays_without_torch(folder: Path) -> None:
-    """The decoder reads a model so; its process has no torch to load."""
+    """The decoder reads weights as arrays, without importing torch."""
     stored = load_weights(folder)
     loaded = load_model(folder)
     assert (stored.settings, stored.digest, stored.path) == (SETTINGS, loaded.digest, folder)

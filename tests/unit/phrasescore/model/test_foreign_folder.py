@@ -1,4 +1,4 @@
-"""Model folders of strangers, made to do harm, with right digests: a sentence refuses each."""
+"""Malicious model folders with valid digests are refused with one sentence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Change = Callable[[Path], object]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A whole model folder."""
+    """Return a complete model folder."""
     words = [b"e%d" % number for number in range(6)]
     return save_random_model(tmp_path / "model", words, words)
 
 
 def config(**values: object) -> Change:
-    """Other settings; JSON has room for any."""
+    """Return a change of the settings."""
 
     def change(folder: Path) -> None:
         path = folder / "config.json"
@@ -40,12 +40,12 @@ def config(**values: object) -> Change:
 
 
 def text(name: str, content: bytes) -> Change:
-    """Another content of a file."""
+    """Return a change of a file's content."""
     return lambda folder: (folder / name).write_bytes(content)
 
 
 def vocabulary(change: Callable[[bytes], bytes]) -> Change:
-    """Another vocabulary."""
+    """Return a change of the vocabulary."""
 
     def changed(folder: Path) -> None:
         path = folder / "target.vocabulary.txt"
@@ -55,7 +55,7 @@ def vocabulary(change: Callable[[bytes], bytes]) -> Change:
 
 
 def weights(change: Callable[[dict[str, Any]], object]) -> Change:
-    """Other weights, in a file that is well-formed."""
+    """Return a change of the weights in a well-formed file."""
 
     def changed(folder: Path) -> None:
         path = folder / "model.safetensors"
@@ -67,7 +67,7 @@ def weights(change: Callable[[dict[str, Any]], object]) -> Change:
 
 
 def header(content: bytes, length: int | None = None, body: bytes = b"") -> Change:
-    """A file of weights that says this of itself."""
+    """Return a change of the weights to a file with this header."""
     size = struct.pack("<Q", len(content) if length is None else length)
     return text("model.safetensors", size + content + body)
 
@@ -87,7 +87,7 @@ DEEP = b"[" * 200_000
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        *((config(format=value), "names no format number") for value in (0, -1, True, 1.0, "1")),
+        *((config(format=value), "has no format number") for value in (0, -1, True, 1.0, "1")),
         (config(format=10**200), "this version reads up to 2"),
         (text("config.json", DEEP), "is not JSON .it is nested"),
         (text("config.json", b'{"format": 1, "hidden": ' + b"1" * 5000 + b"}"), "is not JSON"),
@@ -121,12 +121,12 @@ DEEP = b"[" * 200_000
         (vocabulary(lambda old: old.replace(b"e1", b"e\r")), "is not one word"),
         (vocabulary(lambda old: old.replace(b"e1", b" " + b"e" * 10**7)), "is not one word"),
         (vocabulary(lambda old: old.replace(b"\n", b"\r\n")), "begins with the lines"),
-        (vocabulary(lambda old: old + b"more\n"), "9 words where config.json says 8"),
+        (vocabulary(lambda old: old + b"more\n"), "9 words, but config.json says 8"),
         (vocabulary(gzip.compress), "begins with the lines"),
     ],
 )
 def test_one_sentence(folder: Path, change: Change, problem: str) -> None:
-    """It is an error of the model, short, and says where."""
+    """The error is a short ModelError with the place."""
     change(folder)
     write_digests(folder)
     tracemalloc.start()
@@ -147,7 +147,7 @@ def test_one_sentence(folder: Path, change: Change, problem: str) -> None:
     ],
 )
 def test_digests_of_files_elsewhere(folder: Path, line: str) -> None:
-    """Nothing outside the folder is opened, whatever the list of digests names."""
+    """No file outside the folder is opened, whatever the list of digests names."""
     (folder.parent / "secret").write_bytes(b"")
     path = folder / "SHA256SUMS"
     path.write_text(path.read_text() + f"{'0' * 64}  {line}\n")
@@ -157,7 +157,7 @@ def test_digests_of_files_elsewhere(folder: Path, line: str) -> None:
 
 
 def test_a_vocabulary_that_grows_when_it_is_read(folder: Path) -> None:
-    """A small file that gzip would make large is text like any other."""
+    """A gzip bomb as vocabulary is read as plain text."""
     for name in ("target.vocabulary.txt", "target.outside.txt"):
         (folder / name).write_bytes(gzip.compress(b"</s>\n<unk>\n" + b"\n" * 3 * 10**7))
     write_digests(folder)
@@ -171,7 +171,7 @@ def test_a_vocabulary_that_grows_when_it_is_read(folder: Path) -> None:
 
 
 def test_what_is_no_file(folder: Path) -> None:
-    """A folder, a loop of links or a device in the place of a file."""
+    """Folders, link loops and devices in place of files are refused."""
     for name in ("config.json", "SHA256SUMS", "model.safetensors", "target.vocabulary.txt"):
         path = folder / name
         content = path.read_bytes()

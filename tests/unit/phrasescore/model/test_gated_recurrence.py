@@ -1,4 +1,4 @@
-"""The gated unit over a sequence: its gradient, and the compiled passes against plain torch."""
+"""The gated unit over a sequence: its gradient, and compiled passes compared with plain torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ L, B, H = 4, 3, 5
 
 
 def problem(dtype: torch.dtype, hidden: int = H) -> list[Tensor]:
-    """Return random inputs, start, gate weight and candidate weight that ask for gradients."""
+    """Return random inputs, start, gate weight and candidate weight with gradients."""
     generator = torch.Generator().manual_seed(7)
     shapes = [(L, B, 3 * hidden), (B, hidden), (hidden, 2 * hidden), (hidden, hidden)]
     tensors = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
@@ -28,7 +28,7 @@ def test_the_gradient_equals_finite_differences() -> None:
 
 
 def test_a_step_is_the_equation_of_the_paper() -> None:
-    """One step is z h + (1 - z) tanh(a + (r * h) U), with the reset before the product."""
+    """One step equals z h + (1 - z) tanh(a + (r * h) U), with the reset before the product."""
     inputs, h, gate_weight, candidate_weight = problem(torch.float64)
     after = run_gated_unit(inputs[:1], h, gate_weight, candidate_weight)[1]
     x = inputs[0]
@@ -44,7 +44,7 @@ def test_a_step_is_the_equation_of_the_paper() -> None:
 def test_compiled_passes_equal_plain_torch(
     dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """States and gradients of the compiled passes are those of the torch passes in float64."""
+    """States and gradients of the compiled passes equal those of torch in float64."""
 
     def results(kind: torch.dtype) -> list[Tensor]:
         arguments = problem(kind, hidden=37)  # not a multiple of any vector width
@@ -63,7 +63,7 @@ def test_compiled_passes_equal_plain_torch(
 
 
 def test_the_compiled_passes_are_the_ones_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Float32 on a CPU goes through the kernels, float64 does not."""
+    """Float32 on a CPU uses the kernels, float64 does not."""
     called: list[Any] = []
     original = kernels.gates_forward
     monkeypatch.setattr(units.kernels, "gates_forward", lambda *a: (called.append(1), original(*a)))

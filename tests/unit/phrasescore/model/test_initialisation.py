@@ -1,4 +1,4 @@
-"""The initial weights have the distribution that the recipe promises (section 4.1.1)."""
+"""The initial weights have the distributions of the recipe (section 4.1.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Initialisation
 
-# large enough for the statistics of the weights to be firm
+# large enough for exact statistics
 SIZES: dict[str, Any] = {"source_vocabulary": 900, "target_vocabulary": 700}
 SIZES |= {"hidden": 120, "embedding": 80, "maxout": 60, "rank": 50}
 RECURRENT = ("gate_weight", "candidate_weight", "recurrent_weight")

@@ -12,7 +12,7 @@ KINDS = [torch.float64, torch.float32, torch.bfloat16]
 
 @pytest.mark.parametrize("kind", KINDS, ids=["float64", "float32", "bfloat16"])
 def test_the_larger_neighbour_has_the_gradient(kind: torch.dtype) -> None:
-    """Two equal ones have half of it each."""
+    """The larger neighbour gets the gradient; equal neighbours get half each."""
     values = torch.tensor([[1.0, 2.0, 4.0, 3.0, 5.0, 5.0]], dtype=kind, requires_grad=True)
     larger = maxout(values)
     assert larger.tolist() == [[2.0, 4.0, 5.0]]

@@ -1,4 +1,4 @@
-"""The recurrent language model: its steps, its loss and its formula."""
+"""The recurrent language model: steps, loss and formula."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def padded() -> Batch:
 
 @pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
 def test_steps_scores_and_loss_agree(unit: UnitName) -> None:
-    """Word by word as all at once; padding has no part; each word's probabilities add up to 1."""
+    """Steps, scores and loss agree without padding; probabilities of each word sum to 1."""
     model, batch = model_of(unit), padded()
     with torch.no_grad():
         found = model.score(batch)
@@ -45,7 +45,7 @@ def test_steps_scores_and_loss_agree(unit: UnitName) -> None:
 
 
 def test_the_second_word_is_that_of_the_formula() -> None:
-    """One step of the gated unit from zeros, then maxout of state and word, in numpy."""
+    """The second word equals numpy's: a step of the gated unit, then maxout of state and word."""
     model = model_of("gated")
     w = {name: value.detach().numpy() for name, value in model.named_parameters()}
     x = w["target_embedding"][3] + w["target_embedding_bias"]

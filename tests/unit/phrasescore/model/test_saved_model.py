@@ -1,4 +1,4 @@
-"""Saving a model loses neither another model nor anything else, at whatever moment it is killed."""
+"""Saving a model loses no other model and no other file, whenever it is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = EncoderDecoderSettings(
 
 
 def save(folder: Path, seed: int) -> None:
-    """Write the model of a seed."""
+    """Write the model with a seed."""
     model = build(SETTINGS)
     model.initialise(torch.Generator().manual_seed(seed))
     words = Vocabulary.from_words([b"a"])
@@ -28,14 +28,14 @@ def save(folder: Path, seed: int) -> None:
 
 
 def digest(folder: Path) -> str | None:
-    """The digest of a whole model; ``None`` without one."""
+    """Return the digest of a complete model, or ``None`` if there is none."""
     if not folder.exists():
         return None
     return load_model(folder).digest
 
 
 def test_a_kill_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
-    """At every moment; the next call ends with the new one and with nothing beside it."""
+    """A kill leaves the old or the new model; the next call leaves only the new model."""
     save(tmp_path / "one", 1)
     save(tmp_path / "two", 2)
     old, new = digest(tmp_path / "one"), digest(tmp_path / "two")
@@ -67,13 +67,13 @@ def test_a_kill_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
 
 
 def test_a_kill_of_a_first_model_leaves_none(tmp_path: Path) -> None:
-    """There is nothing under its name until it is whole."""
+    """A first model gets its name only when it is complete."""
     for moment in range(1000):
         folder = tmp_path / str(moment) / "model"
         folder.parent.mkdir()
         if not killed_at(moment, lambda folder=folder: save(folder, 1)):  # type: ignore[misc]
             break
-        digest(folder)  # nothing, or a whole one
+        digest(folder)  # no model, or a complete one
         save(folder, 1)
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert moment > 10
@@ -81,7 +81,7 @@ def test_a_kill_of_a_first_model_leaves_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["folder", "file", "link", "loop", "guest"])
 def test_what_is_no_model_stays(tmp_path: Path, what: str) -> None:
-    """Whatever else is there is refused, and not touched."""
+    """Anything but a model with this name is refused and unchanged."""
     folder, elsewhere = tmp_path / "model", tmp_path / "elsewhere"
     save(elsewhere, 1)
     if what == "folder":
@@ -95,7 +95,7 @@ def test_what_is_no_model_stays(tmp_path: Path, what: str) -> None:
         save(folder, 1)
         (folder / "notes.txt").write_text("do not lose me")
     before = sorted((path, path.is_symlink()) for path in tmp_path.rglob("*"))
-    problem = r"something else is there|has notes\.txt in it"
+    problem = r"the name is taken, but not by a model|contains notes\.txt"
     with pytest.raises(SettingsError, match=problem) as error:
         save(folder, 2)
     assert error.value.path == folder
@@ -106,7 +106,7 @@ def test_what_is_no_model_stays(tmp_path: Path, what: str) -> None:
 def test_what_appears_meanwhile_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
 ) -> None:
-    """What is put there while the model is being written is not removed with the old one."""
+    """Files that appear during writing are not removed with the old model."""
     folder = tmp_path / "model"
     if in_place:
         save(folder, 1)
@@ -118,19 +118,23 @@ def test_what_appears_meanwhile_stays(
         (folder / "thesis.tex").write_text("do not lose me")
 
     monkeypatch.setattr(Vocabulary, "write", and_a_guest)
-    with pytest.raises(SettingsError, match=r"something else is there|has thesis\.tex in it"):
+    with pytest.raises(
+        SettingsError, match=r"the name is taken, but not by a model|contains thesis\.tex"
+    ):
         save(folder, 2)
     assert (folder / "thesis.tex").read_text() == "do not lose me"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
-    """Nothing of it is removed but the files of a model."""
+    """In a folder with the name of the hidden folder, only model files are removed."""
     folder = tmp_path / "model"
     save(folder, 1)
     backup_of(folder).mkdir()
     (backup_of(folder) / "thesis.tex").write_text("do not lose me")
-    with pytest.raises(SettingsError, match=r"\.model\.replaced: something else is there"):
+    with pytest.raises(
+        SettingsError, match=r"\.model\.replaced: the name is taken, but not by a model"
+    ):
         save(folder, 2)
     assert (backup_of(folder) / "thesis.tex").exists()
     assert load_model(folder)

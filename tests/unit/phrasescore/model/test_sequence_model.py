@@ -1,4 +1,4 @@
-"""What every kind of model promises: loss, scores and steps agree with each other."""
+"""For every kind of model, loss, scores and steps agree."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ ALL_SETTINGS: list[ModelSettings] = [*ENCODER_DECODERS, FEED_FORWARD, *SENTENCES
 
 
 def name_of(settings: ModelSettings) -> str:
-    """Return what tells a model from the others."""
+    """Return a distinct name of a model."""
     choices = (getattr(settings, name, "") for name in ("unit", "context", "formulation"))
     return "-".join(filter(None, [settings.kind, *choices]))
 
 
 @pytest.fixture(params=ALL_SETTINGS, ids=name_of)
 def model(request: pytest.FixtureRequest) -> SequenceModel:
-    """A small model of each kind in float64."""
+    """Return a small model of each kind in float64."""
     settings: ModelSettings = request.param
     model = build(settings)
     model.initialise(torch.Generator().manual_seed(3), "scaled")
@@ -53,14 +53,14 @@ def model(request: pytest.FixtureRequest) -> SequenceModel:
 
 @pytest.fixture
 def batch() -> Batch:
-    """Three pairs of different lengths, one target empty."""
+    """Return three pairs of different lengths, with one empty target."""
     source = torch.tensor([[2, 3, 4], [5, 0, 0], [6, 7, 0]])
     target = torch.tensor([[2, 3], [0, 0], [4, 0]])
     return Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([2, 0, 1])), 6)
 
 
 def test_the_loss_is_minus_the_sum_of_the_scores(model: SequenceModel, batch: Batch) -> None:
-    """Padding counts in neither."""
+    """The loss is minus the sum of scores; padding adds to neither."""
     scores = model.score(batch)
     assert model.loss(batch).item() == pytest.approx(-scores.sum().item(), rel=1e-12)
     assert scores[1, 1:].tolist() == [0.0, 0.0]
@@ -68,7 +68,7 @@ def test_the_loss_is_minus_the_sum_of_the_scores(model: SequenceModel, batch: Ba
 
 
 def test_padding_changes_no_score(model: SequenceModel, batch: Batch) -> None:
-    """A pair alone has the scores that it has in the batch."""
+    """A pair has equal scores alone and in the batch."""
     together = model.score(batch)
     assert batch.lengths is not None
     for row, (S, T) in enumerate(zip(*(x.tolist() for x in batch.lengths), strict=True)):
@@ -78,7 +78,7 @@ def test_padding_changes_no_score(model: SequenceModel, batch: Batch) -> None:
 
 
 def test_steps_give_the_scores(model: SequenceModel, batch: Batch) -> None:
-    """Start and step, word by word, give ln p of each word; each is a distribution."""
+    """Start and step give ln p of each word; each step is a distribution."""
     scores = model.score(batch)
     assert batch.lengths is not None
     state, ln_p = model.start(batch.source, batch.lengths[0])
@@ -93,7 +93,7 @@ def test_steps_give_the_scores(model: SequenceModel, batch: Batch) -> None:
 
 
 def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
-    """A state taken twice and in another order goes on as the one it was taken from."""
+    """Copied and reordered states continue like the original states."""
     state, _ = model.start(batch.source, batch.lengths and batch.lengths[0])
     rows, words = torch.tensor([2, 0, 2]), torch.tensor([3, 3, 3])
     _, straight = model.step(state, words)
@@ -102,7 +102,7 @@ def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
 
 
 def test_dropout_keeps_the_expectation_and_repeats_with_its_seed() -> None:
-    """A share of the elements is 0, the others grow by so much; a seed drops the same ones."""
+    """A share of elements is 0 and others are scaled up; equal seeds drop equal elements."""
 
     def dropped(seed: int) -> torch.Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -116,7 +116,7 @@ def test_dropout_keeps_the_expectation_and_repeats_with_its_seed() -> None:
 
 
 def test_states_of_other_sources_are_joined() -> None:
-    """Two starts, joined and taken in another order, go on as each by itself; memories move."""
+    """Joined and reordered starts continue like each start alone, with their memories."""
     model = build(SENTENCES[0])
     model.initialise(torch.Generator().manual_seed(3), "scaled")
     model.double()

@@ -1,4 +1,4 @@
-"""The factored softmax in chunks: values, loss and gradient against the plain formula."""
+"""Compares the factored softmax in chunks with the plain formula: values, loss, gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N, R, V = 40, 6, 23
 
 
 def problem(dtype: torch.dtype, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return features, words, bias that ask for gradients, and wanted words."""
+    """Return features, words and bias with gradients, and target words."""
     generator = torch.Generator().manual_seed(3)
     features = (scale * torch.randn(N, R, generator=generator)).to(dtype).requires_grad_()
     words = torch.randn(V, R, generator=generator).to(torch.promote_types(dtype, torch.float32))
@@ -39,7 +39,7 @@ def plain_loss(
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a chunk 16 rows, so that N takes three, the last one short."""
+    """Set the chunk size to 16 rows, so that N rows take three chunks, the last one short."""
     monkeypatch.setattr(softmax, "_CHUNK_BYTES", {"cpu": 1})
 
 
@@ -68,7 +68,7 @@ def test_loss_and_gradient_are_those_of_cross_entropy(
 
 
 def test_normalisers_are_what_logits_have_more_than_ln_p() -> None:
-    """Row by row, in chunks."""
+    """Normalisers equal logits minus ln p in each row."""
     features, words, bias, _ = problem(torch.float64)
     expected = (features @ words.t() + bias).logsumexp(1)
     torch.testing.assert_close(log_normalisers(features, words, bias), expected)
@@ -76,7 +76,7 @@ def test_normalisers_are_what_logits_have_more_than_ln_p() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_gathered_values_are_log_softmax(dtype: torch.dtype) -> None:
-    """The value at each wanted word is the log-softmax of the whole row."""
+    """The value of each target word equals the log-softmax of the whole row."""
     features, words, bias, wanted = problem(dtype)
     expected = (features.double() @ words.double().t() + bias.double()).log_softmax(1)
     with torch.no_grad():
@@ -86,7 +86,7 @@ def test_gathered_values_are_log_softmax(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_extreme_logits_stay_finite(dtype: torch.dtype) -> None:
-    """Logits of some hundreds, where exp overflows or underflows, give finite losses and slopes."""
+    """Large logits, with which exp overflows or underflows, give finite losses and gradients."""
     arguments = problem(dtype, scale=300.0)
     loss = summed_cross_entropy(*arguments)
     assert loss.item() == pytest.approx(plain_loss(*arguments).item(), rel=1e-2)

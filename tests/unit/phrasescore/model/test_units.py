@@ -1,4 +1,4 @@
-"""Units against torch.nn.RNN and torch.nn.LSTM, and the waiting of finished phrases."""
+"""Compares units with torch.nn.RNN and torch.nn.LSTM; finished phrases keep their state."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_tanh_is_the_unit_of_torch_with_its_gradients() -> None:
 
 
 def in_torch_order(columns: torch.Tensor) -> torch.Tensor:
-    """Return (..., 4H) of candidate, input, forget, output as input, forget, candidate, output."""
+    """Reorder (..., 4H) candidate, input, forget, output to input, forget, candidate, output."""
     candidate, admit, keep, show = columns.chunk(4, dim=-1)
     return torch.cat([admit, keep, candidate, show], dim=-1)
 
 
 def test_lstm_is_the_unit_of_torch_with_its_gradients() -> None:
-    """Hidden states, memory and the gradients of all weights are torch.nn.LSTM's within 1e-12."""
+    """States, memory and the gradients of all weights equal torch.nn.LSTM's within 1e-12."""
     E, H, L, B = 5, 7, 6, 4
     unit = random_unit("lstm", E, H)
     assert isinstance(unit, LstmUnit)
@@ -83,17 +83,17 @@ def test_lstm_is_the_unit_of_torch_with_its_gradients() -> None:
 
 @pytest.mark.parametrize("name", list(UNITS))
 def test_a_waiting_state_stays(name: UnitName) -> None:
-    """Where a phrase waits, its state is that before, whatever comes in."""
+    """A finished phrase keeps its state, whatever its input."""
     unit = random_unit(name, 3, 4)
     words, start = torch.randn(4, 2, 3).double(), torch.randn(2, 4 * unit.carries).double()
     waiting = torch.tensor([[False, False], [False, True], [True, True], [False, True]])
     states, last = unit.states(unit.inputs(words), start, waiting)
     free, _ = unit.states(unit.inputs(words), start)
     torch.testing.assert_close(states[:2], free[:2], rtol=0, atol=1e-12)
-    # a gate that is closed leaves a rounding error
+    # a closed gate leaves a rounding error
     torch.testing.assert_close(states[2:, 1], states[1, 1].expand(3, -1), rtol=0, atol=1e-12)
     torch.testing.assert_close(states[3, 0], states[2, 0], rtol=0, atol=1e-12)
     assert (states[4, 0] - states[3, 0]).abs().max() > 0.01
-    # what is carried on waited, too: a phrase read alone carries the same
+    # carried values are kept too, and equal those of a phrase read alone
     alone = unit.states(unit.inputs(words[:1, 1:]), start[1:])[1]
     torch.testing.assert_close(last[1:], alone, rtol=0, atol=1e-12)

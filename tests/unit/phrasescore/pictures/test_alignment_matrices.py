@@ -1,4 +1,4 @@
-"""Pictures of alignments: greys, places and words."""
+"""Pictures of alignments: colours, places and words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from phrasescore.generation.soft_alignments import draw_alignment
 
 
 def drawn_cells(path: Path, alignment: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Draw a matrix of two rows and three columns; return the colour of the middle of each cell."""
+    """Draw a matrix of two rows and three columns; return the colour of each cell's centre."""
     draw_alignment(path, ["a", "b", "</s>"], ["A", "</s>"], alignment)
     picture = imread(path)[:, :, :3]
-    # what is coloured to the left of the white gap before the scale is the matrix
+    # the matrix is the coloured area to the left of the white gap before the scale
     coloured = np.ptp(picture, axis=2) > 0.1
     rows = np.flatnonzero(coloured.sum(axis=1) > 40)
     columns = np.flatnonzero(coloured.sum(axis=0) > 20)
@@ -32,7 +32,7 @@ def drawn_cells(path: Path, alignment: NDArray[np.float32]) -> NDArray[np.float3
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.01])
 def test_colours_and_places(tmp_path: Path, share: float) -> None:
-    """A row for each target word, from the top; colours up to the largest share, however weak."""
+    """Target words are rows from the top; the colour scale ends at the largest share."""
     alignment = share * np.array([[0.0, 1.0, 0.2], [0.6, 0.0, 0.4]], np.float32)
     cells = drawn_cells(tmp_path / "a.png", alignment)
     wanted = matplotlib.colormaps["viridis"](alignment / share)[:, :, :3]
@@ -40,7 +40,7 @@ def test_colours_and_places(tmp_path: Path, share: float) -> None:
 
 
 def test_the_scale_says_which_share_is_the_lightest(tmp_path: Path) -> None:
-    """Its numbers end at the largest share."""
+    """The numbers of the scale end at the largest share."""
     alignment = np.array([[0.08, 0.04]], np.float32)
     draw_alignment(tmp_path / "a.svg", ["a", "b"], ["A"], alignment)
     words = re.findall(r">([^<>]+)</text>", (tmp_path / "a.svg").read_text("utf-8"))
@@ -50,7 +50,7 @@ def test_the_scale_says_which_share_is_the_lightest(tmp_path: Path) -> None:
 
 
 def test_words_are_shown_as_they_are(tmp_path: Path) -> None:
-    """Dollars are no formulas, and letters that the font lacks are no reason to stop."""
+    """Dollar signs make no formulas, and letters missing in the font cause no error."""
     source, target = ["$5$", "\u732b", "</s>"], ["_x", "</s>"]
     draw_alignment(tmp_path / "a.svg", source, target, np.zeros((2, 3), np.float32))
     text = (tmp_path / "a.svg").read_text("utf-8")
@@ -59,7 +59,7 @@ def test_words_are_shown_as_they_are(tmp_path: Path) -> None:
 
 
 def test_long_sentences_have_small_pictures(tmp_path: Path) -> None:
-    """A matrix of any size fits."""
+    """A matrix of any size gives a picture of limited size."""
     words = [str(number) for number in range(400)]
     draw_alignment(tmp_path / "a.png", words, words[:3], np.zeros((3, 400), np.float32))
     height, width = imread(tmp_path / "a.png").shape[:2]

@@ -1,4 +1,4 @@
-"""Pictures in files: formats, the same bytes every time, and what is said where none can be."""
+"""Picture files: formats, reproducible bytes, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_formats(tmp_path: Path, kind: str) -> None:
-    """The name decides, in any case of letters; the bytes depend on the content alone."""
+    """The name's ending decides the format, ignoring case; bytes depend only on the content."""
     written = []
     for name in (f"one.{kind}", f"two.{kind.upper()}"):
         with saved_figure(tmp_path / name) as figure:
@@ -40,7 +40,7 @@ def test_formats(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_image_inside_a_page() -> None:
-    """It is an SVG with its text, and the same one every time."""
+    """An image in a page is an SVG with text, with equal bytes every time."""
 
     def draw(canvas: Any) -> None:
         canvas.add_subplot().plot([1, 2], [4, 4], label="\u732b")
@@ -54,7 +54,7 @@ def test_an_image_inside_a_page() -> None:
 
 
 def test_labels(tmp_path: Path) -> None:
-    """Signs that mean something to matplotlib are letters; bytes that are no text are escaped."""
+    """Special characters of matplotlib are printed as letters; invalid bytes are escaped."""
     name = b"caf\xe9.fr".decode("utf-8", "surrogateescape")
     with saved_figure(tmp_path / "a.svg") as figure:
         figure.suptitle(plain_label(name))
@@ -64,7 +64,7 @@ def test_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a", "a.jpg", "a.png.gz", "-", ".png"])
 def test_names_without_a_format(tmp_path: Path, name: str) -> None:
-    """They are refused."""
+    """Names without a format are refused."""
     with (
         pytest.raises(SettingsError, match=r"End the name in \.png, \.svg or \.pdf"),
         saved_figure(tmp_path / name),
@@ -73,7 +73,7 @@ def test_names_without_a_format(tmp_path: Path, name: str) -> None:
 
 
 def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
-    """And settings of matplotlib are what they were, whatever was drawn with."""
+    """After an error there is no file, and matplotlib's settings are restored."""
     before = dict(matplotlib.rcParams)
     with pytest.raises(ZeroDivisionError), saved_figure(tmp_path / "a.png"):
         1 / 0  # noqa: B018
@@ -82,7 +82,7 @@ def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
 
 
 def test_settings_of_a_user_change_nothing(tmp_path: Path) -> None:
-    """The same picture is drawn whatever a matplotlibrc says."""
+    """A matplotlibrc does not change the picture."""
     for name, size in (("a.svg", 10), ("b.svg", 25)):
         with (
             matplotlib.rc_context({"font.size": size, "svg.fonttype": "path"}),
@@ -93,7 +93,7 @@ def test_settings_of_a_user_change_nothing(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra that brings it is named."""
+    """Without matplotlib, the error names the extra to install."""
     for name in list(sys.modules):
         if name.partition(".")[0] == "matplotlib":
             monkeypatch.delitem(sys.modules, name)

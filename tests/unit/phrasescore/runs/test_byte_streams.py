@@ -24,7 +24,7 @@ TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
 
 @pytest.mark.parametrize("name", ["table", "table.gz"])
 def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
-    """Plain and gzip files give their bytes back; lines end at a line feed and nowhere else."""
+    """Plain and gzip files are read back; lines end only at line feeds."""
     path = tmp_path / name
     write_atomically(path, TEXT)
     assert list(read_lines(path)) == TEXT.split(b"\n")
@@ -32,7 +32,7 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
 
 
 def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
-    """Neither the time nor the name of a file is in its gzip header."""
+    """The gzip header has neither the time nor the name of the file."""
     first, second = tmp_path / "a.gz", tmp_path / "b.gz"
     write_atomically(first, TEXT)
     os.utime(first, (0, 0))
@@ -43,7 +43,7 @@ def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
 def test_the_same_bytes_however_they_are_handed_over(
     tmp_path: Path, rng: np.random.Generator
 ) -> None:
-    """What is compressed does not depend on how much is written at a time."""
+    """Compressed bytes do not depend on the sizes of the writes."""
     numbers = rng.random((150_000, 2))
     text = b"".join(b"%d ||| %.6f %.6f\n" % (i, a, b) for i, (a, b) in enumerate(numbers))
     found = set()
@@ -59,7 +59,7 @@ def test_the_same_bytes_however_they_are_handed_over(
     assert gzip.decompress(found.pop()) == text
 
 
-# two processes have their memory at different addresses
+# two processes use memory at different addresses
 PACKING = """
 import hashlib
 from phrasescore.runs.final_names import compress_member
@@ -73,7 +73,7 @@ print(digest.hexdigest())
 
 
 def test_the_same_bytes_wherever_memory_lies() -> None:
-    """What is compressed does not depend on the addresses that a process happens to use."""
+    """Compressed bytes do not depend on memory addresses."""
     command = [sys.executable, "-c", PACKING]
     started = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) for _ in range(2)]
     first, second = (process.communicate(timeout=60)[0] for process in started)
@@ -81,7 +81,7 @@ def test_the_same_bytes_wherever_memory_lies() -> None:
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """If the block raises, the old content stays and no other file does."""
+    """If the block raises, the old content is kept and no other file is left."""
     path = tmp_path / "table.gz"
     write_atomically(path, b"old")
     before = path.read_bytes()
@@ -100,7 +100,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda data: data[:-12], "the gzip data end in the middle"),
+        (lambda data: data[:-12], "the gzip data are cut short"),
         (lambda data: data[:-8] + b"12345678", "damaged gzip data"),
     ],
 )
@@ -114,7 +114,7 @@ def test_damaged_gzip_is_named(tmp_path: Path, damage: object, text: str) -> Non
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    """The output may be a named pipe; it is still one afterwards."""
+    """The output may be a named pipe, which is written to and kept."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     heard: list[bytes] = []
@@ -129,7 +129,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_an_interrupt_while_gzip_lines_are_read_stays_one(
     tmp_path: Path,
 ) -> None:
-    """A signal can come at any call of a Python function; C code must not turn it into an error."""
+    """A signal can arrive at any Python call; C code must not turn it into another error."""
     (tmp_path / "text").write_bytes(gzip.compress(b"a line\n" * 3))
     interrupted = 0
     for last in itertools.count(1):

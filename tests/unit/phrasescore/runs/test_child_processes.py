@@ -1,4 +1,4 @@
-"""Programs that end with the process that started them, and fail as others do."""
+"""Child programs end with the process that started them, and report failures as usual."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import PROJECT
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
 
-# starts itself ``depth`` times, each inside the one before, and waits
+# a program that starts itself ``depth`` times, nested, and waits
 _CHAIN = """\
 import pathlib, sys, time
 from phrasescore.runs.processes import start
@@ -32,7 +32,7 @@ time.sleep(60)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what the kernel does, and only Linux does it")
 def test_no_child_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
-    """Neither a child in a session of its own, nor one of its own children."""
+    """No child in a new session, and no grandchild, outlives a killed parent."""
     chain = tmp_path / "chain.py"
     chain.write_text(_CHAIN)
     parent = subprocess.Popen(
@@ -52,7 +52,7 @@ def test_no_child_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     "command", ["/no/such/program", "no-such-program", "/etc/passwd", "script"]
 )
 def test_what_cannot_be_started_fails_as_elsewhere(tmp_path: Path, command: str) -> None:
-    """The same error as of subprocess, with the same words; nothing is left."""
+    """The error equals that of subprocess, and no process is left."""
     (tmp_path / "script").write_text("#!/no/such/interpreter\n")
     (tmp_path / "script").chmod(0o755)
     command = str(tmp_path / command) if command == "script" else command
@@ -68,7 +68,7 @@ def test_what_cannot_be_started_fails_as_elsewhere(tmp_path: Path, command: str)
 
 
 def test_a_program_gets_what_it_is_given(tmp_path: Path) -> None:
-    """Arguments as bytes, folder, environment, streams, status; signals are not ignored."""
+    """Programs get byte arguments, folder, environment and streams, and do not ignore signals."""
     name = os.fsdecode(b"\xff name")
     script = 'printf "%s|%s|%s" "$1" "$PWD" "$OWN"; cat; cat no-such-file; kill -PIPE $$'
     process = start(
@@ -86,7 +86,7 @@ def test_a_program_gets_what_it_is_given(tmp_path: Path) -> None:
 
 
 def test_running_to_the_end() -> None:
-    """What it prints is returned with its status; it is killed when its time is up."""
+    """Output and status are returned; the program is killed at its timeout."""
     done = run(["/bin/sh", "-c", "echo out; exit 3"], stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", None)
     begin = time.monotonic()
@@ -96,7 +96,7 @@ def test_running_to_the_end() -> None:
 
 
 def test_a_child_of_a_thread_lives_as_long_as_the_thread() -> None:
-    """That is what the kernel watches, so who starts a program in a thread waits in it."""
+    """The kernel watches the starting thread, so this thread must wait for the program."""
     status: list[int] = []
     thread = threading.Thread(target=lambda: status.append(run(["sleep", "0.2"]).returncode))
     thread.start()

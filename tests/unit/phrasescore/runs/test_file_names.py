@@ -1,4 +1,4 @@
-"""What a file calls something becomes a name of a file, or is refused."""
+"""Names from files become file names, or are refused."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from phrasescore.runs.final_names import file_name
 
 @given(st.text(st.sampled_from("a./\\\0\n\x7f\x85 é\udcff-~"), max_size=6))
 def test_a_file_of_the_folder_or_none(name: str) -> None:
-    """A name that is accepted names a file of the folder itself."""
+    """An accepted name leads to a file directly in the folder."""
     try:
-        path = Path("/folder") / file_name(name, "", "feature")
+        path = Path("/folder") / file_name(name, "")
     except InputError:
         assert name in ("", ".", "..") or not set("/\\\0\n\x7f\x85").isdisjoint(name)
     else:
@@ -25,9 +25,9 @@ def test_a_file_of_the_folder_or_none(name: str) -> None:
 
 
 def test_length_is_that_of_bytes() -> None:
-    """What counts is UTF-8, and what follows the name counts too."""
-    assert len(file_name("é" * 126, ".gz", "feature").encode()) == 255
-    with pytest.raises(InputError, match="makes a name of 257 bytes, where 255 are possible"):
-        file_name("é" * 126, ".arpa", "model")
-    with pytest.raises(InputError, match=r"the name of a model, '', cannot .* it is empty"):
-        file_name("", ".gz", "model")
+    """The limit applies to the UTF-8 bytes of the name with its ending."""
+    assert len(file_name("é" * 126, ".gz").encode()) == 255
+    with pytest.raises(InputError, match=r"the feature name 'éé.*' cannot be a file name"):
+        file_name("é" * 126, ".arpa")
+    with pytest.raises(InputError, match="the feature name '' cannot"):
+        file_name("", ".gz")

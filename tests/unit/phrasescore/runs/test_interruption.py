@@ -1,4 +1,4 @@
-"""Signals end work in order, and are what they were before afterwards."""
+"""Signals end work cleanly, and their handlers are restored afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 def test_each_signal_says_how_to_go_on(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sentence has the command, without the option that would begin anew."""
+    """The message has the command to continue, without the option that would start again."""
     monkeypatch.setattr(sys, "argv", ["/bin/phrasescore", "train", "--overwrite", "a table"])
     before = [signal.getsignal(each) for each in SIGNALS]
     with (
@@ -27,13 +27,13 @@ def test_each_signal_says_how_to_go_on(
     ):
         os.kill(os.getpid(), number)
     assert str(caught.value) == (
-        "model: stopped; what is done is kept. To continue, type: phrasescore train 'a table'."
+        "model: stopped; finished work is kept. To continue, type: phrasescore train 'a table'."
     )
     assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:
-    """SIGHUP is turned off by nohup, and Ctrl-C by a shell for what runs in the background."""
+    """SIGHUP under nohup, and Ctrl-C in background jobs of a shell, stay ignored."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with interruptible():
@@ -44,7 +44,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 
 def test_a_request_to_stop_waits_for_a_good_place() -> None:
-    """The first signal is noted, the second interrupts."""
+    """The first signal requests a stop at a safe point, the second interrupts at once."""
     stop = StopRequest()
     with pytest.raises(KeyboardInterrupt), stop.listening():
         assert not stop.made

@@ -1,4 +1,4 @@
-"""An output that can be gone on with."""
+"""Outputs that can be continued after an interruption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKS = [(b"a1", b"b1"), (b"a2", b"b2"), (b"a3", b"b3")]
 
 
 class StoppedError(Exception):
-    """Stands for whatever ends a run early."""
+    """An error that ends a run early."""
 
 
 def write_until(path: Path, blocks: list[bytes], signature: Any = SIGNATURE) -> None:
@@ -30,7 +30,7 @@ def write_until(path: Path, blocks: list[bytes], signature: Any = SIGNATURE) -> 
 
 @pytest.mark.parametrize("name", ["out", "out.gz"])
 def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
-    """An output that was stopped and gone on with has the bytes of one written in one go."""
+    """A continued output has the bytes of an uninterrupted output."""
     blocks = [b"one\n", b"two\n", b"three"]
     with JournaledOutputs([tmp_path / f"w{name}"], SIGNATURE) as output:
         for block in blocks:
@@ -50,7 +50,7 @@ def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
 
 
 def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
-    """Whatever lies behind the last whole block in the part."""
+    """Bytes after the last complete block are removed from the part file."""
     path = tmp_path / "out"
     write_until(path, [b"one\n", b"two\n"])
     with (tmp_path / ".out.part").open("ab") as part:
@@ -65,7 +65,7 @@ def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_another_signature_starts_anew(tmp_path: Path) -> None:
-    """Work of a run with other settings is thrown away, and this is said."""
+    """Work of a run with other settings is discarded, with a message."""
     path = tmp_path / "out"
     write_until(path, [b"one\n"])
     with JournaledOutputs([path], {**SIGNATURE, "factor": 1}) as output:
@@ -90,7 +90,7 @@ JOURNAL = {"signature": SIGNATURE, "blocks": 1, "sizes": [4], "state": {}}
     ],
 )  # fmt: skip
 def test_damaged_journal_starts_anew(journal: bytes, tmp_path: Path) -> None:
-    """A journal that cannot be read, or says more than the part has, is as good as none."""
+    """A journal that is unreadable, or longer than the part file, is ignored."""
     (tmp_path / ".out.journal").write_bytes(journal)
     (tmp_path / ".out.part").write_bytes(b"rest of something")
     with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
@@ -106,7 +106,7 @@ def test_damaged_journal_starts_anew(journal: bytes, tmp_path: Path) -> None:
 def test_nothing_stays_that_no_run_could_use(
     signature: Any, error: Exception, tmp_path: Path
 ) -> None:
-    """A pipe cannot be gone on with, nor a table that must be mended first: nothing stays."""
+    """If no run can continue (after a pipe or an input error), no work files are kept."""
     with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], signature) as output:
         output.append([b"one\n"], {})
         raise error
@@ -114,7 +114,7 @@ def test_nothing_stays_that_no_run_could_use(
 
 
 def test_two_processes(tmp_path: Path) -> None:
-    """A second process that writes the same output is refused."""
+    """A second process with the same output is refused."""
     with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
         with pytest.raises(ResumeError, match="out: another process is at work here"):
             JournaledOutputs([tmp_path / "out"], SIGNATURE).__enter__()
@@ -134,7 +134,7 @@ def test_unwritable_folder(tmp_path: Path) -> None:
 def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
     tmp_path: Path, ending: str, kind: str
 ) -> None:
-    """A link could lead anywhere, and a folder is somebody's."""
+    """Links and folders in place of work files are refused, not followed or removed."""
     (tmp_path / "victim").write_bytes(b"mine")
     place = tmp_path / f".out.{ending}"
     if kind == "folder":
@@ -156,7 +156,7 @@ def stopped_after(paths: list[Path], blocks: int) -> None:
 
 
 def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
-    """A kill between two outputs leaves one of them a block ahead: it is made again."""
+    """If a kill leaves one output a block ahead, this block is made again."""
     paths = [tmp_path / "a", tmp_path / "b"]
     stopped_after(paths, 2)
     with (tmp_path / ".a.part").open("ab") as ahead:
@@ -171,7 +171,7 @@ def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", ["journal", "part"])
 def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> None:
-    """As when one of them was not asked for before, or has its name already."""
+    """If one output has no work files, all outputs start again."""
     paths = [tmp_path / "a", tmp_path / "b"]
     stopped_after(paths, 2)
     (tmp_path / f".b.{lost}").unlink()
@@ -186,7 +186,7 @@ def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> Non
 def test_nothing_is_kept_beside_a_stream(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """What went to a stream cannot be taken back, so no output is gone on with."""
+    """With a stream among the outputs, nothing is kept, because a stream cannot be rewound."""
     with pytest.raises(StoppedError), JournaledOutputs([tmp_path / "a", "-"], SIGNATURE) as sinks:
         sinks.append(BLOCKS[0], {})
         raise StoppedError
@@ -200,7 +200,7 @@ def test_nothing_is_kept_beside_a_stream(
 
 
 def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
-    """The output has its name already; what has it is kept until the work is done again."""
+    """After a kill before the journal's removal, the old output is kept until it is made again."""
     output = tmp_path / "out"
     write_until(output, [b"x\n"])
     (tmp_path / ".out.part").rename(output)

@@ -1,4 +1,4 @@
-"""JSON that was damaged, or written to do harm, ends in one kind of error."""
+"""Damaged or malicious JSON raises one kind of error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phrasescore.runs.json_files import MAX_LEVELS, JsonError, parse_json, read_
 
 
 def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Values come back, large numbers and odd letters too."""
+    """Values are read back, including large numbers and unusual characters."""
     values = {"a": [1, 2.5, None, True], "b": {"\u2028": "é"}, "seed": 10**30, "": []}
     assert parse_json(json.dumps(values)) == values
     path = tmp_path / "values.json"
@@ -41,7 +41,7 @@ def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
     ],
 )
 def test_any_other_text_is_one_error(text: bytes, why: str) -> None:
-    """It says why, in few words, and is a ValueError."""
+    """Any other text raises a ValueError with a short reason."""
     with pytest.raises(JsonError) as error:
         parse_json(text)
     assert why in str(error.value)

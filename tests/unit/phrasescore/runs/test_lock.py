@@ -1,4 +1,4 @@
-"""A lock has one holder, says who that is, and outlives nobody."""
+"""A lock has one holder, names the holder, and ends with it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with contextlib.ExitStack() as kept:
 
 
 def take(folder: Path, name: str, start: float = 0.0, rounds: int = 1) -> subprocess.Popen[str]:
-    """Start a process that tries to take ``.0.lock``, ``.1.lock``, ... and keeps them."""
+    """Start a process that tries to take ``.0.lock``, ``.1.lock``, ... and holds them."""
     return subprocess.Popen(
         [sys.executable, "-c", TAKE, str(folder), str(start), str(rounds), name],
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
@@ -47,7 +47,7 @@ def take(folder: Path, name: str, start: float = 0.0, rounds: int = 1) -> subpro
 
 
 def test_a_living_process_keeps_its_lock(tmp_path: Path) -> None:
-    """The error names the process and the file; the file goes at the end."""
+    """The error names the process and the file, which is removed at the end."""
     process = take(tmp_path, "one")
     wait_for((tmp_path / "ready.one").exists)
     file = tmp_path / ".0.lock"
@@ -63,7 +63,7 @@ def test_a_living_process_keeps_its_lock(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_succeeded(tmp_path: Path) -> None:
-    """At once, even before its parent has asked how it ended."""
+    """A killed process loses its lock at once, even before its parent waits for it."""
     process = take(tmp_path, "one")
     wait_for((tmp_path / "ready.one").exists)
     process.kill()
@@ -75,7 +75,7 @@ def test_a_killed_process_is_succeeded(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_that_was_deleted_does_not_take_its_successor_with_it(tmp_path: Path) -> None:
-    """As the error advises where the holder cannot be found."""
+    """If a user deletes a lock file, its holder does not remove the next holder's file."""
     with held(tmp_path, inside=True):
         (tmp_path / ".lock").unlink()
         with held(tmp_path, inside=True):
@@ -86,7 +86,7 @@ def test_a_lock_file_that_was_deleted_does_not_take_its_successor_with_it(tmp_pa
 
 @pytest.mark.parametrize("left", [False, True])
 def test_of_many_at_once_one_gets_the_lock(tmp_path: Path, left: bool) -> None:
-    """Whether or not a killed process has left its file."""
+    """Exactly one of many processes gets the lock, with or without a stale file."""
     rounds = 8
     for number in range(rounds if left else 0):
         (tmp_path / f".{number}.lock").write_bytes(b"process 1 on a machine")

@@ -1,4 +1,4 @@
-"""Parts: hidden names beside an output, and those that killed writers have left."""
+"""Part files: hidden files of an output, and their cleanup after a kill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phrasescore.runs.final_names import (
 
 
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
-    """Nobody has a lock on the part; the parts of other outputs stay."""
+    """Unlocked part files are removed; those of other outputs are kept."""
     output = tmp_path / "table.gz"
     (tmp_path / ".table.gz.01234567.part").write_bytes(b"half")
     (tmp_path / ".table.gz.89abcdef.part").mkdir()

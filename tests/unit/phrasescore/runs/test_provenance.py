@@ -1,4 +1,4 @@
-"""Where a result comes from."""
+"""The provenance of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from phrasescore.runs.identity import provenance, sha256_of
 
 
 def test_a_record_has_versions_and_digests(tmp_path: Path) -> None:
-    """Versions, the command, settings and the digest of each input but a pipe are there."""
+    """A record has versions, command, settings, and the digest of each input except pipes."""
     (tmp_path / "table").write_bytes(b"x")
     record = provenance(inputs=[tmp_path / "table", "-"], settings={"seed": 1})
     assert record["phrasescore"] == __version__

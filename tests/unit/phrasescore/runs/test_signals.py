@@ -1,4 +1,4 @@
-"""A signal that comes while torch is being read waits until it has been."""
+"""Signals are held back while torch is being imported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phrasescore.runs.interruption import signals_handled
 
 
 def test_not_while_torch_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torch would abort the process; afterwards the interruption comes by itself."""
+    """During the import torch would abort the process; the signal is handled afterwards."""
     half_read = ModuleType("torch")
     spec = SimpleNamespace(_initializing=True)
     monkeypatch.setattr(half_read, "__spec__", spec)

@@ -1,4 +1,4 @@
-"""Steps are done once, again when what they depend on changes, and never over somebody's work."""
+"""Steps run once, run again when their inputs change, and never overwrite foreign changes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_once(tmp_path: Path) -> None:
     [("knead", ["knead", "bake", "label"]), ("bake", ["bake", "label"]), ("label", ["label"])],
 )
 def test_goes_on(tmp_path: Path, fails: str, then: list[str]) -> None:
-    """After an interruption, the next run goes on with the step that was broken off."""
+    """After an interruption, the next run continues with the interrupted step."""
     kitchen = Kitchen(tmp_path)
     kitchen.fails = fails
     with pytest.raises(KeyboardInterrupt):
@@ -74,7 +74,7 @@ def test_goes_on(tmp_path: Path, fails: str, then: list[str]) -> None:
 
 
 def test_missing_output(tmp_path: Path) -> None:
-    """A file that is gone is made again."""
+    """A missing output is made again."""
     Kitchen(tmp_path).run()
     (tmp_path / "bake").unlink()
     assert Kitchen(tmp_path).run() == ["bake"]
@@ -83,17 +83,17 @@ def test_missing_output(tmp_path: Path) -> None:
 
 
 def test_changed_output(tmp_path: Path) -> None:
-    """A file that somebody changed is not written over."""
+    """An output that a user changed is not overwritten."""
     Kitchen(tmp_path).run()
     (tmp_path / "label").write_text("cake")
-    with pytest.raises(ResumeError, match="this was changed since it was made") as caught:
+    with pytest.raises(ResumeError, match="this output was changed after it was created") as caught:
         Kitchen(tmp_path).run()
     assert caught.value.path == tmp_path / "label"
     assert (tmp_path / "label").read_text() == "cake"
 
 
 def test_other_settings(tmp_path: Path) -> None:
-    """Other settings are refused, or with an update only what they change is done again."""
+    """Other settings are refused; with an update, only the affected steps run again."""
     Kitchen(tmp_path).run()
     with pytest.raises(ResumeError, match="heat was 200 and is now 250") as caught:
         Kitchen(tmp_path, heat=250).run()
@@ -108,7 +108,7 @@ DAMAGED = [b"", b"{", b"[]", b'{"settings": [], "inputs": []}', b"[" * 200_000, 
 
 @pytest.mark.parametrize("content", DAMAGED)
 def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
-    """A stamp that cannot be read is an error, not a reason to begin anew."""
+    """An unreadable stamp is an error, not a reason to run the step again."""
     Kitchen(tmp_path).run()
     (tmp_path / "work" / "bake.json").write_bytes(content)
     with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
@@ -116,7 +116,7 @@ def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
 
 
 def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
-    """A step that reads a new output is done again, though its own settings are the same."""
+    """A step whose input changed runs again, even with equal settings."""
     Kitchen(tmp_path).run()
     kitchen = Kitchen(tmp_path, flour="rye")
     kitchen.fails = "bake"

@@ -1,4 +1,4 @@
-"""Refusals of the operating system, said as sentences."""
+"""Errors of the operating system become messages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from phrasescore.table.input_files import open_input
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("x" * 300, "a name of 300 bytes, where at most 255 are possible"),
-        ("x/" * 2500, "a path of"),
+        ("x" * 300, "the path, or a name in it, is too long"),
+        ("x/" * 2500, "the path, or a name in it, is too long"),
         ("file/x", "a part of this path is a file"),
-        ("loop", "its links lead in a circle"),
+        ("loop", "its symbolic links form a circle"),
         (".", "a folder, where a file was expected"),
         ("nothing", "no such file"),
     ],

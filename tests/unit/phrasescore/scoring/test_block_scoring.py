@@ -44,7 +44,7 @@ def columns(scored: Scored) -> list[list[float]]:
 
 
 def test_one_column_a_model_in_order() -> None:
-    """Each model appends one column, in the order given, and nothing else changes."""
+    """Each model appends one column, in order, and nothing else changes."""
     scored = score([tiny_model(), tiny_model("half", TinyScorer(0.5))])
     for line, before, scores, ln_p in zip(
         scored[0].split(b"\n"), LINES, columns(scored), LN_P, strict=True
@@ -76,7 +76,7 @@ def test_unknown_column() -> None:
 
 
 TURNED = (b"the", b"house"), (b"la", b"maison", b"un")
-# dog is seen 3 times outside the shortlist, cat twice; owl never
+# outside the shortlist, dog occurs 3 times, cat twice, owl never
 OUTSIDE = OutsideWords((b"dog", b"cat"), (3, 2))
 UNKNOWN_LINES = [
     b"la maison ||| the dog ||| 0.5 0.25",
@@ -87,7 +87,7 @@ LN_SHARES = [math.log(4 / 8), math.log(1 / 8) + math.log(4 / 8), 0.0]
 
 
 def test_unknown_words_share_their_probability() -> None:
-    """--unknown share takes from p(<unk>) what other words have of it, in each column."""
+    """--unknown share gives each unknown word only its share of p(<unk>), in each column."""
     models = [tiny_model(outside=OUTSIDE), tiny_model("o", TinyScorer(0.5), outside=OUTSIDE)]
     for settings in (ScoringSettings(), ScoringSettings(average=True, unknown_column=True)):
         sharing = dataclasses.replace(settings, unknown="share")
@@ -115,7 +115,7 @@ def test_the_side_that_is_predicted_is_shared() -> None:
 
 
 def test_replace() -> None:
-    """--replace-column writes over the scores from there on and leaves the others."""
+    """--replace-column replaces scores from a column on, and keeps the others."""
     scored = score([tiny_model()], ScoringSettings(replace_column=1))
     assert scored[0].split(b"\n")[0] == LINES[0].replace(b"0.5", b"%.9g" % math.exp(LN_P[0]))
     both = score([tiny_model()], ScoringSettings(replace_column=1, unknown_column=True))

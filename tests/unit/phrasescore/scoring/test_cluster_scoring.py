@@ -1,4 +1,4 @@
-"""What a worker refuses, and what is made of the kinds of processors that scored."""
+"""Errors of workers, and the report of different processors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def block_of(line: int, *lines: bytes) -> TableBlock:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One worker."""
+    """Start one worker."""
     require_dask()
     started = DaskCluster(tmp_path_factory.mktemp("dask") / "cluster", [1])
     with started, Cluster(str(started.scheduler_file)) as joined:
@@ -39,7 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
-    """A model that is gone or another, by the worker's name; a line as on one machine."""
+    """A missing or different model is an error with the worker's name; line errors are as usual."""
     folder = save_random_model(tmp_path / "model", [b"a"], [b"b"])
     compute = ComputeSettings("cpu", "fp32")
     described = describe_on_worker(cluster, [str(folder)], compute, None)
@@ -55,18 +55,18 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
         score(described, b"a|x ||| b|y ||| 1", b"a ||| b ||| 1")
     assert (caught.value.path, caught.value.line) == ("table", 9)
     wanted = dataclasses.replace(described, identities=(("0", "source-target"),))
-    with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model there"):
+    with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model in this folder"):
         score(wanted, b"a|x ||| b|y ||| 1")
     with pytest.raises(ClusterError, match=r"tcp://.* cannot score: no such model") as unseen:
         score(described, b"a|x ||| b|y ||| 1", folder=tmp_path / "gone")
     assert unseen.value.path == tmp_path / "gone"
     shutil.rmtree(folder)
-    # what was loaded stays
+    # the loaded model stays
     score(described, b"a|x ||| b|y ||| 1")
 
 
 class _TwoKinds:
-    """Stands for workers whose processors differ, which one machine does not have."""
+    """Fake workers with different processors, which one machine does not have."""
 
     def __init__(self) -> None:
         self.workers = {"tcp://one": 1, "tcp://two": 1}
@@ -80,7 +80,7 @@ class _TwoKinds:
 
 
 def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
-    """A warning, once, and all kinds in the counts."""
+    """Different processors cause one warning, and all kinds are in the counts."""
     blocks, fake = [block_of(1, b"a ||| b ||| 1")] * 5, _TwoKinds()
     scorer = ClusterScorer(fake, [], ReadyModels((), 0, NUMERICS), ScoringSettings())  # type: ignore[arg-type]
     counts = ScoringCounts()

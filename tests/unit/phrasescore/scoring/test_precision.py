@@ -1,4 +1,4 @@
-"""Whether bfloat16 is good enough."""
+"""The check whether bfloat16 is precise enough."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def block() -> TableBlock:
 
 
 def saved_model(folder: Path, loudness: float) -> str:
-    """A random model whose logits are ``loudness`` times as large, and as coarsely rounded."""
+    """Save a random model whose logits, and rounding errors, are ``loudness`` times as large."""
     vocabulary = Vocabulary.from_words(WORDS)
     model = EncoderDecoder(
         EncoderDecoderSettings(
@@ -45,7 +45,7 @@ def saved_model(folder: Path, loudness: float) -> str:
     [([-1.0, -2.0], True), ([-1.01, -2.02], True), ([-1.0, -2.11], False), ([np.nan, -2.0], False)],
 )
 def test_bounds(near: list[float], is_within_bounds: bool) -> None:
-    """Differences count per word, </s> counted; one that is not a number is out of bounds."""
+    """Differences are per word, including </s>; NaN is out of bounds."""
     targets = from_lists([[4], [5]])
     check = compare(np.array([-1.0, -2.0]), np.array(near), targets)
     assert check.is_within_bounds == is_within_bounds
@@ -54,7 +54,7 @@ def test_bounds(near: list[float], is_within_bounds: bool) -> None:
 
 
 def test_samples_are_stretches_over_the_whole_block() -> None:
-    """A sample of a long block has 640 lines, the first and the last among them."""
+    """A sample of a long block has 640 lines, including the first and the last."""
     rows = sample_rows(65_536)
     assert len(rows) == 640
     assert (rows[0], rows[-1]) == (0, 65_535)
@@ -72,7 +72,7 @@ def test_samples_are_stretches_over_the_whole_block() -> None:
 def test_what_was_asked_for_is_used(
     precision: str, loudness: float, used: str, verdict: str, tmp_path: Path
 ) -> None:
-    """--precision fp32 and bf16 are obeyed, and bfloat16 that is out of bounds is called that."""
+    """--precision fp32 and bf16 are obeyed; bfloat16 out of bounds causes a warning."""
     folder = saved_model(tmp_path / "model", loudness)
     settings = ComputeSettings("cpu", precision)  # type: ignore[arg-type]
     _, ready = load_models([folder], settings, None, block())
@@ -85,7 +85,7 @@ def test_what_was_asked_for_is_used(
 def test_auto_falls_back(
     loudness: float, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where bfloat16 is fast, auto uses it if it is within the bounds, and says if it is not."""
+    """If bfloat16 is fast, auto uses it within the bounds, and otherwise reports why not."""
     monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: True)
     folder = saved_model(tmp_path / "model", loudness)
     _, ready = load_models([folder], ComputeSettings("cpu"), None, block())
@@ -94,7 +94,7 @@ def test_auto_falls_back(
 
 
 def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where bfloat16 is not fast, auto is float32 without a trial."""
+    """If bfloat16 is not fast, auto is float32 without a trial."""
     monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: False)
     _, ready = load_models(
         [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()

@@ -1,4 +1,4 @@
-"""Sorted pairs, groups, and the tries over them."""
+"""Sorted pairs, groups, and tries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def prefix(trie: PrefixTrie, node: int) -> list[int]:
 
 @given(PHRASES, PHRASES)
 def test_pairs_are_sorted_as_lists_are(sources: list[list[int]], targets: list[list[int]]) -> None:
-    """The order is Python's of (source, target), and stable."""
+    """Pairs are sorted like Python lists of (source, target), stably."""
     count = min(len(sources), len(targets))
     pairs = list(zip(sources[:count], targets[:count], strict=True))
     order = pair_order(from_lists(sources[:count]), from_lists(targets[:count]))
@@ -37,7 +37,7 @@ def test_pairs_are_sorted_as_lists_are(sources: list[list[int]], targets: list[l
 
 @given(PHRASES, st.integers(1, 9))
 def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None:
-    """Groups follow one another, are small, and cut a source only if it is larger than a group."""
+    """Groups are contiguous and small, and split only sources that are larger than a group."""
     sources.sort()
     groups = cut_in_groups(np.arange(len(sources)), from_lists(sources), most)
     assert [row for group in groups for row in range(len(sources))[group]] == list(
@@ -52,7 +52,7 @@ def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9), st.integers(1, 60))
 def test_groups_are_small_when_they_are_padded(lengths: list[int], most: int, area: int) -> None:
-    """Groups follow one another, and only a single row may be longer than allowed."""
+    """Groups are contiguous, and only a single row may be longer than allowed."""
     groups = cut_by_area(np.array(lengths, np.int64), most, area)
     assert [row for group in groups for row in range(len(lengths))[group]] == list(
         range(len(lengths))
@@ -60,23 +60,20 @@ def test_groups_are_small_when_they_are_padded(lengths: list[int], most: int, ar
     for group in groups:
         rows = group.stop - group.start
         assert rows == 1 or (rows <= most and rows * max(lengths[group]) <= area)
-        if group.stop < len(lengths):  # one more would be too many
+        if group.stop < len(lengths):  # one more row would be too many
             longest = max(lengths[group.start : group.stop + 1])
             assert rows == most or (rows + 1) * longest > area
 
 
-@given(PHRASES, st.booleans())
-def test_each_distinct_prefix_is_one_node(phrases: list[list[int]], with_ending: bool) -> None:
-    """Nodes are the distinct prefixes, level by level, children of neighbours side by side."""
+@given(PHRASES)
+def test_each_distinct_prefix_is_one_node(phrases: list[list[int]]) -> None:
+    """Nodes are the distinct prefixes, level by level; children of neighbours are adjacent."""
     phrases.sort()
-    trie = build_trie(
-        from_lists(phrases), np.zeros(len(phrases), np.int64), ending=0 if with_ending else None
-    )
-    whole = [phrase + [0] * with_ending for phrase in phrases]
-    expected = {tuple(phrase[:length]) for phrase in whole for length in range(len(phrase) + 1)}
+    trie = build_trie(from_lists(phrases), np.zeros(len(phrases), np.int64))
+    expected = {tuple(phrase[:length]) for phrase in phrases for length in range(len(phrase) + 1)}
     found = [prefix(trie, node) for node in range(len(trie))]
     assert len(found) == len(expected) and set(map(tuple, found)) == expected
-    assert [prefix(trie, int(end)) for end in trie.ends] == whole
+    assert [prefix(trie, int(end)) for end in trie.ends] == phrases
     for level in range(trie.depth + 1):
         nodes = range(trie.levels[level], trie.levels[level + 1])
         assert all(len(found[node]) == level for node in nodes)
@@ -92,7 +89,7 @@ def test_each_distinct_prefix_is_one_node(phrases: list[list[int]], with_ending:
 
 @given(PHRASES)
 def test_a_path_sums_its_words(phrases: list[list[int]]) -> None:
-    """A phrase's sum is that of the numbers on its way, and of the one at its end."""
+    """A phrase's sum adds the numbers on its path and the number at its end."""
     phrases.sort()
     roots = np.cumsum([i > 0 and phrases[i] != phrases[i - 1] for i in range(len(phrases))])
     trie = build_trie(from_lists(phrases), roots.astype(np.int64))

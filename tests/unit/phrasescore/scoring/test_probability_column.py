@@ -1,4 +1,4 @@
-"""What Moses makes of the written numbers."""
+"""Moses's reading of the written numbers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from phrasescore.scoring.probability_column import FLOOR_TEXT, count_texts, prob
 
 
 def as_moses_reads(text: bytes) -> float:
-    """max(ln(float32(text)), -100), as Moses's FloorScore(TransformScore(...)) computes it."""
+    """Return max(ln(float32(text)), -100), like Moses's FloorScore(TransformScore(...))."""
     value = np.float32(text.decode())
     return max(float(np.log(value)), -100.0) if value > 0 else -100.0
 
 
 def test_floor_is_exact() -> None:
-    """At the floor Moses reads exactly -100, which exp(-100) with nine digits would not give."""
+    """At the floor Moses reads exactly -100; exp(-100) with nine digits would not give that."""
     assert as_moses_reads(FLOOR_TEXT) == -100.0
     assert math.log(float(FLOOR_TEXT)) == pytest.approx(-100.0, abs=0.003)
     assert as_moses_reads(b"%.9g" % math.exp(-100)) > -99.99
@@ -27,7 +27,7 @@ def test_floor_is_exact() -> None:
 
 @given(st.lists(st.floats(-250.0, 0.0), min_size=2))
 def test_order_is_kept(values: list[float]) -> None:
-    """A more probable pair is never written as a smaller number."""
+    """A more probable pair never gets a smaller number."""
     ln_p = np.sort(np.array(values))
     numbers = [float(text) for text in probability_texts(ln_p)]
     assert numbers == sorted(numbers)
@@ -35,7 +35,7 @@ def test_order_is_kept(values: list[float]) -> None:
 
 
 def test_counts() -> None:
-    """Moses's logarithm of a written count is the count; beyond float32 it stays finite."""
+    """Moses's logarithm of a written count is the count, and stays finite beyond float32."""
     counts = np.array([0, 1, 2, 17, 88, 89, 1000])
     read = [as_moses_reads(text) for text in count_texts(counts)]
     assert read == pytest.approx([0, 1, 2, 17, 88, 88, 88], abs=1e-5)

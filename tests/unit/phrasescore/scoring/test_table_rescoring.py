@@ -1,21 +1,20 @@
-"""A whole table, in one go or interrupted."""
+"""Rescoring a whole table, with and without interruptions."""
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.scoring.table_rescoring import described
 from phrasescore.table.block import read_blocks
@@ -28,7 +27,7 @@ from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """22 lines: six blocks of four or fewer."""
+    """Return a table of 22 lines, in six blocks of at most four."""
     path = tmp_path / "table.gz"
     lines = [b"la w%d ||| the x%d ||| 0.5 1 ||| 0-0\n" % (i // 3, i) for i in range(22)]
     path.write_bytes(gzip.compress(b"".join(lines)))
@@ -36,7 +35,7 @@ def table(tmp_path: Path) -> Path:
 
 
 class Interrupting(TinyScorer):
-    """Stops at its third block, as Ctrl-C would."""
+    """A scorer that stops at its third block, like Ctrl-C."""
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         if self.calls == 2:
@@ -45,7 +44,7 @@ class Interrupting(TinyScorer):
 
 
 class Waiting(TinyScorer):
-    """Takes as long for a block as the check of the whole table takes."""
+    """A scorer that takes as long for a block as checking the whole table takes."""
 
     def __init__(self, table: Path) -> None:
         super().__init__()
@@ -58,15 +57,14 @@ class Waiting(TinyScorer):
         return super().score(sources, targets)
 
 
-def without_rates(record: ScoringRecord) -> ScoringRecord:
-    """Leave out what depends on the run, not on the table and the models."""
-    return dataclasses.replace(
-        record, resumed_pairs=0, seconds=0.0, pairs_per_second=0.0, output=""
-    )
+def without_rates(figures: dict[str, Any]) -> dict[str, Any]:
+    """Remove the values that depend on the run instead of table and models."""
+    of_the_run = ("resumed_pairs", "seconds", "pairs_per_second", "output")
+    return {name: value for name, value in figures.items() if name not in of_the_run}
 
 
 def without_last_score(text: bytes) -> bytes:
-    """Take the appended score out again."""
+    """Remove the appended score."""
     lines = []
     for line in text.split(b"\n")[:-1]:
         columns = line.split(b" ||| ")
@@ -76,11 +74,11 @@ def without_last_score(text: bytes) -> bytes:
 
 
 def test_every_other_byte_stays(table: Path, tmp_path: Path) -> None:
-    """The output is the input with one more score in each line, in the same order."""
+    """The output is the input with one more score in each line, in order."""
     report = rescore(table, tmp_path / "out.gz")
     text = gzip.decompress((tmp_path / "out.gz").read_bytes())
     assert without_last_score(text) == gzip.decompress(table.read_bytes())
-    assert report.pairs == 22 == sum(1 for _ in read_entries(tmp_path / "out.gz"))
+    assert report["pairs"] == 22 == sum(1 for _ in read_entries(tmp_path / "out.gz"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.gz", "table.gz"]
 
 
@@ -101,16 +99,16 @@ def rescore_in_a_process(
 def test_kill_9_and_go_on(
     name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+    """After SIGKILL, the run continues after the last complete block, and writes equal bytes."""
     killed = rescore_in_a_process(table, tmp_path / name, lines_per_block=4, killed_at_call=4)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / name).exists()
     scorer = TinyScorer()
     report = rescore(table, tmp_path / name, models=[tiny_model(scorer=scorer)])
-    # the third block may have been on its way to the disk
-    assert (report.resumed_pairs, scorer.calls) in {(12, 3), (8, 4)}
+    # the third block may have been written partly
+    assert (report["resumed_pairs"], scorer.calls) in {(12, 3), (8, 4)}
     assert (
-        f"going on after line {report.resumed_pairs}, where an earlier run stopped"
+        f"continuing after line {report['resumed_pairs']}, where an earlier run stopped"
         in capsys.readouterr().err
     )
     whole = rescore(table, tmp_path / f"whole-{name}")
@@ -131,18 +129,18 @@ def test_kill_9_and_go_on(
 def test_another_run_starts_anew(
     change: dict[str, object], table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With other models, settings or numerics nothing of an interrupted run is used."""
+    """With other models, settings or numerics, an interrupted run is not continued."""
     models = [tiny_model(scorer=Interrupting(), outside=OutsideWords((), ()))]
     with pytest.raises(KeyboardInterrupt):
         rescore(table, tmp_path / "out", models=models)
     assert (tmp_path / ".out.part").exists()
     change = {"models": [tiny_model(outside=OutsideWords((), ()))], **change}
-    assert rescore(table, tmp_path / "out", **change).resumed_pairs == 0
-    assert "with other inputs or options is thrown away" in capsys.readouterr().err
+    assert rescore(table, tmp_path / "out", **change)["resumed_pairs"] == 0
+    assert "with other inputs or options is discarded" in capsys.readouterr().err
 
 
 def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
-    """A run with --unknown share goes on, in blocks of another size than a whole one, alike."""
+    """A run with --unknown share continues with other block sizes to equal bytes."""
     outside = OutsideWords(tuple(b"x%d" % i for i in range(9)), tuple(range(1, 10)))
     changes = {"settings": ScoringSettings(unknown="share")}
     with pytest.raises(KeyboardInterrupt):
@@ -150,9 +148,9 @@ def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
         rescore(table, tmp_path / "out", models=stopped, **changes)
     models = [tiny_model(outside=outside)]
     report = rescore(table, tmp_path / "out", models=models, **changes)
-    assert report.resumed_pairs == 8
-    assert report.unknown == "share"
-    assert "50.00% of the target; predicted ones share p(<unk>)" in described(report)
+    assert report["resumed_pairs"] == 8
+    assert report["unknown"] == "share"
+    assert "50.00% of the target; predicted unknown words share p(<unk>)" in described(report)
     rescore(table, tmp_path / "whole", models=models, lines_per_block=5, **changes)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     rescore(table, tmp_path / "unshared", models=models)
@@ -160,7 +158,7 @@ def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
 
 
 def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
-    """An error at the end of a table stops the scoring before it gets there, and leaves nothing."""
+    """An error at the end of a table stops scoring early, and leaves no files."""
     (tmp_path / "table").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -1\n")
     scorer = Waiting(tmp_path / "table")
     with pytest.raises(PhraseTableError, match=":4001: score 1 is negative"):
@@ -172,8 +170,7 @@ def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
 def test_report(table: Path, tmp_path: Path) -> None:
     """The report gives rates, means and floor hits, for people and as JSON."""
     models = [tiny_model("a"), tiny_model("b", TinyScorer(500.0))]
-    report = rescore(table, tmp_path / "out", models=models)
-    values = report.to_json()
+    values = rescore(table, tmp_path / "out", models=models)
     assert values["pairs"] == 22
     # la and the are known, w and x are not
     assert values["source_unknown_rate"] == values["target_unknown_rate"] == 0.5
@@ -181,7 +178,7 @@ def test_report(table: Path, tmp_path: Path) -> None:
     means = [model["mean_ln_p"] for model in values["models"]]
     assert means[1] == pytest.approx(500 * means[0])
     assert values["columns"] == [{"name": "a", "floor_hits": 0}, {"name": "b", "floor_hits": 22}]
-    text = described(report)
+    text = described(values)
     assert "22 pairs, " in text
     assert "unknown words: 50.00% of the source, 50.00% of the target" in text
     assert "b: 22 pairs at Moses's floor of -100" in text
@@ -190,7 +187,7 @@ def test_report(table: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_flat_memory(multi30k: Path, tmp_path: Path) -> None:
-    """The table repeated ten times needs no more memory than the table, plus 5 %."""
+    """A table repeated ten times needs at most 5 % more memory."""
     once = multi30k / "phrase-table.gz"
     ten_times = tmp_path / "ten.gz"
     ten_times.write_bytes(once.read_bytes() * 10)

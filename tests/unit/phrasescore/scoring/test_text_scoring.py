@@ -1,4 +1,4 @@
-"""Texts with their scores: each pair alone, order, interruptions, faulty lines."""
+"""Scoring texts: single pairs, order, interruptions, faulty lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FRENCH, ENGLISH = [b"la", b"maison", b"chien", b"un"], [b"the", b"house", b"dog"
 
 
 def random_lines(count: int, longest: int = 12) -> list[bytes]:
-    """Pairs of mixed lengths, some again, some words unknown, some targets empty."""
+    """Return pairs of mixed lengths, with repetitions, unknown words and empty targets."""
     rng = np.random.default_rng(7)
 
     def text(words: list[bytes], least: int) -> bytes:
@@ -51,7 +51,7 @@ def random_lines(count: int, longest: int = 12) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Direction, Path]:
-    """A model for each direction."""
+    """Return a model for each direction."""
     folder = tmp_path_factory.mktemp("models")
     directions: tuple[Direction, ...] = ("source-target", "target-source")
     return {
@@ -67,14 +67,14 @@ def loaded(folders: dict[Direction, Path]) -> LoadedModel:
 
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
-    """150 pairs, 9 blocks of 20 or fewer."""
+    """Return 150 pairs, in 9 blocks of at most 20."""
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"".join(line + b"\n" for line in random_lines(150)))
     return path
 
 
 class Scorer(SharedScorer):
-    """Counts its calls; at one of them it kills its process, or stops it as Ctrl-C would."""
+    """A scorer that counts calls, and at one of them kills its process or raises Ctrl-C."""
 
     calls = 0
     killed_at = interrupted_at = 0
@@ -105,7 +105,7 @@ def score(
 
 
 def one_alone(loaded: LoadedModel, read: bytes, predicted: bytes) -> list[float]:
-    """The ln p of each word and of </s> by the model itself."""
+    """Return ln p of each word and of </s> by the model itself."""
     source = torch.tensor([loaded.source_vocabulary.encode(read.split())], dtype=torch.long)
     target = torch.tensor([loaded.target_vocabulary.encode(predicted.split())], dtype=torch.long)
     with torch.no_grad():
@@ -117,7 +117,7 @@ def one_alone(loaded: LoadedModel, read: bytes, predicted: bytes) -> list[float]
 def test_each_pair_alone(
     direction: Direction, folders: dict[Direction, Path], pairs: Path, tmp_path: Path
 ) -> None:
-    """Lines keep their order and bytes; words, totals and counts are those of single pairs."""
+    """Lines keep order and bytes; words, totals and counts equal those of single pairs."""
     loaded = load_model(folders[direction])
     report = score(pairs, tmp_path / "out", loaded)
     inputs = pairs.read_bytes().split(b"\n")[:-1]
@@ -141,7 +141,7 @@ def test_each_pair_alone(
 
 
 def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path) -> None:
-    """With one column, what the model reads has no words, and further columns are carried along."""
+    """With one column, the model reads an empty source, and further columns are copied."""
     (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
     (block,) = Texts((tmp_path / "text",), columns=1, bytes_per_block=1 << 24).blocks()
     scorer = TextScorer([loaded], [SharedScorer(loaded.model, "cpu")], TextSettings())
@@ -155,7 +155,7 @@ def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path
 
 
 def test_skipped_lines(loaded: LoadedModel, tmp_path: Path) -> None:
-    """A line that cannot be scored gets empty columns, and the others what they get without it."""
+    """A faulty line gets empty columns, and does not change other lines."""
     good, path = random_lines(30), tmp_path / "pairs"
     path.write_bytes(b"".join(b"no tab\n\t the\n" + line + b"\n" for line in good))
     with pytest.raises(CorpusError, match="pairs:1: no tab"):
@@ -183,7 +183,7 @@ def test_skipped_lines(loaded: LoadedModel, tmp_path: Path) -> None:
 
 
 def test_only_skipped_lines_and_none(loaded: LoadedModel, tmp_path: Path) -> None:
-    """Without a line to score there is no perplexity, and nothing breaks."""
+    """Without lines to score there is no perplexity, and no error."""
     (tmp_path / "t").write_bytes(b"no tab\n" * 3)
     report = score(Texts((tmp_path / "t",), skips=True), tmp_path / "out", loaded, words=False)
     assert (tmp_path / "out").read_bytes() == b"no tab\t\n" * 3
@@ -202,7 +202,7 @@ def test_kill_9_and_go_on(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+    """After SIGKILL, the run continues after the last complete block, and writes equal bytes."""
     model = folders["source-target"]
     killed = subprocess.run(
         [sys.executable, "-m", __name__, str(model), str(pairs), str(tmp_path / name), "5"],
@@ -216,9 +216,9 @@ def test_kill_9_and_go_on(
     loaded = load_model(model)
     scorer = Scorer(loaded.model, "cpu")
     report = score(pairs, tmp_path / name, loaded, scorer)
-    # blocks of 2, 8, 20, 20 ... lines; the fourth may have been on its way to the disk
+    # blocks of 2, 8, 20, 20 ... lines; the fourth may have been written partly
     assert (report.resumed, scorer.calls) in {(50, 5), (30, 6)}
-    assert f"going on after line {report.resumed}, where" in capsys.readouterr().err
+    assert f"continuing after line {report.resumed}, where" in capsys.readouterr().err
     whole = score(pairs, tmp_path / f"whole-{name}", loaded)
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
     assert report.counts == whole.counts
@@ -240,7 +240,7 @@ def test_another_run_starts_anew(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Only the same model, texts and options go on with what an interrupted run has left."""
+    """Only a run with equal model, texts and options continues an interrupted run."""
     interrupt(pairs, tmp_path / "out", loaded)
     if change == "texts":
         pairs.write_bytes(pairs.read_bytes() + b"la\tthe\n")
@@ -253,7 +253,7 @@ def test_another_run_starts_anew(
         assert report.resumed in {10, 30}
     else:
         assert report.resumed == 0
-        assert "is thrown away" in said
+        assert "is discarded" in said
 
 
 if __name__ == "__main__":

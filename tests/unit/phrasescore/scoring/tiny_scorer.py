@@ -1,4 +1,4 @@
-"""A real, tiny, deterministic scorer: ln p from a formula over ids, in the place of a network."""
+"""A tiny deterministic scorer that computes ln p from a formula over ids instead of a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.model.model_settings import Direction
-from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
 from phrasescore.scoring.model_loading import ReadyModels
 from phrasescore.scoring.table_rescoring import Rescoring
@@ -24,12 +23,12 @@ from tests.support.random_models import words_alone
 
 
 def tiny_ln_p(source: list[int], target: list[int], scale: float = 1.0) -> float:
-    """The log-probability of one pair of id lists."""
+    """Return the log-probability of one pair of id lists."""
     return -scale * (0.5 + 0.125 * sum(source) + 0.25 * sum(i * t for i, t in enumerate(target, 1)))
 
 
 class TinyScorer:
-    """Scores by ``tiny_ln_p``; can kill its own process at a given call, as kill -9 would."""
+    """A scorer with ``tiny_ln_p`` that can kill its process at a given call, like SIGKILL."""
 
     def __init__(self, scale: float = 1.0, killed_at_call: int | None = None) -> None:
         self.scale, self.killed_at_call, self.calls = scale, killed_at_call, 0
@@ -47,7 +46,7 @@ class TinyScorer:
 
 
 def _sums(values: NDArray[np.float64], sequences: TokenSequences) -> NDArray[np.float64]:
-    # sums of small multiples of 1 are exact, so differences of running sums are, too
+    # sums of small multiples of 1 are exact, and so are differences of running sums
     return np.diff(np.r_[0.0, np.cumsum(values)][sequences.offsets])
 
 
@@ -62,15 +61,15 @@ def tiny_model(
     return ScoringModel(name, loaded, scorer or TinyScorer(), outside)
 
 
-def rescore(table: str | Path, output: str | Path, **changes: Any) -> ScoringRecord:
+def rescore(table: str | Path, output: str | Path, **changes: Any) -> dict[str, Any]:
+    """Score a table; return the figures of the run."""
     models = changes.pop("models", [tiny_model()])
     settings = changes.pop("settings", ScoringSettings())
     identities = tuple((each.loaded.digest, each.loaded.direction) for each in models)
     ready = ReadyModels(identities, 0, changes.pop("numerics", {}))
     names, scorer = [each.name for each in models], BlockScorer(models, settings)
-    return Rescoring(table, output, names, ready, settings, scorer).run(
-        **{"lines_per_block": 4, **changes}
-    )
+    rescoring = Rescoring(table, output, names, ready, settings, scorer)
+    return rescoring.figures(rescoring.run(**{"lines_per_block": 4, **changes}))
 
 
 if __name__ == "__main__":

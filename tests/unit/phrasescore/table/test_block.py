@@ -1,4 +1,4 @@
-"""The compiled block reader agrees with the line-by-line rules in everything."""
+"""The compiled block reader agrees with the line-by-line rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def block_of(lines: list[bytes], expected: TableFormat) -> TableBlock:
 
 @given(st.lists(table_lines(), min_size=1, max_size=6))
 def test_plain_tokens(lines: list[bytes]) -> None:
-    """A block's tokens are those of its lines, one by one, on both sides."""
+    """A block's tokens equal those of its lines, on both sides."""
     block = block_of(lines, TableFormat(2, hierarchical=False))
     for side in ("source", "target"):
         spans = block.token_spans(side)
@@ -39,7 +39,7 @@ words = st.sampled_from([b"le", b"[X][X]", b"[NP][VP]", b"x|N", b"[", b"]", b"[]
     st.integers(0, 1),
 )
 def test_rule_tokens(rules: list[tuple[list[bytes], list[bytes]]], factor: int) -> None:
-    """A block of hierarchical rules has the gaps and factors that the line-by-line rules find."""
+    """A block of hierarchical rules has the gaps and factors of the line-by-line rules."""
     lines = [
         b" ".join([*s, b"[X]"]) + b" ||| " + b" ".join([*t, b"[X]"]) + b" ||| 1" for s, t in rules
     ]
@@ -86,7 +86,7 @@ raw_lines = st.one_of(
 
 @given(st.lists(raw_lines, min_size=1, max_size=5), st.booleans())
 def test_same_verdict(lines: list[bytes], hierarchical: bool) -> None:
-    """A block is refused exactly where a line is, with that line's error."""
+    """A block is refused exactly if a line is, with this line's error."""
     expected = TableFormat(2, hierarchical)
     verdicts = []
     for line in lines:
@@ -109,7 +109,7 @@ def test_same_verdict(lines: list[bytes], hierarchical: bool) -> None:
 
 @given(st.lists(table_lines(3), min_size=1, max_size=5), st.booleans(), st.integers(1, 3))
 def test_splicing(lines: list[bytes], final_newline: bool, number: int) -> None:
-    """Appending to and replacing in a block gives what it gives line by line, to the byte."""
+    """Appending and replacing in a block gives the bytes of the line-by-line edits."""
     end = b"\n" if final_newline else b""
     text = b"\n".join(lines) + end
     block = checked_block(text, len(lines), 1, "table", TableFormat(3, hierarchical=False))
@@ -131,17 +131,17 @@ def test_splicing(lines: list[bytes], final_newline: bool, number: int) -> None:
 
 
 def test_phrases_that_no_model_reads(tmp_path: Path) -> None:
-    """A phrase of many thousand words is no phrase: its line is named before it takes hours."""
+    """Phrases of many thousand words are refused with their line, instead of taking hours."""
     path = tmp_path / "table"
     path.write_bytes(b"a ||| b ||| 1\na ||| " + b"b " * (MAX_PHRASE + 1) + b"||| 1\n")
     (block,) = read_blocks(path)
     assert len(block.token_spans("source").begins) == 2
-    with pytest.raises(PhraseTableError, match=r"table:2: the target phrase has 10,001 words, wh"):
+    with pytest.raises(PhraseTableError, match=r"table:2: the target phrase has 10,001 words, bu"):
         block.token_spans("target")
 
 
 def test_blocks_and_skipping(tmp_path: Path) -> None:
-    """Blocks have the lines asked for, the last fewer; skipped ones are the first."""
+    """Blocks have the requested number of lines, the last block fewer; the first are skipped."""
     path = tmp_path / "table.gz"
     lines = [b"s%d ||| t ||| 1" % i for i in range(10)]
     # two gzip members, the second without a final line feed
@@ -156,7 +156,7 @@ def test_blocks_and_skipping(tmp_path: Path) -> None:
 
 
 def test_source_runs() -> None:
-    """Runs of equal sources begin where another source does."""
+    """Runs of equal sources begin at each change of the source."""
     sources = [b"a", b"a", b"b", b"b c", b"b", b"b"]
     lines = [source + b" ||| t ||| 1" for source in sources]
     plain = TableFormat(1, hierarchical=False)
@@ -166,7 +166,7 @@ def test_source_runs() -> None:
 
 
 def test_positive_exponent_and_long_numbers() -> None:
-    """Scores that the fast path does not judge are read all the same, in their places."""
+    """Scores that the fast path cannot read are read correctly."""
     line = b"a ||| b ||| 1e2 0." + b"0" * 400 + b"1 -0 ||| 0-0"
     block = block_of([line, b"c ||| d ||| 1 2 3"], TableFormat(3, hierarchical=False))
     assert (

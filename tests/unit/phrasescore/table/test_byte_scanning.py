@@ -1,4 +1,4 @@
-"""Scanning bytes in compiled code agrees with what Python does to bytes."""
+"""Scanning bytes in compiled code agrees with Python's methods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 @given(TEXTS, st.sampled_from(list(SEPARATORS)))
 def test_tokens(text: bytes, separators: int) -> None:
-    """Tokens are those of splitting at the separators, trimming that of stripping them."""
+    """Tokens and trimming agree with Python's split and strip."""
     data, at, found = as_array(text), 0, []
     while (at := scanning.token_begin(data, at, len(text), separators)) < len(text):
         stop = scanning.token_end(data, at, len(text), separators)
@@ -40,7 +40,7 @@ def test_tokens(text: bytes, separators: int) -> None:
 
 @given(TEXTS, st.integers(0, 4))
 def test_columns(text: bytes, number: int) -> None:
-    """Columns are those of splitting at bars; one that is not there is empty."""
+    """Columns agree with splitting at bars; missing columns are empty."""
     columns = text.split(b"|||")
     begin, end = scanning.column_after(as_array(text), 0, len(text), number)
     assert text[begin:end] == (columns[number] if number < len(columns) else b"")
@@ -55,7 +55,7 @@ def test_columns(text: bytes, number: int) -> None:
     )
 )
 def test_decimals(text: bytes) -> None:
-    """A number ends where the grammar ends it; what is called exact is the nearest double."""
+    """Numbers end where the grammar says; numbers marked as exact are the nearest doubles."""
     value, stop, exact = scanning.parse_decimal(as_array(text), 0, len(text))
     match = NUMBER.match(text)
     assert stop == (match.end() if match else 0)
@@ -77,5 +77,5 @@ def test_decimals(text: bytes) -> None:
     ("text", "number"), [("0", 0), ("000000017", 17), ("", -1), ("1234567890", -1), ("1a", -1)]
 )
 def test_integers(text: str, number: int) -> None:
-    """Nine digits at most, and nothing else."""
+    """Integers have at most nine digits and nothing else."""
     assert scanning.parse_integer(as_array(text.encode()), 0, len(text)) == number

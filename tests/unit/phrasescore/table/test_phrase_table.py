@@ -1,4 +1,4 @@
-"""The text of a phrase table: columns, scores, tokens and every error."""
+"""The text of a phrase table: columns, scores, tokens and all errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BROKEN = [
         b"e [X] ||| f [X] ||| 1\n" * 1200 + b"a [X] ||| b ||| 1\n",
         1201,
         "the target phrase does not end in a label such as [X]",
-        "tables of their own",
+        "separate tables",
     ),
     (
         b"e [X] ||| f [X] ||| 1\n" * 1200 + b"[X] ||| b [X] ||| 1\n",
@@ -75,14 +75,14 @@ BROKEN = [
 def test_error(
     content: bytes, line: int | None, problem: str | None, remedy: str | None, tmp_path: Path
 ) -> None:
-    """Every break of the format is an error that names file, line, problem and remedy.
+    """Every violation of the format is an error with file, line, problem and remedy.
 
-    It does so whatever the size of the blocks that are read.
+    The errors are the same for all block sizes.
     """
     path = tmp_path / "table"
     path.write_bytes(content)
     if problem is None:
-        # the label is missing among the first lines: a plain table with odd words, and no error
+        # the label is missing in the first lines, so this is a plain table with odd words
         assert sum(map(len, read_blocks(path))) == content.count(b"\n")
         return
     place = f"{path}:{line}: " if line else f"{path}: "
@@ -118,7 +118,7 @@ def test_other_files_are_refused(problem: str, content: bytes, tmp_path: Path) -
 
 
 def test_seven_columns() -> None:
-    """All seven columns of a line are found, without the blanks around them."""
+    """All seven columns of a line are found, without outer blanks."""
     assert parse_entry(SEVEN) == Entry(
         b"la maison",
         b"the house",
@@ -131,7 +131,7 @@ def test_seven_columns() -> None:
 
 
 def test_pipes_in_properties_stay() -> None:
-    """What follows the sixth separator is one column, whatever is in it."""
+    """All text after the sixth separator is one column."""
     assert parse_entry(SEVEN + b" ||| x").properties == b"{{Counts 1}} ||| x"
 
 
@@ -148,7 +148,7 @@ def test_pipes_in_properties_stay() -> None:
     ],
 )
 def test_spacing(line: bytes, expected: Entry) -> None:
-    """Separators need no spaces, CRLF is tolerated, an empty target is one, Unicode is no blank."""
+    """Separators need no spaces; CRLF and empty targets are accepted; blanks are ASCII only."""
     assert parse_entry(line) == expected
 
 
@@ -162,7 +162,7 @@ def test_spacing(line: bytes, expected: Entry) -> None:
     ],
 )
 def test_scores_as_moses_reads_them(text: bytes, values: list[float]) -> None:
-    """The spellings that Moses's strict number reader takes are read, negative zero included."""
+    """All spellings of numbers that Moses reads are accepted, including negative zero."""
     assert parse_scores(text) == values
 
 
@@ -181,12 +181,12 @@ def test_scores_as_moses_reads_them(text: bytes, values: list[float]) -> None:
     ],
 )
 def test_scored_tokens(phrase: bytes, factor: int, hierarchical: bool, tokens: list[bytes]) -> None:
-    """One factor counts; in rules the left-hand side goes and gaps become one token."""
+    """One factor is used; rules lose their left-hand side, and gaps become one token."""
     assert scored_tokens(phrase, "source", factor, hierarchical=hierarchical) == tokens
 
 
 def test_missing_factor() -> None:
-    """A token without the factor wanted is an error that names it."""
+    """A token without the wanted factor is an error with the token."""
     with pytest.raises(
         PhraseTableError, match=r"the target token la\|D has 2 factors, so there is no factor 2"
     ):
@@ -194,7 +194,7 @@ def test_missing_factor() -> None:
 
 
 def test_hierarchical_by_table_not_by_token() -> None:
-    """A table is hierarchical if all its first lines have both left-hand sides, not by one line."""
+    """A table is hierarchical only if all its first lines have both left-hand sides."""
     rule, plain = b"le [X] ||| the [X] ||| 1", b"la ||| the ||| 1"
     assert TableFormat.from_lines([rule, rule], "t").hierarchical
     assert not TableFormat.from_lines([rule, plain], "t").hierarchical
@@ -228,14 +228,14 @@ def joined(draw: st.DrawFn, words: st.SearchStrategy[bytes], smallest: int) -> b
 
 @st.composite
 def table_lines(draw: st.DrawFn, scores: int = 2) -> bytes:
-    """Draw a whole table line with odd spacing and perhaps missing trailing columns."""
+    """Draw a table line with odd spacing, possibly without trailing columns."""
     source = draw(joined(token, 1))
     target = draw(joined(token, 0))
     numbers = draw(st.lists(number, min_size=scores, max_size=scores))
     columns = [source, target, draw(blanks) + b" ".join(numbers) + draw(blanks)]
     rest = [b" 0-0 ", b"3 4 2", b"", b" {{X a ||| b}}"]
     columns += rest[: draw(st.integers(0, 4))]
-    # a | beside the separator would belong to it
+    # a | next to the separator would be part of the separator
     spaced = [c if not c.startswith(b"|") else b" " + c for c in columns]
     spaced = [c if not c.endswith(b"|") else c + b" " for c in spaced]
     return b"|||".join(spaced) + draw(st.sampled_from([b"", b" ", b"\r"]))
@@ -243,7 +243,7 @@ def table_lines(draw: st.DrawFn, scores: int = 2) -> bytes:
 
 @given(table_lines())
 def test_append_changes_no_other_byte(line: bytes) -> None:
-    """Taking the appended score out again leaves the line as it was, and Moses's split finds it."""
+    """Removing the appended score restores the line, and Moses's split finds the score."""
     longer = with_appended_scores(line, [b"0.125"])
     assert parse_scores(parse_entry(longer).scores) == [
         *parse_scores(parse_entry(line).scores),
@@ -254,7 +254,7 @@ def test_append_changes_no_other_byte(line: bytes) -> None:
 
 
 def test_phrase_tokens_split_at_space_and_tab_only() -> None:
-    """No-break spaces, line separators and carriage returns belong to their tokens."""
+    """No-break spaces, line separators and carriage returns are part of tokens."""
     assert phrase_tokens("a\u00a0b\tc\u2028 \x0bd\r".encode()) == [
         "a\u00a0b".encode(),
         "c\u2028".encode(),

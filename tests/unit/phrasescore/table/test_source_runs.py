@@ -1,4 +1,4 @@
-"""Blocks of whole sources: nothing is lost or parted, and disorder is seen."""
+"""Blocks of whole sources: no line is lost, no source is split, wrong order is detected."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def runs_of(block: TableBlock) -> list[list[bytes]]:
 @same_file
 @given(sources, st.integers(1, 5))
 def test_blocks_end_where_sources_end(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
-    """All lines come, in order; every source is in one block; none is filled less than need be."""
+    """Blocks have all lines in order, keep sources together, and are as full as possible."""
     text = b"".join(sorted(table_of(phrases).splitlines(keepends=True)))
     (tmp_path / "table").write_bytes(text)
     blocks = list(read_source_runs(tmp_path / "table", lines))
@@ -63,7 +63,7 @@ def test_blocks_end_where_sources_end(tmp_path: Path, phrases: list[bytes], line
 @same_file
 @given(sources, st.integers(1, 5))
 def test_reading_goes_on(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
-    """After the lines of the first blocks come the same blocks as without a stop."""
+    """Reading after the lines of the first blocks gives the same remaining blocks."""
     (tmp_path / "table").write_bytes(b"".join(sorted(table_of(phrases).splitlines(True))))
     blocks = list(read_source_runs(tmp_path / "table", lines))
     for number, block in enumerate(blocks):
@@ -77,21 +77,21 @@ def test_reading_goes_on(tmp_path: Path, phrases: list[bytes], lines: int) -> No
 @same_file
 @given(sources, st.integers(1, 5))
 def test_disorder_is_refused(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
-    """The first line whose source should stand above is named; no other table is refused."""
+    """The first line in wrong order is reported; sorted tables are accepted."""
     (tmp_path / "table").write_bytes(table_of(phrases))
     keys = [phrase + b" ||| " for phrase in phrases]
     wrong = [i + 2 for i, (above, here) in enumerate(itertools.pairwise(keys)) if here < above]
     if not wrong:
         assert sum(map(len, read_source_runs(tmp_path / "table", lines))) == len(phrases)
         return
-    with pytest.raises(PhraseTableError, match="must be neighbours") as caught:
+    with pytest.raises(PhraseTableError, match="must be sorted") as caught:
         list(read_source_runs(tmp_path / "table", lines))
     assert caught.value.line == wrong[0]
     assert "LC_ALL=C sort" in str(caught.value)
 
 
 def test_missing_blanks_are_named(tmp_path: Path) -> None:
-    """Such lines may be sorted and in another order than Moses's: the remedy says more."""
+    """Missing blanks change the sorting order, so the remedy mentions them."""
     (tmp_path / "table").write_bytes(b"a!|||x|||1\na|||x|||1\n")
     with pytest.raises(PhraseTableError, match=r"Write the columns with .* between them, and sort"):
         list(read_source_runs(tmp_path / "table"))
@@ -102,7 +102,7 @@ def test_missing_blanks_are_named(tmp_path: Path) -> None:
     [b"0.1 3e-20", b"1.23456789e-30 0", b"+.5  1E-3", b"123456789012345678901 5.", b"-0 1e-320"],
 )
 def test_score_values(tmp_path: Path, scores: bytes) -> None:
-    """They are the doubles that Python reads, also where the quick parser rounds."""
+    """Scores equal the doubles that Python reads, even if the fast parser rounds."""
     line = b"a ||| x ||| %b ||| 0-0\n" % scores
     (tmp_path / "table").write_bytes(line * 3)
     (block,) = read_blocks(tmp_path / "table")

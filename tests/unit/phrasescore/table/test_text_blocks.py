@@ -1,4 +1,4 @@
-"""Texts in blocks: against the plain rules, line by line."""
+"""Compares texts read in blocks with the plain line-by-line rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(folder: Path, name: str, lines: list[bytes], *, ended: bool = True) ->
 
 
 def plainly(line: bytes, columns: int, factor: int) -> list[list[bytes]] | None:
-    """The tokens of a line's texts by the rules; ``None`` for a line that cannot be scored."""
+    """Return the tokens of a line's texts by the rules; ``None`` for a faulty line."""
     texts = [text.strip(b" \t\r") for text in line.split(b"\t")[:columns]]
     if len(texts) < columns or (columns > 1 and not texts[0]):
         return None
@@ -35,7 +35,7 @@ def plainly(line: bytes, columns: int, factor: int) -> list[list[bytes]] | None:
 
 
 def read(texts: Texts) -> list[list[list[bytes]] | None]:
-    """The tokens of each line, as the blocks have them."""
+    """Return the tokens of each line, as read in blocks."""
     return [
         None if block.faulty[row] else [spans.tokens(row) for spans in block.tokens]
         for block in texts.blocks()
@@ -51,7 +51,7 @@ def test_columns_by_the_rules(
     factor: int,
     ended: bool,
 ) -> None:
-    """Texts, tokens and faulty lines are those of the plain rules, in blocks of any size."""
+    """Texts, tokens and faulty lines agree with the plain rules, for all block sizes."""
     path = write(tmp_path_factory.mktemp("t"), "t", [*lines, b"a\tb"], ended=ended)
     expected = [plainly(line, columns, factor) for line in [*lines, b"a\tb"]]
     for lines_per_block, bytes_per_block in ((1000, 1 << 20), (3, 1 << 20), (1000, 20)):
@@ -69,7 +69,7 @@ def test_columns_by_the_rules(
 def test_side_by_side(
     tmp_path_factory: pytest.TempPathFactory, left: list[bytes], right: list[bytes]
 ) -> None:
-    """Each line of two files is a text; a tab in it separates tokens; a line alone is faulty."""
+    """Lines of two files are texts; tabs separate tokens; a line without a partner is faulty."""
     folder = tmp_path_factory.mktemp("t")
     paths = write(folder, "l", [*left, b"a"]), write(folder, "r", [*right, b"b"])
     left, right = [*left, b"a"], [*right, b"b"]
@@ -90,7 +90,7 @@ def only_block(path: Path) -> TextBlock:
 
 
 def test_new_columns_stand_before_a_carriage_return(tmp_path: Path) -> None:
-    """Every byte of the input stays, in its order; the last line is ended, too."""
+    """New columns precede a carriage return; all other bytes are kept; the last line is ended."""
     path = write(tmp_path, "t", [b" a \tb\tc\r", b"", b"\r", b"a\tb"], ended=False)
     block = only_block(path)
     columns = [[b"1", b"", b"", b"4"], [b"5", b"", b"", b"8"]]
@@ -99,7 +99,7 @@ def test_new_columns_stand_before_a_carriage_return(tmp_path: Path) -> None:
 
 
 def test_both_forms_are_cut_alike(tmp_path: Path) -> None:
-    """The same texts make the same blocks, side by side or in columns, so the same digits."""
+    """Equal texts make equal blocks, in two files or in columns, so scores have equal digits."""
     sides = [[b"a" * (i % 7 + 1) for i in range(200)], [b"b" * (i % 5) for i in range(200)]]
     left, right = (write(tmp_path, name, side) for name, side in zip("lr", sides, strict=True))
     pairs = write(tmp_path, "p", [b"\t".join(pair) for pair in zip(*sides, strict=True)])
@@ -122,7 +122,7 @@ def test_both_forms_are_cut_alike(tmp_path: Path) -> None:
 def test_a_faulty_line_is_named(
     tmp_path: Path, lines: list[bytes], line: int, problem: str
 ) -> None:
-    """File, line and reason; the first line that is wrong counts."""
+    """The first faulty line is an error with file, line and reason."""
     path = write(tmp_path, "t", lines)
     factor = 1 if b"|" in lines[0] else 0
     with pytest.raises(CorpusError) as caught:
@@ -132,7 +132,7 @@ def test_a_faulty_line_is_named(
 
 
 def test_whole_lines_are_texts(tmp_path: Path) -> None:
-    """All of a line counts, a tab separates tokens, an empty line is a text without tokens."""
+    """Whole lines are texts; tabs separate tokens; an empty line is a text without tokens."""
     path = write(tmp_path, "t", [b"a\tb c\r", b"", b" \t"])
     texts = Texts((path,), columns=1, whole_lines=True)
     assert read(texts) == [[[b"a", b"b", b"c"]], [[]], [[]]]
@@ -142,7 +142,7 @@ def test_whole_lines_are_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("longer", [0, 1])
 def test_files_of_different_lengths(tmp_path: Path, longer: int) -> None:
-    """The longer one is named, and the first line too many."""
+    """The error names the longer file, and its first extra line."""
     lengths = [4, 2] if longer == 0 else [2, 4]
     paths = tuple(
         write(tmp_path, name, [b"a"] * count)
@@ -155,7 +155,7 @@ def test_files_of_different_lengths(tmp_path: Path, longer: int) -> None:
 
 
 def test_an_error_side_by_side_names_the_file_of_the_text(tmp_path: Path) -> None:
-    """A factor that is missing in the target is an error of the target's file."""
+    """A missing factor in the target is an error in the target's file."""
     paths = write(tmp_path, "left", [b"a|x", b"a|x"]), write(tmp_path, "right", [b"b|y", b"b"])
     with pytest.raises(CorpusError, match="right:2: the target token b has 1 factor"):
         list(Texts(paths, factor=1).blocks())

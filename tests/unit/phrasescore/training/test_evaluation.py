@@ -1,4 +1,4 @@
-"""What is said of a trained model, and of one that training has driven away."""
+"""The report on a trained model, and on a model that diverged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = EncoderDecoderSettings(
     [(1.0, 2.0, False), (math.nan, 2.0, True), (math.inf, 2.0, True), (1.0, 1e4, True)],
 )
 def test_a_model_that_gives_no_numbers(weight: float, nll: float, fails: bool) -> None:
-    """It is not written; the sentence says what helps."""
+    """A model that gives NaN is not written, and the error has a remedy."""
     model = build(SETTINGS)
     model.initialise(torch.Generator().manual_seed(1))
     with torch.no_grad():

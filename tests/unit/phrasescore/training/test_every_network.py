@@ -1,4 +1,4 @@
-"""Every network that ``train`` knows: it learns, stops, goes on to the same bits, and scores."""
+"""Every kind of network learns, stops, resumes to the same bits, and scores."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ NETWORKS = [
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of 600 pairs."""
+    """Write a table of 600 pairs."""
     return write_phrase_table(tmp_path_factory.mktemp("table") / "table", 600)
 
 
 def inputs_of(kind: str, table: Path) -> tuple[Path, ...]:
-    """Return what a kind reads: the table, or its columns as texts, or the second of them."""
+    """Return the inputs of a kind: the table, its columns as texts, or the target text."""
     if kind_named(kind).learns_from == "phrases":
         return (table,)
     columns = zip(*(line.split(b" ||| ")[:2] for line in read_lines(table)), strict=True)
@@ -85,7 +85,7 @@ def train(table: Path, model: Path, kind: str, sizes: dict[str, str | int]) -> N
 
 
 def interrupt_when(path: Path) -> threading.Thread:
-    """Press Ctrl-C once a file is there."""
+    """Send Ctrl-C once a file exists."""
 
     def watch() -> None:
         wait_for(path.exists)
@@ -100,7 +100,7 @@ def interrupt_when(path: Path) -> threading.Thread:
 def test_a_network_is_trained_stopped_continued_and_scores(
     kind: str, sizes: dict[str, str | int], table: Path, tmp_path: Path
 ) -> None:
-    """The weights after an interruption are those without; shared ln p is unshared ln p."""
+    """Weights are equal with and without an interruption; shared and unshared ln p agree."""
     train(table, tmp_path / "whole", kind, sizes)
     watching = interrupt_when(tmp_path / "stopped.training" / "checkpoint.pt")
     with pytest.raises(InterruptedWorkError):
@@ -112,7 +112,7 @@ def test_a_network_is_trained_stopped_continued_and_scores(
     ]
     assert weights[0] == weights[1]
     record = json.loads((tmp_path / "whole" / "provenance.json").read_text("utf-8"))
-    # 54 target words and </s>: a model that has learnt nothing is near ln 55 = 4
+    # with 54 target words and </s>, chance is ln 55 = 4
     held_out = record["held_out"]
     assert held_out.get("held_out_pairs", held_out["held_out_sources"])["nll"] < 3.5
     loaded = load_model(tmp_path / "whole")

@@ -1,4 +1,4 @@
-"""Weights that are kept in the type of the products give the bits of those narrowed at each use."""
+"""Weights stored in the products' type have the bits of weights converted at each use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def model_of(pairs: EncodedPairs, **settings: Any) -> EncoderDecoder:
 
 
 def changed_sizes(model: EncoderDecoder) -> list[int]:
-    """Return how many numbers each call of a rule is given."""
+    """Return the number of weights in each call of an update rule."""
     weights, found = FlatWeights(model, 1), list[int]()
     weights.change(slice(0, len(weights.values)), lambda *each: found.append(len(each[0])))
     return found
@@ -98,7 +98,7 @@ def test_narrow_weights_have_the_gradient_of_wide_ones(
 def test_all_weights_of_a_gpu_are_changed_at_once(
     pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks are for the caches of a processor; a GPU would be asked for each of them."""
+    """On a GPU all weights are updated in one call; blocks are only for CPU caches."""
     monkeypatch.setattr(flat_weights, "_BLOCK", 64)
     on_gpu, on_cpu = (changed_sizes(model_of(pairs).to(device)) for device in ("meta", "cpu"))
     assert on_gpu == [sum(on_cpu)]
@@ -109,7 +109,7 @@ def test_all_weights_of_a_gpu_are_changed_at_once(
 def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
     pairs: EncodedPairs, threads: int
 ) -> None:
-    """The narrow ones, too: after four updates, and four more in another trainer."""
+    """Restored weights, including converted ones, continue with equal bits in a new trainer."""
 
     def updates_of(model: EncoderDecoder) -> Updates:
         settings = TrainingSettings(threads=threads, precision="bf16")

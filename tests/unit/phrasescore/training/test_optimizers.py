@@ -1,4 +1,4 @@
-"""The optimisers against those of torch, compiled and plain."""
+"""Compares the compiled and plain optimisers with torch's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_weights_go_where_torch_takes_them(
     compiled: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After thirty updates by the same gradients the weights are the same, but for rounding."""
+    """After thirty updates with equal gradients, weights are equal except for rounding."""
     if not compiled:
         monkeypatch.setattr(optimizers, "can_compile", lambda tensor: False)
     generator = torch.Generator().manual_seed(5)

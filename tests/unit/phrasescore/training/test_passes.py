@@ -1,4 +1,4 @@
-"""Passes over more pairs than are held at a time: every pair once, mixed, and resumed anywhere."""
+"""Epochs over more pairs than are held in memory: each pair once, shuffled, resumable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_pass_has_every_pair_once(pairs: EncodedPairs, stretch: int) -> None:
 
 
 def test_a_pass_goes_on_anywhere(pairs: EncodedPairs, stretch: int) -> None:
-    """What is left of it is the same, whatever number of batches is done."""
+    """The rest of an epoch is equal, whatever number of batches is already done."""
     through, _ = passes_of(pairs)
     batches = list(through.batches(2))
     for done in (1, len(batches) // 2, len(batches) - 1, len(batches)):
@@ -56,7 +56,7 @@ def test_a_pass_goes_on_anywhere(pairs: EncodedPairs, stretch: int) -> None:
 def test_a_stretch_comes_from_all_over_the_table(
     pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its runs are drawn, so the first batches are not of the first pairs."""
+    """The first batches have pairs from the whole table."""
     monkeypatch.setattr(batches, "STRETCH", 64)
     monkeypatch.setattr(batches, "_RUN", 4)
     through, rows = passes_of(pairs)

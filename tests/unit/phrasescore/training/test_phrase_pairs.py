@@ -1,4 +1,4 @@
-"""Held-out pairs."""
+"""Holding out pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs, s
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
-    """2,000 pairs of 400 sources, 1 to 9 targets each, sources not together."""
+    """Return 2,000 pairs of 400 sources with 1 to 9 targets each, not grouped by source."""
     folder = tmp_path_factory.mktemp("pairs")
     lines = [b"s%d ||| t%d ||| 1\n" % (i * 7 % 400, i) for i in range(1600)]
     lines += [b"s%d ||| u%d ||| 1\n" % (i % 20, i) for i in range(400)]
@@ -24,7 +24,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
 
 
 def test_parts_are_disjoint_and_whole(pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every pair is in exactly one part; no source held out by source is anywhere else."""
+    """Every pair is in exactly one part; held-out sources are in no other part."""
     monkeypatch.setattr(pairs_module, "ROWS_AT_ONCE", 300)
     parts = split(pairs, 100, 150, seed=1)
     rows = np.concatenate([parts.training[:], parts.held_out_sources, parts.held_out_pairs])
@@ -33,14 +33,14 @@ def test_parts_are_disjoint_and_whole(pairs: EncodedPairs, monkeypatch: pytest.M
     others = np.concatenate([parts.training[:], parts.held_out_pairs])
     assert not set(groups[parts.held_out_sources].tolist()) & set(groups[others].tolist())
     assert len(parts.held_out_pairs) == 150
-    # whole sources are drawn until there are enough; the largest has 24 pairs
+    # whole sources are drawn until there are enough pairs; the largest has 24 pairs
     assert 100 <= len(parts.held_out_sources) < 100 + 24
     for part in (parts.training[:], parts.held_out_sources, parts.held_out_pairs):
         assert np.array_equal(part, np.sort(part))
 
 
 def test_seed_decides(pairs: EncodedPairs) -> None:
-    """The same seed draws the same pairs, another seed draws others."""
+    """Equal seeds draw equal pairs, other seeds draw others."""
     first, again, other = (split(pairs, 100, 150, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.held_out_pairs, again.held_out_pairs)
     assert np.array_equal(first.held_out_sources, again.held_out_sources)
@@ -56,7 +56,7 @@ def test_nothing_held_out(pairs: EncodedPairs) -> None:
 
 
 def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
-    """With one pair for each source, exactly the number asked for is held out by source."""
+    """With one pair per source, exactly the requested number is held out by source."""
     (tmp_path / "table").write_bytes(b"".join(b"s%d ||| t ||| 1\n" % i for i in range(50)))
     pairs = encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
     assert len(split(pairs, 10, 10, seed=3).held_out_sources) == 10
@@ -64,7 +64,7 @@ def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("sources", "single"), [(0, 2000), (2000, 0), (5000, 5000), (1000, 1000)])
 def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: int) -> None:
-    """Holding out everything is refused, with the numbers and the remedy."""
+    """Holding out all pairs is refused, with the numbers and a remedy."""
     with pytest.raises(SettingsError, match=r"2,000 pairs; .*Lower --held-out-sources"):
         split(pairs, sources, single, seed=1)
 
@@ -78,7 +78,7 @@ def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: i
     ],
 )
 def test_a_damaged_folder_is_encoded_again(tmp_path: Path, name: str, content: bytes) -> None:
-    """Whatever is wrong with it is one error to who reads it, and none to who can make it."""
+    """A damaged folder is an error for readers, but is encoded again by training."""
     (tmp_path / "table").write_bytes(b"a ||| b ||| 1\nc ||| d ||| 1\n")
     encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
     (tmp_path / "work" / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Words seen once: which they are, and that about half of them become the unknown word."""
+"""Words that occur once, of which about half become the unknown word in training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phrasescore.training.pairs import PairSettings
 
 
 def test_which_words_stand_once(tmp_path: Path) -> None:
-    """In the rows that count; none where enough words outside the shortlist teach <unk>."""
+    """They are found in the training rows, unless the shortlist already leaves out enough words."""
     (tmp_path / "text").write_bytes(b"a b a\nb c\nd c\n")
     given = (tmp_path / "text",), tmp_path / "pairs"
     side = encode_texts(*given, PairSettings(), max_length=9).target
@@ -28,7 +28,7 @@ def test_which_words_stand_once(tmp_path: Path) -> None:
 
 
 def test_half_of_the_pairs_have_unknown_words() -> None:
-    """On both sides or neither; other words stay, and the same draws give the same batch."""
+    """Unknown words are on both sides or neither; equal draws give equal batches."""
     source, target = torch.tensor([[3, 2]] * 1000), torch.tensor([[2, 3, 3]] * 1000)
     batch = Batch(source, target, None, 4000)
     rare = torch.tensor([False, False, False, True])

@@ -1,4 +1,4 @@
-"""What the recipes do to learning rate, batch size and gradient."""
+"""The recipes' learning rate, batch size and treatment of gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = EncoderDecoderSettings(source_vocabulary=9, target_vocabulary=9, hidden=
 
 
 def test_the_paper_recipe_is_the_paper_s() -> None:
-    """Adadelta with rho 0.95 and eps 1e-6, 64 pairs, a rate that stays, the summed loss."""
+    """It has Adadelta with rho 0.95 and eps 1e-6, 64 pairs, a constant rate, the summed loss."""
     recipe, batch_size, rate = recipe_of(
         TrainingSettings(recipe="paper", max_epochs=1), 10**6, SIZES
     )
@@ -35,7 +35,7 @@ def test_the_fast_rate_rises_and_falls() -> None:
 
 
 def test_a_smaller_model_learns_at_a_higher_rate() -> None:
-    """By its width and within bounds; only where that was tried, and never against the user."""
+    """The rate depends on the width within bounds, for tested kinds, unless the user sets it."""
     asked = TrainingSettings(max_epochs=1)
     rates = [
         recipe_of(asked, 10**5, dataclasses.replace(SIZES, hidden=hidden, unit=unit))[2]
@@ -51,21 +51,21 @@ def test_a_smaller_model_learns_at_a_higher_rate() -> None:
 @pytest.mark.parametrize(
     ("gradient", "after"),
     [
-        ([3.0, 4.0], [0.6, 0.8]),  # of norm 5: scaled to 1
+        ([3.0, 4.0], [0.6, 0.8]),  # norm 5, scaled to 1
         ([0.3, 0.4], [0.3, 0.4]),  # short enough
-        ([float("nan"), 0.0], [0.2, -0.4]),  # a tenth of the weights
+        ([float("nan"), 0.0], [0.2, -0.4]),  # shrinks the weights by a tenth
         ([float("inf"), 0.0], [0.2, -0.4]),
     ],
 )
 def test_the_gradient_is_kept_in_bounds(gradient: list[float], after: list[float]) -> None:
-    """A long gradient is scaled to norm 1; one that is not finite shrinks the weights instead."""
+    """A long gradient is scaled to norm 1; a gradient that is not finite shrinks the weights."""
     changed = torch.tensor(gradient)
     bound_gradient(torch.tensor([2.0, -4.0]), changed, float(changed.norm()))
     torch.testing.assert_close(changed, torch.tensor(after))
 
 
 def test_the_loss_is_scaled_before_its_gradient_is_kept_in_bounds() -> None:
-    """Of a mean over ten words the gradient is a tenth, and then short enough."""
+    """The gradient of a mean over ten words is a tenth, which is short enough."""
     changed = torch.tensor([3.0, 4.0])
     bound_gradient(torch.zeros(2), changed, 5.0, scale=0.1)
     torch.testing.assert_close(changed, torch.tensor([0.3, 0.4]))

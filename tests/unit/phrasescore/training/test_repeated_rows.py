@@ -1,4 +1,4 @@
-"""Equal digests found part by part, on disk."""
+"""Finding equal digests on disk, part by part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _digests(rows: list[int]) -> Digests:
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 20), st.integers(1, 20))
 def test_the_first_of_equal_rows(rows: list[int], block: int, part: int) -> None:
-    """Whatever the sizes of blocks and parts; a later call leaves what an earlier one found."""
+    """The first of equal rows is found for all sizes of blocks and parts, over several calls."""
     digests = _digests(rows)
     blocks = [digests[begin : begin + block] for begin in range(0, len(rows), block)]
     with tempfile.TemporaryDirectory() as scratch:
@@ -34,7 +34,7 @@ def test_the_first_of_equal_rows(rows: list[int], block: int, part: int) -> None
 
 
 def test_disk_array(tmp_path: Path) -> None:
-    """Rows are read by stretches, as a list is, and set at any place."""
+    """Rows can be read by slices and written at any place."""
     array = DiskArray(tmp_path / "rows", (np.uint64, 2), 3)
     array[1] = np.array([[1, 2], [3, 4]])
     assert len(array) == 3
@@ -46,7 +46,7 @@ def test_disk_array(tmp_path: Path) -> None:
 
 
 def test_parts_are_written_as_one_array(tmp_path: Path) -> None:
-    """The file is the one that ``np.save`` writes."""
+    """The file equals that of ``np.save``."""
     numbers = np.arange(5, dtype=np.uint16)
     np.save(tmp_path / "whole.npy", numbers)
     write_npy(

@@ -1,4 +1,4 @@
-"""What ``train`` is asked for, by kind: what belongs to which, and what follows from it."""
+"""The settings of ``train`` for each kind, and their defaults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def regularisation(settings: TrainingSettings) -> tuple[float | None, float | No
     ("kind", "options", "problem"),
     [
         ("search", {"inputs": TEXTS[:1]}, "--kind search takes SOURCE-TEXT TARGET-TEXT MODEL/"),
-        ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given"),
+        ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, but 3 names are given"),
         ("search", {"unit": "lstm"}, "--unit is not an option of --kind search. It bel"),
         ("encdec", {"alignment": 5}, "--alignment is not an option of --kind encdec"),
         ("search", {"formulation": "appendix"}, "none of: code, paper"),
@@ -46,14 +46,14 @@ def regularisation(settings: TrainingSettings) -> tuple[float | None, float | No
     ],
 )
 def test_what_a_kind_does_not_have(kind: str, options: dict[str, Any], problem: str) -> None:
-    """Each is one sentence, before anything is read."""
+    """Settings that a kind does not have are refused before any input is read."""
     with pytest.raises(SettingsError) as caught:
         request(kind, **options)
     assert problem in str(caught.value)
 
 
 def test_recipes_bring_sizes_and_regularisation() -> None:
-    """The paper's recipe has the paper's sizes and nothing else; what is given stands."""
+    """The paper's recipe has the paper's sizes without regularisation; given values are kept."""
     fast, paper = request("search"), request("search", recipe="paper")
     assert (regularisation(fast), regularisation(paper)) == ((0.3, 0.1), (0.0, 0.0))
     assert (fast.held_out, paper.held_out) == ((1000, 0), (0, 0))
@@ -69,7 +69,7 @@ def test_recipes_bring_sizes_and_regularisation() -> None:
 
 
 def test_a_text() -> None:
-    """One in a thousand is held out, 500 at least; the paper's training ends when nothing gains."""
+    """A thousandth is held out, at least 500 lines; the paper's training ends without gains."""
     fast, paper = (request("feed-forward-lm", TEXTS[1:], recipe=r) for r in ("fast", "paper"))
     assert (regularisation(fast), regularisation(paper)) == ((0.15, 0.0), (0.0, 0.0))
     assert fast.held_out_of(29_000) == paper.held_out_of(29_000) == (500, 0)
@@ -96,6 +96,6 @@ def test_a_text() -> None:
     ],
 )
 def test_numbers_that_cannot_be_meant(options: dict[str, Any], problem: str) -> None:
-    """Each is refused in the name of its option."""
+    """Wrong numbers are refused with the name of their option."""
     with pytest.raises(SettingsError, match=re.escape(problem)):
         TrainingSettings(**options)

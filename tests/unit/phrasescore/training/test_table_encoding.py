@@ -1,4 +1,4 @@
-"""A table as arrays of ids: the distinct pairs, the shortlists, and reuse."""
+"""Encoding a table as arrays of ids: distinct pairs, shortlists, and reuse."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ words = st.sampled_from([b"a", b"b", b"a b", b"b  a", b" a  b "])
 def test_distinct_pairs_of_an_unsorted_table(
     tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[bytes, bytes]]
 ) -> None:
-    """Each distinct pair is there once, at its first place, however the lines are ordered."""
+    """Each distinct pair is kept once, at its first place, for all orders of lines."""
     text = b"".join(source + b" ||| " + target + b" ||| 1\n" for source, target in lines)
     pairs = encoded(tmp_path_factory.mktemp("encoding"), text)
     plain = [tuple(b" ".join(side.split()) for side in line) for line in lines]
@@ -48,7 +48,7 @@ def test_distinct_pairs_of_an_unsorted_table(
 
 
 def test_distinct_before_unknown_words(tmp_path: Path) -> None:
-    """Pairs that differ only in words outside the shortlists stay two pairs."""
+    """Pairs that differ only in words outside the shortlists are distinct."""
     text = b"a x ||| t ||| 1\na y ||| t ||| 1\na ||| t ||| 1\n"
     pairs = encoded(tmp_path, text, PairSettings(source_words=1))
     assert pairs_as_text(pairs) == [(b"a <unk>", b"t"), (b"a <unk>", b"t"), (b"a", b"t")]
@@ -56,20 +56,20 @@ def test_distinct_before_unknown_words(tmp_path: Path) -> None:
 
 
 def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
-    """A word counts once in a phrase however many pairs and lines the phrase has."""
-    # source phrases: "a", "b c", "b d": b twice, a once although it stands in four lines
+    """Words are counted over distinct phrases, not over pairs and lines."""
+    # source phrases: "a", "b c", "b d": b twice, a once although it occurs in four lines
     lines = [b"a ||| 1", b"a ||| 2", b"a ||| 3", b"a ||| 3", b"b c ||| 1", b"b d ||| 1"]
     text = b"".join(line + b" ||| 1\n" for line in lines)
     pairs = encoded(tmp_path, text, PairSettings(source_words=2))
     assert pairs.source.vocabulary.words[2:] == (b"b", b"a")
-    # phrases have 5 tokens, 3 of them known
+    # the phrases have 5 tokens, 3 of them known
     assert pairs.source.coverage.tokens == pytest.approx(3 / 5)
     assert (pairs.source.coverage.words, pairs.source.coverage.types) == (2, 4)
     assert "2 of 4 words, which cover 60.00% of the tokens" in pairs.described()[1]
 
 
 def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
-    """What a shortlist leaves out keeps its counts over the distinct phrases."""
+    """Words outside a shortlist keep their counts over distinct phrases."""
     lines = [b"a ||| t", b"a ||| u", b"b b c ||| t", b"d c b ||| t"]
     text = b"".join(line + b" ||| 1\n" for line in lines)
     pairs = encoded(tmp_path, text, PairSettings(source_words=1, target_words=2))
@@ -88,7 +88,7 @@ def test_factors_and_gaps(tmp_path: Path) -> None:
 
 
 def test_reuse_and_renewal(tmp_path: Path) -> None:
-    """A second run uses the arrays; another table, other settings or a lost file renew them."""
+    """A second run reuses the arrays; a changed table or setting, or a lost file, renews them."""
     text = b"a ||| b ||| 1\n"
     encoded(tmp_path, text)
     manifest = tmp_path / "work" / "pairs.json"
@@ -105,7 +105,7 @@ def test_reuse_and_renewal(tmp_path: Path) -> None:
 
 
 def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
-    """A table that breaks off leaves nothing that a later run would take for whole."""
+    """A truncated table leaves no folder that a later run would use."""
     encoded(tmp_path, b"a ||| b ||| 1\n")
     with pytest.raises(PhraseTableError, match=":2: a blank line"):
         encoded(tmp_path, b"a ||| b ||| 1\n\n")
@@ -115,19 +115,19 @@ def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
 
 
 def test_empty_targets(tmp_path: Path) -> None:
-    """A table whose targets are all empty is encoded, with no target token."""
+    """A table with only empty targets is encoded, without target tokens."""
     pairs = encoded(tmp_path, b"a ||| ||| 1\nb ||| ||| 1\n")
     assert pairs_as_text(pairs) == [(b"a", b""), (b"b", b"")]
     assert len(pairs.target.tokens) == 0
 
 
 def test_real_table(multi30k: Path, tmp_path: Path) -> None:
-    """The real table has the sources, words and tokens that were counted with other tools."""
+    """Numbers of sources, words and tokens of the real table equal those of other tools."""
     pairs = encode_table(multi30k / "phrase-table.gz", tmp_path, PairSettings())
     assert len(pairs) == 839_237
     assert pairs.summary == "839,237 lines, 839,237 distinct pairs"
     assert len(np.unique(pairs.source.digests)) == 630_088
     assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (10_190, 11_207)
-    # 4.35 M source and 4.61 M target steps, the end of each phrase counted
+    # 4.35 M source and 4.61 M target steps, including the end of each phrase
     assert len(pairs.source.tokens) + len(pairs) == pytest.approx(4.35e6, rel=0.002)
     assert len(pairs.target.tokens) + len(pairs) == pytest.approx(4.61e6, rel=0.002)

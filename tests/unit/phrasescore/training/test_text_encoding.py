@@ -1,4 +1,4 @@
-"""Texts as arrays of ids: what is kept, what is left out, and what is set aside."""
+"""Encoding texts as arrays of ids: kept, left-out and held-out sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_text(pairs: EncodedPairs, rows: np.ndarray | None = None) -> list[tuple[b
 
 
 def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> None:
-    """Repeated pairs stay; a line with nothing but a blank is empty."""
+    """Repeated pairs are kept; a line with only a blank is empty."""
     paths = write(tmp_path, "train", SOURCE, TARGET)
     pairs = encode_texts(paths, tmp_path / "work", PairSettings(), max_length=3)
     kept = [(b"the house", b"la maison"), (b"the house", b"la maison"), (b"the cat", b"le chat")]
@@ -50,7 +50,7 @@ def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> No
 
 
 def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Path) -> None:
-    """Its words outside the lists are unknown, however long its sentences; seeds matter not."""
+    """A held-out text adds no words; its sentences may be long; the seed does not matter."""
     paths = write(tmp_path, "train", SOURCE, TARGET)
     held_out = write(tmp_path, "dev", b"the dog\n\nthe cat and more\n", b"le chien\n\nle chat\n")
     given = paths, tmp_path / "work", PairSettings()
@@ -76,7 +76,7 @@ def test_texts_of_different_length(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["train", "dev"])
 def test_nothing_left(tmp_path: Path, where: str) -> None:
-    """Texts of which no pair can be used are an error that names them."""
+    """Texts without a usable pair are an error with their names."""
     good = write(tmp_path, "good", SOURCE, TARGET)
     bad = write(tmp_path, "bad", b"\n\n", b"x\ny\n")
     paths, held_out = (bad, good) if where == "train" else (good, bad)

@@ -1,4 +1,4 @@
-"""Updates by several processes: the weights of one, the same bits again, and lost members."""
+"""Updates by several processes: equal weights, reproducible bits, and lost processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
 
 
 def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, float]:
-    """Return weights after some updates, the last loss, and what held-out pairs give."""
+    """Return the weights after some updates, the last loss, and the held-out loss."""
     sizes = EncoderDecoderSettings(
         source_vocabulary=len(pairs.source.vocabulary),
         target_vocabulary=len(pairs.target.vocabulary),
@@ -61,21 +61,21 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
 
 
 def test_several_processes_learn_what_one_learns(pairs: EncodedPairs) -> None:
-    """Shares of the batch and of the weights change the order of the sums alone."""
+    """Dividing batch and weights among processes only changes the order of sums."""
     one, three = trained(pairs, 1), trained(pairs, 3)
     torch.testing.assert_close(three[0], one[0], rtol=0, atol=1e-3)
     assert three[1:] == pytest.approx(one[1:], rel=1e-3)
 
 
 def test_as_many_processes_give_the_same_bits_again(pairs: EncodedPairs) -> None:
-    """Nothing depends on which process is done first."""
+    """Results do not depend on the order in which processes finish."""
     first, second = trained(pairs, 3), trained(pairs, 3)
     assert torch.equal(first[0], second[0])
     assert first[1:] == second[1:]
 
 
 def test_a_lost_process_is_told() -> None:
-    """One that the system has killed ends the work with a sentence, and the others end too."""
+    """A killed process ends training with an error, and the other processes end too."""
     before = _children()
     crew = Crew(3, [_sum, _die])
     assert crew.do(_sum, 5) == [5, 6, 7]
@@ -86,7 +86,7 @@ def test_a_lost_process_is_told() -> None:
 
 
 def test_members_of_a_killed_process_end_in_silence() -> None:
-    """They may have an answer for it that it has not read, or an order that nobody waits for."""
+    """Helpers of a killed process end silently, even with unread replies or pending orders."""
     program = (
         "import os, signal, time\n"
         "from phrasescore.training.optimization.processes import Crew\n"
@@ -98,7 +98,7 @@ def test_members_of_a_killed_process_end_in_silence() -> None:
         "crew.do(die, False)\n"
         "crew.do(die, True)\n"
     )
-    # the pipe is at its end when the last of them has ended
+    # the pipe ends when the last of the processes has ended
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert done.stderr == b""

@@ -1,4 +1,4 @@
-"""The work folder of a training run: whose it is, and what becomes of it."""
+"""The work folder of a training run: recognising it, refusing others, cleaning up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = json.dumps({INPUT: "0" * 64, "seed": 1})
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """One as an interrupted run leaves it."""
+    """Make a work folder like that of an interrupted run."""
     work = tmp_path / "model.training"
     (work / "pairs" / "scratch").mkdir(parents=True)
     (work / "settings.json").write_text(SETTINGS)
@@ -42,7 +42,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def test_our_own(work: Path) -> None:
-    """It is known, and goes without a trace."""
+    """Our own work folder is recognised and removed completely."""
     known = known_settings(work)
     assert known is not None
     assert known["seed"] == 1
@@ -77,29 +77,32 @@ def _is_file(work: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda work: (work / "thesis.tex").write_text("x"), r"thesis\.tex is no file of one"),
+        (
+            lambda work: (work / "thesis.tex").write_text("x"),
+            r"thesis\.tex is not one of its files",
+        ),
         (lambda work: (work / "pairs" / "thesis.tex").write_text("x"), r"pairs/thesis\.tex is no"),
-        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is no file"),
-        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is no file"),
-        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is no file"),
+        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is not one"),
+        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is not one"),
+        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is not one"),
         (_settings(b""), "cannot be read"),
         (_settings(b"{"), "cannot be read"),
         (_settings(b"[1]"), "cannot be read"),
         (_settings(b"[" * 200_000), "cannot be read"),
-        (_settings(b'{"my": "settings"}'), "is another program's"),
+        (_settings(b'{"my": "settings"}'), "comes from another program"),
         (
             lambda work: _only(work, "checkpoint.pt", b"of another program"),
             "settings.json cannot be read",
         ),
         (lambda work: _only(work, "curves.jsonl", b"mine"), "cannot be read"),
-        (lambda work: _link(work, "elsewhere"), "no folder of its own"),
-        (lambda work: _link(work, work.name), "no folder of its own"),
-        (lambda work: _link(work, "nowhere"), "no folder of its own"),
-        (_is_file, "no folder of its own"),
+        (lambda work: _link(work, "elsewhere"), "it is a file or a link"),
+        (lambda work: _link(work, work.name), "it is a file or a link"),
+        (lambda work: _link(work, "nowhere"), "it is a file or a link"),
+        (_is_file, "it is a file or a link"),
     ],
 )
 def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -> None:
-    """It is refused in a sentence, with or without --overwrite, and nothing of it is removed."""
+    """A foreign folder is refused, with or without --overwrite, and unchanged."""
     (work.parent / "elsewhere").mkdir()
     (work.parent / "elsewhere" / "thesis.tex").write_text("do not lose me")
     change(work)
@@ -136,7 +139,7 @@ def _request(table: Path, model: Path, **options: bool) -> TrainingSettings:
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
-    """The next call ends with the weights of a run that nothing disturbed, and leaves no litter."""
+    """After a kill at any moment, the next call gets the same weights and cleans up."""
     table = write_phrase_table(tmp_path / "table", 60)
     torch.set_num_threads(1)
     train_model(_request(table, tmp_path / "straight"))
@@ -157,7 +160,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_leaves_nothing(tmp_path: Path) -> None:
-    """Neither a work folder nor a lock."""
+    """A refused call leaves neither a work folder nor a lock."""
     (tmp_path / "table").write_bytes(b"a ||| b ||| 0.5\na ||| b\n")
     for table in ("table", "missing"):
         with pytest.raises(Exception, match=r"columns|No such file"):
@@ -166,12 +169,12 @@ def test_what_is_refused_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_guests_in_the_folder_of_a_model(tmp_path: Path) -> None:
-    """They are no hindrance until the model is to be replaced, and then they stay."""
+    """Foreign files in a model folder are accepted, but prevent replacing the model."""
     table, model = write_phrase_table(tmp_path / "table", 60), tmp_path / "model"
     train_model(_request(table, model))
     (model / "notes.txt").write_text("do not lose me")
     train_model(_request(table, model))
-    with pytest.raises(SettingsError, match=r"model: the model's folder has notes\.txt in it"):
+    with pytest.raises(SettingsError, match=r"model: the model folder contains notes\.txt"):
         train_model(_request(table, model, overwrite=True))
     assert (model / "notes.txt").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"]
@@ -179,7 +182,7 @@ def test_guests_in_the_folder_of_a_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x80\x02.", b"x" * 100])
 def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
-    """It is named, with what to do."""
+    """A damaged checkpoint is an error with a remedy."""
     path = tmp_path / "checkpoint.pt"
     path.write_bytes(content)
     with pytest.raises(ResumeError, match=r"checkpoint\.pt: not a usable checkpoint"):
@@ -193,7 +196,7 @@ def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
-    """Points up to there count, and numbers that are not finite are none."""
+    """A truncated curve is read up to the cut; numbers that are not finite become null."""
     path = tmp_path / "curves.jsonl"
     curves = Curves(path, 0)
     for updates in (1, 2, 3):

@@ -1,4 +1,4 @@
-"""Byte pairs: words in pieces and back, what stays unknown, and files that are refused."""
+"""Byte pairs: splitting and joining words, unknown words, and wrong files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pairs() -> BytePairs:
 
 @pytest.fixture(scope="module")
 def vocabulary(pairs: BytePairs) -> Vocabulary:
-    """Every piece of the words that were learnt from, and some letters."""
+    """Return a vocabulary with all pieces of the training words, and some letters."""
     cut = pairs.cutter()
     pieces = sorted({piece for word in COUNTS for piece in cut(word)} | {b"n@@", b"w@@", b"est"})
     return Vocabulary(Vocabulary.from_words(pieces).words, pairs)
@@ -35,14 +35,14 @@ def vocabulary(pairs: BytePairs) -> Vocabulary:
 
 @given(st.lists(st.binary(min_size=1).filter(lambda word: word.split() == [word])))
 def test_the_pieces_of_any_words_join_to_the_words(words: list[bytes]) -> None:
-    """Bytes that are not UTF-8 too; only the mark itself cannot end a piece."""
+    """Pieces of any words without the mark join to the words, also for invalid UTF-8."""
     cut = BytePairs("#version: 0.2\na b\nb c</w>\n").cutter()
     words = [word for word in words if b"@" not in word and word.decode("utf-8", "ignore").strip()]
     assert list(joined([piece for word in words for piece in cut(word)])) == words
 
 
 def test_words_become_ids_and_come_back(vocabulary: Vocabulary) -> None:
-    """New words of known pieces too; a word with a new character is one <unk>."""
+    """Words become ids and are restored, also new words; a new character makes one <unk>."""
     words = [b"newer", b"low", b"zoo", b"lowest", b"\xffx"]
     ids = vocabulary.encode(words)
     assert len(ids) > len(words)
@@ -64,7 +64,7 @@ def test_words_that_would_be_read_as_something_else_are_unknown(
 
 
 def test_what_a_search_writes_is_read_as_words(vocabulary: Vocabulary) -> None:
-    """Even if it ends within a word, or a word has an unknown piece."""
+    """Search output is read as words, even if it ends inside a word or has unknown pieces."""
     inside = next(n for n, piece in enumerate(vocabulary.words) if piece.endswith(b"@@"))
     text = vocabulary.words[inside].removesuffix(b"@@")
     assert vocabulary.decode(np.array([inside, UNK_ID, inside])) == [b"<unk>", text]
@@ -72,7 +72,7 @@ def test_what_a_search_writes_is_read_as_words(vocabulary: Vocabulary) -> None:
 
 
 def test_a_word_has_the_sum_over_its_pieces(vocabulary: Vocabulary) -> None:
-    """And </s> has its own; empty phrases have only </s>."""
+    """A word's ln p is the sum over its pieces; </s> has its own; empty phrases have only </s>."""
     lines: list[list[bytes]] = [[b"lower", b"low"], [], [b"widest"], []]
     phrases = from_lists([vocabulary.encode(line) for line in lines])
     values = np.arange(len(phrases.tokens) + 4, dtype=float)
@@ -88,7 +88,7 @@ def test_a_word_has_the_sum_over_its_pieces(vocabulary: Vocabulary) -> None:
 
 
 def test_pieces_outside_the_vocabulary_are_cut_further(pairs: BytePairs) -> None:
-    """A merge that the other language needs does not make a word unknown here."""
+    """Pieces that only the other language has are split, so that the word is not unknown."""
     characters = Vocabulary.from_words([b"l@@", b"o@@", b"w"])
     assert pairs.cutter()(b"low") == [b"low"]
     assert Vocabulary(characters.words, pairs).encode([b"low"]) == [2, 3, 4]

@@ -1,4 +1,4 @@
-"""Words outside a shortlist: what is kept of them, and how they share p(<unk>)."""
+"""Words outside a shortlist: storage, and shares of p(<unk>)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ words = st.sampled_from([b"the", b"a", b"cat", b"dog", b"owl", b"<unk>", b"never
 
 
 def plain_ln_share(phrase: list[bytes], counts: dict[bytes, int]) -> float:
-    """The definition, word by word."""
+    """Compute ln of the shares by the definition, word by word."""
     whole = sum(counts.values()) + len(counts) + 1
     outside = [word for word in phrase if KNOWN.encode([word]) == [1]]
     return sum(math.log((counts.get(word, 0) + 1) / whole) for word in outside)
@@ -31,7 +31,7 @@ def plain_ln_share(phrase: list[bytes], counts: dict[bytes, int]) -> float:
     st.dictionaries(st.sampled_from([b"cat", b"dog", b"owl", b"<unk>"]), st.integers(1, 9)),
 )
 def test_shares_by_their_definition(phrases: list[list[bytes]], counts: dict[bytes, int]) -> None:
-    """Each unknown token of a phrase adds ln q; known ones, and other lines, add nothing."""
+    """Each unknown token of a phrase adds ln q; known tokens add nothing."""
     lines = [b"s ||| " + b" ".join(phrase) + b" ||| 1" for phrase in phrases]
     text = b"\n".join(lines)
     spans = checked_block(text, len(lines), 1, "t", TableFormat(1, hierarchical=False)).token_spans(
@@ -43,7 +43,7 @@ def test_shares_by_their_definition(phrases: list[list[bytes]], counts: dict[byt
 
 
 def test_the_shares_are_one_in_all() -> None:
-    """The words that were seen and one that was not share everything; where none was, it is all."""
+    """The shares of all seen words and of one unseen word sum to 1."""
     for seen in ((), (b"cat", b"dog")):
         text = b"\n".join(b"s ||| %s ||| 1" % word for word in (*seen, b"never"))
         block = checked_block(text, len(seen) + 1, 1, "t", TableFormat(1, hierarchical=False))
@@ -54,7 +54,7 @@ def test_the_shares_are_one_in_all() -> None:
 
 
 def test_what_is_kept() -> None:
-    """Words of the shortlist or never seen are left out; the most frequent are first."""
+    """Only seen words outside the shortlist are kept, the most frequent first."""
     seen = [b"the", b"owl", b"dog", b"held", b"cat"]
     counts, ids = np.array([9, 1, 2, 0, 2]), np.array(KNOWN.encode(seen))
     outside = OutsideWords.from_counts(seen, counts, ids)
@@ -76,7 +76,7 @@ def test_what_is_kept() -> None:
     ],
 )
 def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
-    """A line that cannot be right is refused with its number."""
+    """An invalid line is refused with its number."""
     path = tmp_path / "outside.txt"
     path.write_bytes(content)
     with pytest.raises(ModelError) as caught:

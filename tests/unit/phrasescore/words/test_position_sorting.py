@@ -1,4 +1,4 @@
-"""Sorting positions of a text by the words around them."""
+"""Sorting text positions by the words around them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from phrasescore.words.token_sequences import sorted_by_words
 def test_sorts_as_tuples_of_words_do(
     rng: np.random.Generator, offsets: Sequence[int], vocabulary: int
 ) -> None:
-    """The first offset counts most, however many words fit in a key."""
+    """Positions sort like tuples of words, for any number of words in a key."""
     ids = rng.integers(0, 4, 500).astype(np.int32) * (vocabulary // 4)
     positions = np.arange(2, 498, dtype=np.int32)
     ordered, shared = sorted_by_words(ids, positions, vocabulary, offsets)

@@ -1,4 +1,4 @@
-"""Which phrases occur again."""
+"""Finding repeated phrases."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ phrases = st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=1, max_size
 
 @given(phrases)
 def test_first_rows(sequences: list[list[int]]) -> None:
-    """Equal sequences have the same first row."""
+    """Equal sequences share their first row."""
     flat = from_lists(sequences)
     first = first_rows(phrase_digests(flat.tokens, flat.offsets))
     assert first.tolist() == [sequences.index(sequence) for sequence in sequences]
 
 
 def test_digests_tell_lengths_and_order_apart() -> None:
-    """Phrases that differ in length, order or one word have digests that differ in both halves."""
+    """If phrases differ in length, order or one word, both halves of their digests differ."""
     flat = from_lists([[], [0], [0, 0], [1, 2], [2, 1], [1], [2], [12]])
     digests = phrase_digests(flat.tokens, flat.offsets)
     for half in (0, 1):
@@ -30,7 +30,7 @@ def test_digests_tell_lengths_and_order_apart() -> None:
 
 
 def test_pair_digests_know_the_sides() -> None:
-    """A pair and the same two phrases with sides swapped have different digests."""
+    """Swapping the sides of a pair changes its digest."""
     flat = from_lists([[1], [2]])
     digests = phrase_digests(flat.tokens, flat.offsets)
     pairs = pair_digests(digests, digests[::-1].copy())
@@ -44,5 +44,5 @@ def test_digest_bits_are_even(half: int) -> None:
     flat = from_lists([[i % 100, i // 100] for i in range(10_000)])
     bits = np.unpackbits(phrase_digests(flat.tokens, flat.offsets)[:, half].copy().view(np.uint8))
     share = bits.reshape(10_000, 64).mean(axis=0)
-    # 10,000 fair coins stay within 5 standard deviations of 0.005
+    # the shares of 10,000 fair coins are within 5 standard deviations of 0.005
     assert np.abs(share - 0.5).max() < 0.025

@@ -1,4 +1,4 @@
-"""Shortlists: which words, which ids, and files that are refused."""
+"""Shortlists: words, ids, and wrong files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from phrasescore.words.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
 
 
 def test_ids() -> None:
-    """Id 0 ends the sentence, id 1 is every unknown word, words begin at 2."""
+    """Id 0 is the sentence end, id 1 is every unknown word, words begin at 2."""
     vocabulary = Vocabulary.from_words([b"the", b"house"])
     assert vocabulary.words == (b"</s>", b"<unk>", b"the", b"house")
     assert vocabulary.encode([b"house", b"x", b"the"]) == [3, 1, 2]
@@ -34,7 +34,7 @@ def test_special_tokens_in_phrases_are_unknown() -> None:
     )
 )
 def test_bulk_encoding(phrases: list[list[bytes]]) -> None:
-    """Encoding a block at once gives the ids of encoding phrase by phrase."""
+    """Encoding a block gives the ids of encoding phrase by phrase."""
     vocabulary = Vocabulary.from_words([b"zz", b"b"])
     lines = [b" ".join(phrase) + b" ||| t ||| 1" for phrase in phrases]
     text = b"\n".join(lines)
@@ -47,14 +47,14 @@ def test_bulk_encoding(phrases: list[list[bytes]]) -> None:
 
 @given(st.lists(st.integers(1, 4), max_size=8), st.integers(1, 6))
 def test_shortlist_is_the_head_of_the_whole_order(counts: list[int], size: int) -> None:
-    """A shortlist is the beginning of all words in order, whatever its size."""
+    """A shortlist of any size is the beginning of all words in order."""
     words = [b"w%d" % (7 * i % 8) for i in range(len(counts))]
     whole = sorted(words, key=lambda word: (-counts[words.index(word)], word))
     assert shortlist(words, np.array(counts, np.int64), size).words[2:] == tuple(whole[:size])
 
 
 def test_file_round_trip(tmp_path: Path) -> None:
-    r"""Words with odd Unicode survive the file, whose lines end at \n alone."""
+    r"""Words with odd Unicode are read back from the file, whose lines end only at \n."""
     vocabulary = Vocabulary.from_words(["a\u2028b".encode(), b"c\rd", b"\xff", "\u00a0".encode()])
     path = tmp_path / "vocabulary.txt"
     vocabulary.write(path)
@@ -74,7 +74,7 @@ def test_file_round_trip(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
-    """A vocabulary that cannot be right is refused with its line."""
+    """An invalid vocabulary is refused with its line."""
     path = tmp_path / "vocabulary.txt"
     path.write_bytes(content)
     with pytest.raises(ModelError) as caught:

@@ -1,4 +1,4 @@
-"""Words as numbers: ids by order of arrival, growth, look-up."""
+"""Word tables: ids in order of arrival, growth, lookup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = st.lists(st.binary(min_size=0, max_size=12), max_size=200)
 
 @given(WORDS)
 def test_ids_follow_the_order_of_arrival(words: list[bytes]) -> None:
-    """Ids are those of a dictionary filled in the same order, whatever the bytes."""
+    """Ids equal those of a dictionary filled in the same order, for all bytes."""
     table = WordTable()
     expected: dict[bytes, int] = {}
     for word in words:
@@ -23,7 +23,7 @@ def test_ids_follow_the_order_of_arrival(words: list[bytes]) -> None:
 
 
 def test_growth() -> None:
-    """Ids survive the growth of the table, and words not in it are found absent."""
+    """Ids are kept when the table grows, and missing words are not found."""
     table = WordTable()
     words = [b"w%d" % (i * i) for i in range(30_000)]
     for begin in range(0, len(words), 7000):
@@ -36,7 +36,7 @@ def test_growth() -> None:
 
 @given(WORDS, WORDS)
 def test_trimming(words: list[bytes], others: list[bytes]) -> None:
-    """A trimmed table takes no more room than it needs, and is the same table as before."""
+    """A trimmed table has equal content in minimum memory."""
     table = WordTable(words)
     table.reserve(1000, 10_000)
     table.trim()

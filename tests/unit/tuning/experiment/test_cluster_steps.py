@@ -1,4 +1,4 @@
-"""Commands of steps on real workers: where they run, and what ends them."""
+"""Running the commands of steps on real workers, and ending them."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ require_dask()
 
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[DaskCluster]:
-    """Two workers."""
+    """Start two workers."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as started:
         yield started
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
-    """A step whose script makes the file ``name`` in the folder."""
+    """Return a step whose script makes the file ``name`` in the folder."""
     return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
 
 
 def alone(folder: Path, script: str, *outputs: Path) -> tuple[CommandStep, Path, Path]:
-    """A step, its folder and its log."""
+    """Return a step, its folder and its log."""
     step = command_step("step", ("/bin/sh", "-c", script), (), outputs)
     return step, folder, folder / "log"
 
 
 def number(path: Path) -> int:
-    """The process whose number a script has written."""
+    """Return the process number that a script has written."""
     wait_for(lambda: path.exists() and path.read_text().endswith("\n"))
     return int(path.read_text())
 
 
 def test_steps_on_workers(dask: DaskCluster, tmp_path: Path) -> None:
-    """One at a time on each, in the order of what they read; printed output and times are kept."""
+    """Each worker runs one command at a time, in the order of inputs; output and times are kept."""
     folder = tmp_path / "results"
     folder.mkdir()
-    # each of the two waits for the other: they run at the same time, on two workers
+    # both commands wait for each other, so they must run at the same time on two workers
     left = shell(folder, "left", "echo $PPID > l; until test -s r; do sleep 0.05; done; cp l left")
     right = shell(
         folder, "right", "echo $PPID > r; until test -s l; do sleep 0.05; done; cp r right"
@@ -72,7 +72,7 @@ def test_steps_on_workers(dask: DaskCluster, tmp_path: Path) -> None:
 
 
 def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its command dies with it, and runs again on another worker, also while locks are left."""
+    """A worker's command dies with it, and runs again on another worker, even with stale locks."""
     monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
     script = "echo $$ > first.part; mv -n first.part first; test first.part -ef x; "
     script += "if test -e refused; then echo done > out; "
@@ -81,7 +81,7 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.Mo
     with Cluster(str(dask.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 2)
         place = ClusterSteps(cluster, 1, said.append)
-        # without a lost worker, a refusal is the end
+        # without a lost worker, a held lock is an error
         assert place.run(*alone(tmp_path, "exit 6")) == 6
         running = threading.Thread(target=place.run, args=alone(tmp_path, script))
         running.start()
@@ -97,7 +97,7 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
-    """Commands get Ctrl-C on their workers, and may end as they like."""
+    """Commands get Ctrl-C on their workers, and may end in their own way."""
     script = "trap 'echo saved > saved; exit 1' INT; echo $$ > out.part; mv out.part out; "
     script += "while :; do sleep 0.1; done"
     found: list[BaseException] = []
@@ -121,7 +121,7 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_a_worker_does_not_see(dask: DaskCluster, tmp_path: Path) -> None:
-    """It is named with the worker."""
+    """The error names the folder and the worker."""
     step, _, log = alone(tmp_path, "true")
     with Cluster(str(dask.scheduler_file)) as cluster:
         place = ClusterSteps(cluster, None, lambda line: None)

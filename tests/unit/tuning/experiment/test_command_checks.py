@@ -1,4 +1,4 @@
-"""Options in an experiment file, those of other commands: looked at before hours pass."""
+"""Options of other commands in an experiment file are checked before the first step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuning.experiment.session import check_commands
 
 
 def step(*words: str) -> CommandStep:
-    """A step that calls phrasescore."""
+    """Return a step that calls phrasescore."""
     return command_step("x", ("phrasescore", *words), (), ())
 
 
@@ -27,14 +27,14 @@ TUNE = ("tune", "moses.ini", "--source", "a", "--reference", "b", "-o", "out")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The files that the commands below read."""
+    """Return a folder with the files that the commands read."""
     for name in ("table", "moses.ini", "a", "b"):
         (tmp_path / name).write_bytes(b"")
     return tmp_path
 
 
 def test_commands_that_can_run(data: Path) -> None:
-    """What steps make need not be there, and nothing is made or read."""
+    """Outputs of steps need not exist, and the check makes and reads no files."""
     check(data, "train", str(data / "results" / "table"), str(data / "results" / "model"))
     check(data, "train", "a", "b", str(data / "results" / "m"), "--kind", "search", "--hidden", "8")
     tune = (*TUNE[:-1], str(data / "results" / "out"))
@@ -57,33 +57,33 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TRAIN, "--max-time", "soon"), "is not a time"),
         ((*TRAIN, "--unit", "cell"), "which is none of: gated, tanh"),
         ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
-        ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, and 3 names are given"),
+        ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, but 3 names are given"),
         ((*TRAIN, "--help"), "its options contain --help"),
         (
             (*TRAIN, "--kind", "phrase", "--kind=phrase"),
-            "the experiment sets --kind, so the file must not",
+            "the experiment sets --kind itself",
         ),
         ((*TUNE, "--restart", "5"), "No such option"),
-        ((*TUNE, "--seed", "x"), "is not a whole number"),
+        ((*TUNE, "--seed", "x"), "is not a valid whole number"),
         ((*TUNE, "--optimizer", "x"), "'x' is not one of"),
         (("tune", "moses.ini"), "Missing option"),
-        (TUNE, "it would write out, outside the folder of results"),
-        ((*TUNE[:-1], "results/../b"), "it would write results/../b, outside the folder of"),
+        (TUNE, "it would write out, outside the results folder"),
+        ((*TUNE[:-1], "results/../b"), "it would write results/../b, outside the results"),
         ((*TUNE[:-1], "results/o", "--json-file", "moses.ini"), "it would write moses.ini, outs"),
-        ((*TUNE, "-o", "b"), "the experiment sets --output, so the file must not"),
-        ((*TUNE, "--seed", "1", "--seed", "7"), "the experiment sets --seed, so the file must not"),
-        ((*TUNE, "--source", "b"), "the experiment sets --source, so the file must not"),
+        ((*TUNE, "-o", "b"), "the experiment sets --output itself"),
+        ((*TUNE, "--seed", "1", "--seed", "7"), "the experiment sets --seed itself"),
+        ((*TUNE, "--source", "b"), "the experiment sets --source itself"),
     ],
 )
 def test_commands_that_cannot(data: Path, words: tuple[str, ...], why: str) -> None:
-    """The step and its option are named."""
+    """The error names the step and its option."""
     with pytest.raises(SettingsError, match=r"e\.toml: the step x cannot run: ") as error:
         check(data, *words)
     assert why in str(error.value)
 
 
 def test_files_that_options_name(data: Path) -> None:
-    """They are where commands run."""
+    """File names in options are relative to the folder in which commands run."""
     words = ("train", "a", "model", "--kind", "rnn-lm", "--held-out-text")
     check(data, *words[:2], str(data / "results" / "model"), *words[3:], "b")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""From what is compared to command lines."""
+"""Planning the command lines of an experiment."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ASKED = (
 
 @pytest.fixture
 def settings(tmp_path: Path) -> ExperimentSettings:
-    """Systems with each kind of step, and models of each sort, shared and of each seed."""
+    """Return systems with each kind of step, and each kind of model, shared and per seed."""
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
     for seed in (1, 2):
@@ -92,7 +92,7 @@ def settings(tmp_path: Path) -> ExperimentSettings:
 
 
 def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, CommandStep]:
-    """The steps by name; each comes after those whose outputs it reads."""
+    """Return the steps by name; check that each follows the steps whose outputs it reads."""
     steps = {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
     done: set[Path] = set()
     for step in steps.values():
@@ -103,7 +103,7 @@ def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, 
 
 
 def described(steps: dict[str, CommandStep], folder: Path) -> str:
-    """The name, the command and the inputs of each step."""
+    """Return the name, the command and the inputs of each step."""
     text = "".join(
         f"{name}\n  {step.work}\n  reads {' '.join(map(str, step.inputs))}\n"
         for name, step in steps.items()
@@ -119,20 +119,20 @@ def test_every_step(
     settings: ExperimentSettings, tmp_path: Path, plan: str, rows: tuple[ExperimentSystem, ...],
     moses: Path | None,
 ) -> None:  # fmt: skip
-    """All rows come to a seed before the next one; what rows or seeds share is made once."""
+    """All rows' steps for a seed precede the next seed's; shared steps occur once."""
     steps = lines(dataclasses.replace(settings, systems=rows), moses)
     assert described(steps, tmp_path) == (PLANS / plan).read_text("utf-8")
 
 
 def with_rows(settings: ExperimentSettings, *rows: ExperimentSystem) -> dict[str, CommandStep]:
-    """The steps of the first two rows and these."""
+    """Return the steps of the first two rows and of these."""
     return lines(dataclasses.replace(settings, systems=(BASELINE, RNN, *rows)))
 
 
 def test_a_model_of_phrases_needs_to_know_them(
     settings: ExperimentSettings, tmp_path: Path
 ) -> None:
-    """Lists say which they are for all rows that use them, also for rows that are left out."""
+    """Lists have segmentation if any row needs it, even if this row is left out."""
     sentences = ExperimentSystem("Sentences", rerank=("search",))
     phrases = ExperimentSystem("Phrases", rerank=("search", "rnn"), not_run=LEFT_OUT)
     listed = with_rows(settings, sentences, phrases)["baseline.seed1.dev.nbest"]
@@ -142,7 +142,7 @@ def test_a_model_of_phrases_needs_to_know_them(
 
 
 def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings) -> None:
-    """Nothing is tuned or listed twice, whichever rows are run."""
+    """Tuning and lists are shared, whichever rows are run."""
     one = ExperimentSystem("One", ("rnn",), True, ("search",))
     two = ExperimentSystem("Two", ("rnn",), True, ("back",))
     steps = with_rows(settings, one, two)
@@ -160,7 +160,7 @@ def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings)
 
 
 def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """All are filtered for, and each is translated by each system with each seed."""
+    """The system is filtered for all test sets, and every run translates each."""
     tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("one", "two"))
     data = dataclasses.replace(settings.data, test_source="", test_reference="", test=tests)
     steps = lines(dataclasses.replace(settings, data=data))
@@ -173,7 +173,7 @@ def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None
 def test_one_phrase_table_is_expected(
     settings: ExperimentSettings, tmp_path: Path, count: int
 ) -> None:
-    """With none or several it is not known which gets the column."""
+    """A system without a phrase table, or with several, is refused."""
     tables = [f"PhraseDictionaryMemory name=T{n} num-features=2 path=table\n" for n in range(count)]
     (tmp_path / "moses.ini").write_text("[feature]\nWordPenalty\n" + "".join(tables))
     with pytest.raises(SettingsError, match=f"{count} phrase tables in text form, expected one"):
@@ -183,7 +183,7 @@ def test_one_phrase_table_is_expected(
 def test_training_killed_before_its_first_checkpoint_goes_on(
     settings: ExperimentSettings, tmp_path: Path
 ) -> None:
-    """The same command is run again, whatever it has left."""
+    """An interrupted training step runs the same command again."""
     write_phrase_table(tmp_path / "table.gz", 3000)
     options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
     models = {"rnn": ExperimentModel(train=(*options, "--threads", "1"))}

@@ -1,4 +1,4 @@
-"""What an experiment file may say."""
+"""Reading and checking experiment files."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_small_file_has_defaults(tmp_path: Path) -> None:
 
 
 def test_every_setting_arrives(tmp_path: Path) -> None:
-    """Lists, sections of the ini and models of both kinds are read as they stand."""
+    """Lists, ini sections and models of both kinds are read correctly."""
     settings = read_experiment(written(tmp_path, WHOLE))
     assert settings.seeds == (4, 5)
     assert settings.decoder.sections == {"search-algorithm": "1"}
@@ -118,7 +118,7 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
 
 
 def test_one_test_set_or_several(tmp_path: Path) -> None:
-    """The short form is one that is called test; the long one names each."""
+    """The short form has one test set called test; the long form names each test set."""
     short = read_experiment(written(tmp_path, SMALL)).data
     assert [text.name for text in short.texts] == ["dev", "test"]
     assert short.texts[1].source == "test.en"
@@ -131,7 +131,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
     ("old", "new", "sentence"),
     [
         ("seeds = [4, 5]", "seed = [4]", r"unknown setting seed \(did you mean seeds\?\)"),
-        ("seeds = [4, 5]", "seeds = [4, 4]", "seeds has twice 4"),
+        ("seeds = [4, 5]", "seeds = [4, 4]", "seeds contains twice 4"),
         ("seeds = [4, 5]", "seeds = []", "seeds is empty"),
         ("seeds = [4, 5]", 'seeds = ["1"]', "expected int"),
         ("seeds = [4, 5]", "seeds = 4", "expected a list"),
@@ -144,13 +144,13 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("rounds = 3", 'rounds = "3"', "rounds is '3', expected int"),
         ("search-algorithm = 1", "search-algorithm = true", "expected a number or text"),
         ('models = ["rnn", "given"]', 'models = ["rn"]', r"not described \(did you mean rnn\?\)"),
-        ('models = ["rnn", "given"]', "", "names no model, whose words"),
+        ('models = ["rnn", "given"]', "", "has no models whose shortlists"),
         ('name = "Later"', 'name = "L"\nunknown = "share"', r"L shares p\(<unk>\) out among"),
         ("unknown_column = true", 'unknown = "part"', "'part', which is none of: whole, share"),
         ('name = "Both"', 'name = "Baseline"', "two systems have the name Baseline"),
         ('name = "Both"', 'name = "BASELINE"', "two systems share the folder baseline"),
-        ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "the first system is what"),
-        ("[models.rnn]", '[models."a b"]', "use letters"),
+        ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "compared with the first, so it must"),
+        ("[models.rnn]", '[models."a b"]', "use at most 100"),
         ('phrase_table = "phrase-table.gz"', "", "names no phrase_table"),
         ('train_target = "train.fr"', "", "names no train_target"),
         ('test_reference = "test.fr"', "", "names no test set"),
@@ -159,34 +159,38 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         (SHORT, LONG.replace("test2017", "tune"), "a test set cannot be called 'tune'"),
         (SHORT, LONG.replace("test2017", "a/b"), "a test set cannot be called 'a/b'"),
         (SHORT, LONG.replace("source", "sorce"), r"unknown setting sorce \(did you mean source"),
-        ('test_reference = "test.fr"', LONG, "test_source or test_reference beside it"),
+        ('test_reference = "test.fr"', LONG, "has both test and test_source"),
         ('kind = "search"', 'kind = "serch"', r"'serch' is not a kind .*did you mean search"),
         ('rerank = ["forward", "given"]', 'rerank = ["forwrd"]', r"did you mean forward\?"),
         ('rerank = ["forward", "given"]', 'rerank = ["given", "given"]', "has twice in rerank"),
         ('translate = ["forward"]', 'translate = ["backward"]', "which is not described"),
-        ('translate = ["forward"]', 'translate = ["rnn"]', "it is of the kind phrase"),
-        ('translate = ["forward"]', 'translate = ["cslm"]', "of the kind feed-forward-lm"),
-        ('models = ["rnn", "given"]', 'models = ["forward"]', "it is of the kind search"),
-        ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes feed-forward-lm;"),
+        ('translate = ["forward"]', 'translate = ["rnn"]', "its kind is phrase"),
+        ('translate = ["forward"]', 'translate = ["cslm"]', "its kind is feed-forward-lm"),
+        ('models = ["rnn", "given"]', 'models = ["forward"]', "its kind is search"),
+        ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes only feed-forward-lm,"),
         ('language_models = ["cslm"]', 'language_models = ["clsm"]', r"did you mean cslm\?"),
-        ('name = "Alone"', 'name = "Alone"\nlanguage_models = ["cslm"]', "language_models beside"),
-        ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' has no \{seed\} in it"),
-        ("per_seed = true", 'folder = "lm{seed}"', r"has \{seed\} in it, and per_seed is false"),
-        ("per_seed = true", "unnormalised = true", "train does not give --self-normalise"),
+        (
+            'name = "Alone"',
+            'name = "Alone"\nlanguage_models = ["cslm"]',
+            "both language_models",
+        ),
+        ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' does not contain \{seed\}"),
+        ("per_seed = true", 'folder = "lm{seed}"', r"per_seed is false, .* contains \{seed\}"),
+        ("per_seed = true", "unnormalised = true", "train does not contain --self-normalise"),
         ("per_seed = true", "per_seed = 1", "per_seed is 1, expected bool"),
-        ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
+        ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "has both rerank and translate"),
         ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "it must be tuned"),
         ("nbest_size = 200", "nbest_size = 0", "expected 2 to 10,000"),
         ('"dev.en"', '"dev\\u0000.en"', "contains a NUL character"),
         ('"--max-time"', '"--max-time\\u0000"', "contains a NUL character"),
         ("search-algorithm", '"a\\u0000"', "contains a NUL character"),
-        ('name = "Both"', 'name = ""', "nothing can be called ''"),
-        ('name = "Both"', 'name = "a\\nb"', r"nothing can be called 'a\\nb'"),
-        ('name = "Both"', f'name = "{"x" * 300}"', "nothing can be called 'xxx"),
+        ('name = "Both"', 'name = ""', "'' is not a name"),
+        ('name = "Both"', 'name = "a\\nb"', r"'a\\nb' is not a name"),
+        ('name = "Both"', f'name = "{"x" * 300}"', "xxx' is not a name"),
         ("[models.rnn]", f"[models.{'x' * 300}]", "at most 100"),
         ("unknown_column = true", "paper_dev = nan", "expected 0 to 100"),
         ('name = "Later"', 'name = "L"\nparts = {x = "Bot"}', r"called Bot \(did you mean Both\?"),
-        ('name = "Later"', 'name = "L"\nparts = {x = "L"}', "L has the part x, and no other row"),
+        ('name = "Later"', 'name = "L"\nparts = {x = "L"}', "L has the part x, but no other row"),
         ('name = "Later"', 'name = "L"\nparts = {x = 1}', "expected str"),
         ("rounds = 3", f"rounds = {'1' * 400}.0", "rounds is"),
         ("seeds = [4, 5]", f"seeds = [{'[' * 90}{']' * 90}]", r"seeds\]? is"),
@@ -201,7 +205,7 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, sentence: str) -
 
 
 def test_files_that_are_no_experiment(tmp_path: Path) -> None:
-    """A missing file and one that is not TOML are errors of input."""
+    """A missing file, and a file that is not TOML, are input errors."""
     with pytest.raises(InputError, match="no such file"):
         read_experiment(tmp_path / "nothing.toml")
     for text in (
@@ -229,7 +233,7 @@ def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
 
 
 def test_what_is_set_aside_stands_nowhere_else() -> None:
-    """Not one side of it; and the order of the lines does not decide which pairs these are."""
+    """No held-out sentence occurs elsewhere, and the choice does not depend on the line order."""
     path = PROJECT / "experiments" / "prepare-multi30k.py"
     set_aside = runpy.run_path(str(path))["set_aside"]
     pairs = [(f"en {n % 90}", f"fr {n % 95}") for n in range(100)]
@@ -244,7 +248,7 @@ def test_what_is_set_aside_stands_nowhere_else() -> None:
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=str)
 def test_the_experiments_that_come_along_are_valid(path: Path) -> None:
-    """Each is a file that this version reads, and names no place of one machine."""
+    """All bundled experiment files can be read, and have no absolute paths."""
     settings = read_experiment(path)
     assert len(settings.systems) > 1
     assert not Path(settings.data.folder).is_absolute()

@@ -1,4 +1,4 @@
-"""From what runs showed to the table."""
+"""From the results of runs to the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60
 
 
 def worse(every: int) -> list[str]:
-    """The references with a word missing in one of so many sentences."""
+    """Return the references with a word missing in every N-th sentence."""
     return [
         line.replace(" la rue", " rue") if n % every == 0 else line for n, line in enumerate(LINES)
     ]
@@ -35,7 +35,7 @@ def worse(every: int) -> list[str]:
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    """Four systems: two seeds of a bad one, two of a better one, models alone, one not run."""
+    """Return a plan of four systems: a bad one, a better one, models alone, one not run."""
     ini = "[feature]\nPhraseDictionaryMemory name=TM num-features=1 path=table\n"
     (tmp_path / "moses.ini").write_text(ini)
     tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("old", "new"))
@@ -54,7 +54,7 @@ def plan(tmp_path: Path) -> Plan:
 
 
 def run(seed: int | None, every: int) -> SystemRun:
-    """A run that leaves out a word in one of so many sentences of each text."""
+    """Return a run that leaves out a word in every N-th sentence of each text."""
     references = References([[line.encode() for line in LINES]])
     lines = [line.encode() for line in worse(every)]
     counts = TextStatistics.from_rows(references.score(np.arange(len(lines)), lines))
@@ -62,20 +62,20 @@ def run(seed: int | None, every: int) -> SystemRun:
 
 
 def collect(plan: Plan, runs: dict[str, list[SystemRun]]) -> ExperimentRecord:
-    """The numbers of the table."""
+    """Return the numbers of the table."""
     lengths = " ".join(str(len(line.split(" "))) for line in LINES)
     texts = dict.fromkeys(("dev", "old", "new"), KeptText("", "", lengths))
     return experiment_record(plan, {name: tuple(each) for name, each in runs.items()}, texts)
 
 
 def scores(record: ExperimentRecord, text: str = "old") -> dict[str, ComparedSystem]:
-    """The scores of a text by system."""
+    """Return the scores of a text by system."""
     return {each.system: each for each in record.texts[text].metrics["bleu"]}
 
 
 @pytest.fixture
 def runs() -> dict[str, list[SystemRun]]:
-    """Those of the three systems that are run."""
+    """Return the runs of the three systems that are run."""
     return {
         "Baseline": [run(1, 2), run(2, 3)],
         "RNN_1 & more": [run(1, 5), run(2, 6)],
@@ -84,7 +84,7 @@ def runs() -> dict[str, list[SystemRun]]:
 
 
 def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
+    """Means, deviations and gains are over seeds; a clear gain is significant."""
     record = collect(plan, runs)
     first, second, single = scores(record).values()
     assert len(first.runs) == 2
@@ -93,7 +93,7 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemR
     assert first.gain is None
     assert second.gain == pytest.approx(second.mean - first.mean)
     assert second.p_randomization is not None and second.p_bootstrap is not None
-    # two seeds that differ by a third of the gain say little of other seeds
+    # two seeds that differ by a third of the gain say little about other seeds
     assert second.p_randomization < 0.01 < second.p_bootstrap < 1
     assert second.low is not None and second.high is not None and second.gain is not None
     assert second.low < second.gain < second.high
@@ -114,7 +114,7 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemR
 
 
 def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """The table says how many seeds there are; a single one has no deviation."""
+    """The table states the number of finished seeds; a single seed has no deviation."""
     short = {text: rows for text, rows in run(1, 5).texts.items() if text != "new"}
     record = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
     assert record.systems[1].seeds == (1,)
@@ -127,7 +127,7 @@ def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Syst
 
 
 def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """Each test set has its columns; rows that are not run say why."""
+    """Each test set has its columns; rows that are not run have a reason."""
     record = collect(plan, runs)
     table = markdown(plan.settings, record, ["phrasescore tune"])
     assert table.endswith("```\nphrasescore tune\n```\n")
@@ -145,17 +145,17 @@ def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
 
 
 def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """Left out this time, it has its numbers, and the notes say where they are from."""
+    """A row that is left out now keeps its numbers, and the notes name their origin."""
     systems = list(plan.settings.systems)
     systems[2] = dataclasses.replace(systems[2], not_run=LEFT_OUT)
     left_out = dataclasses.replace(plan.settings, systems=tuple(systems))
     table = markdown(left_out, collect(dataclasses.replace(plan, settings=left_out), runs), [])
-    assert "Alone: from an earlier call, whose results are kept; left out by --only now." in table
+    assert "Alone: kept results of an earlier call; left out by --only now." in table
     assert "| Alone | not run" not in table
 
 
 def test_what_each_part_is_worth(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """A row that names its parts is compared with the rows that lack one, on each text."""
+    """A row with parts is compared with the rows that lack one part, on each text."""
     parts = {"search": "Baseline", "back": "Alone", "nothing": "CSLM"}
     systems = list(plan.settings.systems)
     systems[1] = dataclasses.replace(systems[1], parts=parts)

@@ -1,4 +1,4 @@
-"""``results.json``: what it says, and which rows of earlier calls are still true."""
+"""``results.json``: its content, and the rows of earlier calls that are still valid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TM= 0.2 0.2
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    """Two systems and models alone, two seeds, dev and two tests; everything is translated."""
+    """Return a plan of two systems and models alone, with all translations made."""
     (tmp_path / "moses.ini").write_text(INI)
     for name in ("table", "dev.en", "old.en", "new.en", "train.en", "train.fr"):
         (tmp_path / name).write_text(f"{name}\n")
@@ -70,29 +70,29 @@ def plan(tmp_path: Path) -> Plan:
 
 
 def done(plan: Plan) -> set[str]:
-    """The names of all steps."""
+    """Return the names of all steps."""
     return {step.name for step in plan.steps()}
 
 
 def keeper(plan: Plan, *given: Path) -> ResultsKeeper:
-    """What a call of the experiment has."""
+    """Return the results keeper of a call of the experiment."""
     return ResultsKeeper(plan, Steps(plan.results / "steps"), given)
 
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
-    """Do what a call does at its end; return the seeds in the table by row."""
+    """Write the results as at the end of a call; return the seeds in the table by row."""
     kept, runs = keeper(plan).collect(done(plan) if steps is None else steps)
     kept.write(plan.results / KEPT)
     return {name: [run.seed for run in each] for name, each in runs.items()}
 
 
 def runs_of(plan: Plan, steps: set[str]) -> dict[str, tuple[SystemRun, ...]]:
-    """The runs in the table when some steps are done, by row."""
+    """Return the runs in the table when some steps are done, by row."""
     return keeper(plan).collect(steps)[1]
 
 
 def with_rows(plan: Plan, **changes: dict[str, object]) -> Plan:
-    """The plan with other settings of some rows, by name."""
+    """Return the plan with changed settings of some rows, by name."""
     systems = tuple(
         dataclasses.replace(system, **changes.get(system.name, {}))  # type: ignore[arg-type]
         for system in plan.settings.systems
@@ -105,7 +105,7 @@ ONLY_BASELINE = {"Reranked": {"not_run": LEFT_OUT}, "Alone": {"not_run": LEFT_OU
 
 
 def test_everything_but_the_text_is_kept(plan: Plan) -> None:
-    """Scores, statistics of sentences, weights, times and machine; not a word of the data."""
+    """The file has scores, statistics, weights, times and the machine, but no text."""
     stamps = Steps(plan.results / "steps")
     stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5))
     assert write(plan) == ALL
@@ -126,7 +126,7 @@ def test_everything_but_the_text_is_kept(plan: Plan) -> None:
 
 
 def test_what_is_kept_is_what_was_counted(plan: Plan) -> None:
-    """Statistics and weights come back as they were; a second call changes no byte."""
+    """Statistics and weights are read back correctly; a second call changes no byte."""
     write(plan)
     before = (plan.results / KEPT).read_bytes()
     fresh = runs_of(plan, done(plan))
@@ -140,7 +140,7 @@ def test_what_is_kept_is_what_was_counted(plan: Plan) -> None:
 
 
 def test_rows_that_are_left_out_stay(plan: Plan) -> None:
-    """With the translations gone, too; those that nobody ran have no runs."""
+    """Rows that are left out are kept, even without translations; unrun rows have no runs."""
     only = with_rows(plan, **ONLY_BASELINE)
     assert write(only) == {"Baseline": [1, 2]}
     assert write(plan) == ALL
@@ -150,7 +150,7 @@ def test_rows_that_are_left_out_stay(plan: Plan) -> None:
 
 
 def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
-    """While a call goes on, they are those of the call before; without one they are missing."""
+    """During a call, the remaining seeds are those of the previous call, or missing."""
     first = {name for name in done(plan) if "seed2" not in name and name != "alone.new"}
     assert write(plan, first) == {"Baseline": [1], "Reranked": [1]}
     write(plan)
@@ -162,7 +162,7 @@ def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
 
 
 def test_rows_that_the_file_describes_otherwise(plan: Plan) -> None:
-    """They are not in the table, but stay in the file until they are run."""
+    """Rows with changed settings are not in the table, but stay in the file until run again."""
     write(plan)
     tuning = dataclasses.replace(plan.settings, tuning=ExperimentTuning(rounds=2))
     other = dataclasses.replace(with_rows(plan, **ONLY_BASELINE), settings=tuning)
@@ -186,7 +186,7 @@ def test_rows_that_the_file_describes_otherwise(plan: Plan) -> None:
 def test_other_data_end_old_rows(
     plan: Plan, tmp_path: Path, changed: str, left: dict[str, list[int | None]]
 ) -> None:
-    """Rows of another system or dev set are gone; of another test set, its scores alone."""
+    """A changed system or dev set removes rows; a changed test set removes only its scores."""
     write(plan)
     path = tmp_path / changed
     path.write_text(path.read_text() + "\n")
@@ -203,7 +203,7 @@ def test_other_data_end_old_rows(
 
 
 def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
-    """The file alone, beside data that were copied, is enough."""
+    """The results file is enough in another place, with a copy of the data."""
     write(plan)
     other = tmp_path / "elsewhere"
     other.mkdir()
@@ -223,7 +223,7 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
 
 
 def in_folder(plan: Plan, folder: str, **changes: object) -> Plan:
-    """The plan in another folder of results, with no row to run and other settings."""
+    """Return the plan in another results folder, with no row to run and other settings."""
     rows = {system.name: {"not_run": GIVEN} for system in plan.settings.systems[:3]}
     changed = with_rows(plan, **rows)
     settings = dataclasses.replace(changed.settings, **changes)  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def in_folder(plan: Plan, folder: str, **changes: object) -> Plan:
 
 
 def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
-    """Rows and seeds of several files make one table, and stay when the files are gone."""
+    """Rows and seeds of several files make one table, and are kept without the files."""
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     for path, steps in (
         (first, {name for name in done(plan) if "seed2" not in name and "alone" not in name}),
@@ -254,16 +254,16 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
         ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8 and is now 2"),
         ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
          "models.search.kind was .phrase. and is now"),
-        ({}, "table", "Baseline was made otherwise.*: table had another content"),
-        ({}, "given/config.json", "Reranked was made .*: the model search had another content"),
-        ({}, "dev.en", "the text dev had another content"),
-        ({}, "new.fr", "the text new had another content"),
+        ({}, "table", "Baseline was made with other.*: table had different content"),
+        ({}, "given/config.json", "Reranked was made .*: the model search had different content"),
+        ({}, "dev.en", "the text dev had different content"),
+        ({}, "new.fr", "the text new had different content"),
     ],
 )  # fmt: skip
 def test_rows_that_were_made_otherwise_are_refused(
     plan: Plan, tmp_path: Path, changes: dict[str, object], file: str | None, sentence: str
 ) -> None:
-    """The error names the file, the row, and what differs."""
+    """The error names the file, the row, and the differences."""
     write(plan)
     if file is not None:
         path = tmp_path / file
@@ -273,7 +273,7 @@ def test_rows_that_were_made_otherwise_are_refused(
 
 
 def test_files_without_rows_of_the_experiment(plan: Plan, tmp_path: Path) -> None:
-    """A file that is not there or has other rows is an error."""
+    """A missing file, or a file with other rows, is an error."""
     with pytest.raises(InputError, match=r"none.json: no such file"):
         keeper(plan, tmp_path / "none.json")
     KeptResults().write(tmp_path / "empty.json")
@@ -294,7 +294,7 @@ def test_files_without_rows_of_the_experiment(plan: Plan, tmp_path: Path) -> Non
     ],
 )
 def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
-    """It is named; nothing of it is guessed."""
+    """A damaged file is an error with its name."""
     write(plan)
     path = plan.results / KEPT
     path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
@@ -303,7 +303,7 @@ def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
 
 
 def test_a_translation_with_lines_missing(plan: Plan) -> None:
-    """It is refused by name."""
+    """A translation with missing lines is refused by name."""
     path = plan.runs(plan.settings.systems[0])[0].translation("dev")
     path.write_text("one\n")
     with pytest.raises(CorpusError, match=r"seed1.dev.txt: 1 translations of 3 sentences"):

@@ -1,4 +1,4 @@
-"""Rows whose decoder asks language models, and models of which there is one for each seed."""
+"""Rows that decode with language models, and models that each seed has its own of."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BASELINE = ExperimentSystem("Baseline")
 
 @pytest.fixture
 def settings(tmp_path: Path) -> ExperimentSettings:
-    """One system; models of each sort, shared and of each seed."""
+    """Return settings with one system, and each kind of model, shared and per seed."""
     (tmp_path / "moses.ini").write_text(INI)
     for name in ("table", "train.en", "train.fr"):
         (tmp_path / name).write_text(f"{name}\n")
@@ -58,7 +58,7 @@ def settings(tmp_path: Path) -> ExperimentSettings:
 
 @pytest.fixture
 def moses(settings: ExperimentSettings, tmp_path: Path) -> ExperimentSettings:
-    """An experiment with real Moses."""
+    """Return an experiment with real Moses."""
     program = tmp_path / "moses"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -66,7 +66,7 @@ def moses(settings: ExperimentSettings, tmp_path: Path) -> ExperimentSettings:
 
 
 def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Path) -> None:
-    """The row says why; lists of real Moses are scored."""
+    """Rows with language models have a reason; lists of real Moses are rescored."""
     rows = (
         BASELINE,
         ExperimentSystem("CSLM", language_models=("cslm",)),
@@ -85,7 +85,7 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
 
 
 def test_a_system_that_real_moses_cannot_read(moses: ExperimentSettings, tmp_path: Path) -> None:
-    """Refused before anything runs."""
+    """A system that real Moses cannot read is refused before any step."""
     asks = "[feature]\nFeedForwardLM name=NeuralLM0 path=lm-1\n"
     (tmp_path / "moses.ini").write_text(INI.replace("[feature]\n", asks))
     with pytest.raises(IniError, match="real Moses has no FeedForwardLM"):
@@ -93,14 +93,14 @@ def test_a_system_that_real_moses_cannot_read(moses: ExperimentSettings, tmp_pat
 
 
 def test_given_models_are_asked_what_they_are(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """The kind is the folder's."""
+    """The kind of an existing model is read from its folder."""
     rows = (BASELINE, ExperimentSystem("RNN", ("given",)))
-    with pytest.raises(SettingsError, match="RNN has given in models, and it is of the kind feed-"):
+    with pytest.raises(SettingsError, match="RNN has given in models, but its kind is feed-"):
         planned(dataclasses.replace(settings, systems=rows), tmp_path / "results")
 
 
 def kept(plan: Plan) -> ResultsKeeper:
-    """What a call has, after every step was done."""
+    """Return the results of a call after all steps."""
     for system in plan.settings.systems:
         for run in plan.runs(system):
             for text in plan.texts:
@@ -113,12 +113,12 @@ def kept(plan: Plan) -> ResultsKeeper:
 
 
 def seeds(plan: Plan, keeper: ResultsKeeper, done: set[str]) -> dict[str, list[int | None]]:
-    """The seeds in the table by row."""
+    """Return the seeds in the table by row."""
     return {name: [run.seed for run in runs] for name, runs in keeper.collect(done)[1].items()}
 
 
 def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: Path) -> None:
-    """Also when a seed is added; not when a model is another."""
+    """Results are kept when a seed is added, but not when a model changes."""
     row = ExperimentSystem("CSLM", language_models=("given",))
     plan = Plan(dataclasses.replace(settings, systems=(BASELINE, row)), tmp_path / "results")
     keeper = kept(plan)
@@ -131,7 +131,7 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
     table = experiment_record(plan, runs, found.texts)
     said = markdown(plan.settings, table, [])
-    assert "CSLM: language_models given; another given for each seed." in said
+    assert "CSLM: language_models given; a separate given for each seed." in said
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
     later = Plan(more, plan.results)

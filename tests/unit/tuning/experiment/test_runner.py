@@ -1,4 +1,4 @@
-"""Steps are run once, again when something changed, and never half."""
+"""Steps run once, run again after changes, and are never left half done."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tuning.experiment.runner import LocalSteps, Runner
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
-    """A step whose script makes the file ``name`` in the folder."""
+    """Return a step whose script makes the file ``name`` in the folder."""
     return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
 
 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
-    """Run steps; return how many ran and which, in their order."""
+    """Run steps; return their number and their names in order."""
     ran: list[str] = []
     runner = Runner(
         folder, folder, LocalSteps(jobs), lambda line: None, lambda step: ran.append(step.name)
@@ -32,7 +32,7 @@ def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str
 
 
 def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
-    """What is done stays done; a missing output is made again."""
+    """Finished steps are not repeated; a missing output is made again."""
     step = shell(tmp_path, "out", "echo x >> count; echo y > out")
     assert run(tmp_path, step) == (1, ["out"])
     assert run(tmp_path, step) == (0, [])
@@ -42,13 +42,13 @@ def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
 
 
 def test_changed_content_and_changed_commands_run_again(tmp_path: Path) -> None:
-    """An input with other bytes, or another command, makes a step and what follows stale."""
+    """A changed input or command makes a step and its successors stale."""
     source = tmp_path / "source"
     source.write_text("1")
     first = shell(tmp_path, "first", "cat source > first", source)
     second = shell(tmp_path, "second", "cat first > second", tmp_path / "first")
     assert run(tmp_path, first, second)[0] == 2
-    source.write_text("1")  # another time, the same bytes
+    source.write_text("1")  # a new time with equal bytes
     assert run(tmp_path, first, second)[0] == 0
     source.write_text("2")
     assert run(tmp_path, first, second)[1] == ["first", "second"]
@@ -58,7 +58,7 @@ def test_changed_content_and_changed_commands_run_again(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_result_stops_the_avalanche(tmp_path: Path) -> None:
-    """A step that is done anew with the same bytes leaves what follows alone."""
+    """If a repeated step writes equal bytes, its successors are not repeated."""
     source = tmp_path / "source"
     source.write_text("1")
     first = shell(tmp_path, "first", "wc -c < source > first", source)
@@ -69,14 +69,14 @@ def test_an_unchanged_result_stops_the_avalanche(tmp_path: Path) -> None:
 
 
 def test_steps_wait_for_what_they_read(tmp_path: Path) -> None:
-    """Whatever their order and however many run at a time; a file in a made folder counts."""
+    """Steps wait for their inputs in any order and parallelism, also for files in made folders."""
     maker = shell(tmp_path, "made", "sleep 0.2; mkdir made; echo 1 > made/inside")
     reader = shell(tmp_path, "read", "cat made/inside > read", tmp_path / "made" / "inside")
     assert run(tmp_path, reader, maker, jobs=2) == (2, ["made", "read"])
 
 
 def test_independent_steps_run_at_the_same_time(tmp_path: Path) -> None:
-    """With two jobs, two steps that wait for each other both end."""
+    """With two jobs, two steps that wait for each other can finish."""
     scripts = [
         f"touch here{me}; for i in $(seq 100); do [ -e here{you} ] && break; sleep 0.05; done; "
         f"[ -e here{you} ] && touch out{me}"
@@ -87,7 +87,7 @@ def test_independent_steps_run_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_a_failure_says_the_last_words_and_keeps_the_rest(tmp_path: Path) -> None:
-    """The error names the step, its status and its log; what was done before is kept."""
+    """The error names the step, its status and its log; finished steps are kept."""
     good = shell(tmp_path, "good", "touch good")
     bad = shell(tmp_path, "bad", "echo no such luck >&2; exit 3", tmp_path / "good")
     with pytest.raises(PhrasescoreError, match=r"(?s)step bad ended with status 3.*no such luck"):
@@ -97,20 +97,20 @@ def test_a_failure_says_the_last_words_and_keeps_the_rest(tmp_path: Path) -> Non
 
 
 def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
-    """Status 0 without the output is an error."""
-    with pytest.raises(PhrasescoreError, match="ended well but left no output"):
+    """A command with status 0 but without its output is an error."""
+    with pytest.raises(PhrasescoreError, match="succeeded but left no output"):
         run(tmp_path, shell(tmp_path, "out", "true"))
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    """It is named."""
+    """A missing program is named."""
     step = command_step("out", ("/no/such/program",), (), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
         run(tmp_path, step)
 
 
 def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
-    """Standard output goes to the file if the command succeeds, and only then."""
+    """Standard output gets its file name only if the command succeeds."""
     out = tmp_path / "out"
     with pytest.raises(PhrasescoreError):
         run(tmp_path, shell(tmp_path, "out", "echo half; exit 1", standard_output=out))
@@ -120,13 +120,13 @@ def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_for_a_step(tmp_path: Path) -> None:
-    """The whole ends with the status that says so."""
+    """If a step's disk is full, the experiment ends with the status for this."""
     with pytest.raises(StorageError, match="the step out ended with status 8"):
         run(tmp_path, shell(tmp_path, "out", "exit 8"))
 
 
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:
-    """When the command has changed, what the old one left half done is deleted first."""
+    """If the command has changed, the unfinished work of the old command is deleted first."""
     script = "[ -e state ] && exit 1; mkdir state; exit 1 # {}"
     old = shell(tmp_path, "out", script.format("old"), state=tmp_path / "state")
     with pytest.raises(PhrasescoreError):
@@ -136,7 +136,7 @@ def test_stale_states_are_not_continued(tmp_path: Path) -> None:
 
 
 def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
-    """An output elsewhere is overwritten by its command or not at all."""
+    """An output elsewhere is never deleted; only its command may overwrite it."""
     results = tmp_path / "results"
     outside = tmp_path / "outside"
     runner = Runner(results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
@@ -147,7 +147,7 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
 
 
 def test_a_finished_step_whose_end_nobody_noted(tmp_path: Path) -> None:
-    """Killed between the output and the stamp: the output counts."""
+    """An output is accepted after a kill between the output and its stamp."""
     step = shell(tmp_path, "out", "touch out")
     run(tmp_path, step)
     stamp = tmp_path / "steps" / "out.json"
@@ -157,19 +157,19 @@ def test_a_finished_step_whose_end_nobody_noted(tmp_path: Path) -> None:
 
 
 def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
-    """The line names the file, or the command."""
+    """A message names the changed file, or the changed command."""
     (tmp_path / "source").write_text("1")
     said: list[str] = []
     runner = Runner(tmp_path, tmp_path, LocalSteps(1), said.append, lambda step: None)
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
-    assert f"out: {tmp_path}/source is another; so it runs again" in said
+    assert f"out: {tmp_path}/source has changed; therefore the step runs again" in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> None:
-    """The error says that the same command goes on, and nothing is left running."""
+    """The error says how to continue, and no process is left running."""
     step = shell(tmp_path, "out", "echo $$ > pid; trap 'exit 9' INT; sleep 30 & wait")
 
     def stop() -> None:
@@ -180,7 +180,7 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     thread.start()
     with pytest.raises(
         InterruptedWorkError,
-        match=r"what is done is kept\. To continue, type: phrasescore",
+        match=r"finished work is kept\. To continue, type: phrasescore",
     ):
         run(tmp_path, step)
     thread.join()
@@ -189,7 +189,7 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_another_signal_ends_the_patience(tmp_path: Path) -> None:
-    """A step that does not hear Ctrl-C is ended at the second one, not after ten seconds."""
+    """A step that ignores Ctrl-C is ended by a second Ctrl-C at once."""
     step = shell(tmp_path, "out", "trap '' INT; echo $$ > pid; while :; do sleep 0.1; done")
 
     def stop() -> None:

@@ -1,4 +1,4 @@
-"""The embedded decoder in the loop: the protocol of Moses, and its errors."""
+"""The embedded decoder in the tuning loop, and its errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def settings_of(toy: ToySystem, **others: int) -> TuningSettings:
 
 
 def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> None:
-    """Other weights give other lists of a system loaded once; threads change nothing."""
+    """A system is loaded once; lists depend on the weights, not on threads."""
     toy = write_toy_system(tmp_path / "toy")
     ini = MosesIni.read(toy.ini)
     texts = []
@@ -50,7 +50,7 @@ def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> Non
 
 
 def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
-    """File and line are named before the tables are read."""
+    """Lines that cannot be translated are reported with file and line before loading tables."""
     toy = write_toy_system(tmp_path / "toy")
     toy.source.write_bytes(b"s1\n\ns1 <b x='1'> s2\n")
     with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
@@ -59,7 +59,7 @@ def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
 
 
 def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
-    """A component that is not tuned keeps its weight; the others are tuned around it."""
+    """A component that is not tuned keeps its weight, and tuning takes it into account."""
     toy = write_toy_system(tmp_path / "toy")
     ini = toy.ini.read_bytes().replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
     toy.ini.write_bytes(ini)
@@ -67,7 +67,7 @@ def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     first, *_, last = report.runs[0].rounds
     assert report.mean_and_deviation()[0] > first.score + 0.2
     assert report.best_run.weights["TranslationModel0"][1] == 0.4
-    # the optimiser knew how the decoder would choose
+    # the optimiser predicted the decoder's choices
     optimized = json.loads((tmp_path / "tuned/round01/optimized.json").read_text())
     assert optimized["start_score"] == pytest.approx(first.score, abs=0.02)
     assert last.new < first.new

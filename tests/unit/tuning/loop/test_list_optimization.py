@@ -1,4 +1,4 @@
-"""One optimisation over lists on disk: what it reads, refuses, survives and writes."""
+"""One optimisation over existing lists: inputs, errors, results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Optimize = Callable[..., OptimizationReport]
 
 
 def nbest(rng: np.random.Generator, skipped: tuple[int, ...] = ()) -> list[str]:
-    """Ten translations of each of 40 sentences; a feature knows how noisy each one is."""
+    """Write ten translations of each of 40 sentences, with a feature for their noise."""
     lines = []
     shares = np.linspace(0.05, 0.6, 10)
     candidates = [noisy_translations(rng, float(share)) for share in shares]
@@ -80,7 +80,7 @@ def optimize(tmp_path: Path) -> Optimize:
 
 
 def test_what_is_written(optimize: Optimize, tmp_path: Path) -> None:
-    """Weights by feature, both scores, and what made them; better than the start."""
+    """The result has weights, both scores and provenance, and is better than the start."""
     report = optimize()
     content = json.loads((tmp_path / "weights.json").read_text("utf-8"))
     assert set(content["weights"]) == {"WordPenalty0", "TranslationModel0"}
@@ -95,21 +95,21 @@ def test_what_is_written(optimize: Optimize, tmp_path: Path) -> None:
 
 
 def test_other_objectives(optimize: Optimize) -> None:
-    """With chrF and TER in the mixture the score is no longer BLEU, which is told beside."""
+    """With chrF and TER in the objective, BLEU is reported in addition to the score."""
     report = optimize(objective=Objective.from_shares({"bleu": 1, "chrf": 1, "ter": 1}))
     assert report.score > report.start_score
     assert report.score != report.bleu
 
 
 def test_without_a_start_features_weigh_the_same(optimize: Optimize) -> None:
-    """No ini and no weights: the features are those of the lists, and it is said how it began."""
+    """Without start weights, features come from the lists, and a note describes the start."""
     report = optimize(start=None)
     assert any("all start weights are 0" in note for note in report.notes)
     assert [len(values) for values in report.weights.values()] == [1, 2]
 
 
 def test_weights_of_another_run_are_a_start(optimize: Optimize, tmp_path: Path) -> None:
-    """A weights.json continues where another run ended."""
+    """The weights.json of another run can be the start."""
     first = optimize()
     (tmp_path / "weights.json").rename(tmp_path / "before.json")
     second = optimize(start=str(tmp_path / "before.json"))
@@ -117,7 +117,7 @@ def test_weights_of_another_run_are_a_start(optimize: Optimize, tmp_path: Path) 
 
 
 def test_features_that_a_start_does_not_know(optimize: Optimize, tmp_path: Path) -> None:
-    """Of a list with more features than it was tuned for: they begin with 0, and it is said."""
+    """Features without start weights begin with 0, with a note."""
     first = optimize()
     weights = {name: list(values) for name, values in first.weights.items()}
     old = {name: values for name, values in weights.items() if name != "WordPenalty0"}
@@ -133,14 +133,14 @@ def test_features_that_a_start_does_not_know(optimize: Optimize, tmp_path: Path)
 
 
 def test_frozen_weights(optimize: Optimize) -> None:
-    """A frozen component stays."""
+    """The weight of a frozen component does not change."""
     report = optimize(freeze=("TranslationModel0_0",))
     assert report.weights["TranslationModel0"][0] == 0.2
     assert report.score > report.start_score
 
 
 def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) -> None:
-    """tuneable-components=0,1: the list shows one value, the other weight is as in the ini."""
+    """With tuneable-components=0,1 lists show one value, and the other weight does not change."""
     ini = INI.format(more="", weights="").replace(
         "num-features=2", "num-features=2 tuneable-components=0,1"
     )
@@ -151,4 +151,4 @@ def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) 
         lines.append(f"{head}TranslationModel0= {features.split(' ', 1)[1]}")
     report = optimize(lines)
     assert report.weights["TranslationModel0"][0] == 0.2
-    assert any("do not show all of what TranslationModel0" in note for note in report.notes)
+    assert any("do not show all scores of TranslationModel0" in note for note in report.notes)

@@ -1,4 +1,4 @@
-"""From n-best lists to candidates with statistics, and what is said about lists that are wrong."""
+"""Reading n-best lists into candidates with statistics, and the errors in lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES = b"LM0= -4 TM= -1 -2"
 
 @pytest.fixture
 def statistics(tmp_path: Path) -> CandidateStatistics:
-    """The references, one of which is empty."""
+    """Return references, one of them empty."""
     path = tmp_path / "refs"
     path.write_bytes(b"".join(line + b"\n" for line in REFERENCES))
     return CandidateStatistics.read([path], Objective())
@@ -47,7 +47,7 @@ PERFECT = [line_of(number, words) for number, words in enumerate(REFERENCES)]
 
 
 def test_what_the_decoder_chose_is_scored(tmp_path: Path, statistics: CandidateStatistics) -> None:
-    """The first candidate of a sentence counts, whatever follows."""
+    """The first candidate of each sentence is the decoder's choice."""
     scored = read(tmp_path, statistics, *PERFECT, line_of(3, b"bad"))
     assert scored.decoder_bleu == 1.0
     assert scored.length_ratio == 1.0
@@ -58,7 +58,7 @@ def test_what_the_decoder_chose_is_scored(tmp_path: Path, statistics: CandidateS
 def test_sentences_without_candidates_count_as_empty(
     tmp_path: Path, statistics: CandidateStatistics
 ) -> None:
-    """They cost length, and a note says how many there are."""
+    """Sentences without candidates count as empty translations, with a note."""
     scored = read(tmp_path, statistics, *PERFECT[:2])
     assert scored.length_ratio == pytest.approx(11 / 16)
     assert any("2 of 4 sentences have no candidate" in note for note in scored.notes)
@@ -72,7 +72,7 @@ def test_empty_choices_are_told(tmp_path: Path, statistics: CandidateStatistics)
 
 
 def test_what_lists_do_not_show(tmp_path: Path, statistics: CandidateStatistics) -> None:
-    """Totals less the shown features times their weights is the part that tuning cannot move."""
+    """The fixed part is the total minus the weighted features that the list shows."""
     scored = read(tmp_path, statistics, line_of(0, b"a house", total=-107.0), *PERFECT[1:])
     fixed = scored.fixed_part(np.array([0.5, 1.0, 2.0]))
     assert fixed[0] == pytest.approx(-107.0 - (-2 - 1 - 4))
@@ -98,21 +98,21 @@ def test_what_lists_do_not_show(tmp_path: Path, statistics: CandidateStatistics)
 def test_wrong_lists(
     tmp_path: Path, statistics: CandidateStatistics, lines: list[bytes], sentence: str
 ) -> None:
-    """Each is refused with its path and what is wrong."""
+    """Wrong lists are refused with path and problem."""
     with pytest.raises(NBestError, match=f"nbest.gz.*{sentence}"):
         read(tmp_path, statistics, *lines)
 
 
 def test_a_list_cut_inside_its_gzip_data(tmp_path: Path, statistics: CandidateStatistics) -> None:
-    """A file that was not copied whole is an error, and not a shorter list."""
+    """A truncated file is an error instead of a shorter list."""
     path = tmp_path / "nbest.gz"
     path.write_bytes(gzip.compress(b"".join(PERFECT))[:-12])
-    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data end in the middle"):
+    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data are cut short"):
         read_scored(path, statistics)
 
 
 def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> None:
-    """Sentences without candidates get an empty one, others stay as they are."""
+    """Only sentences without candidates get an empty translation."""
     pool = CandidatePool(4, 3, 9)
     arrays = with_empty_translations(pool, statistics)
     assert np.diff(arrays.starts).tolist() == [1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""The outer loop: what a round does, when it ends, and that a run may be killed at any point."""
+"""The outer loop: rounds, stop rules, and kills at any point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENTENCES = 20
 
 
 class Bench:
-    """A dev set, a decoder and a task, made anew from the same seed."""
+    """A dev set, a decoder and a task, always made from the same seed."""
 
     def __init__(self, tmp_path: Path, **options: int) -> None:
         rng = np.random.default_rng(5)
@@ -51,7 +51,7 @@ class Bench:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return every file of a run but what says how long something took."""
+    """Return every file of a run without the times."""
     found = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -64,7 +64,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_weights_get_better_and_the_best_round_is_the_result(tmp_path: Path) -> None:
-    """The result has the weights of the round that decoded best, in the ini and in the JSON."""
+    """The ini and the JSON have the weights of the round that decoded best."""
     bench = Bench(tmp_path)
     result = bench.run(tmp_path / "run")
     scores = [decoded.score for decoded in result.rounds]
@@ -78,7 +78,7 @@ def test_weights_get_better_and_the_best_round_is_the_result(tmp_path: Path) -> 
 
 
 def test_only_the_weights_change_in_the_ini(tmp_path: Path) -> None:
-    """Comments, order and features stay; what is not tuned keeps its weight."""
+    """Comments, order and features are unchanged; untuned features keep their weights."""
     Bench(tmp_path).run(tmp_path / "run")
     tuned = (tmp_path / "run" / "moses.ini").read_bytes().split(b"\n")
     before = toy_decoder.INI.split(b"\n")
@@ -87,7 +87,7 @@ def test_only_the_weights_change_in_the_ini(tmp_path: Path) -> None:
 
 
 def test_the_last_weights_are_decoded_too(tmp_path: Path) -> None:
-    """After R optimisations there are R + 1 decoded rounds, so that every weights have a score."""
+    """After R optimisations there are R + 1 decoded rounds, so that all weights have a score."""
     bench = Bench(tmp_path, rounds=1)
     result = bench.run(tmp_path / "run")
     assert result.why == "1 round of optimisation"
@@ -105,7 +105,7 @@ def _steps(folder: Path, rounds: int) -> list[Path]:
 
 
 def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Path) -> None:
-    """From whatever files a kill leaves, the same call ends with the files of a whole run."""
+    """Whatever files a kill leaves, the same call ends with the files of an undisturbed run."""
     rounds = len(Bench(tmp_path, rounds=2).run(tmp_path / "whole").rounds)
     steps = _steps(tmp_path / "whole", rounds)
     assert {path for path in steps if path.exists()} >= {
@@ -127,7 +127,7 @@ def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Pat
 
 
 def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
-    """A finished run is only read; with more rounds allowed it goes on."""
+    """A finished run is only read; with a larger limit of rounds it continues."""
     first = Bench(tmp_path, rounds=1).run(tmp_path / "run")
     again = Bench(tmp_path, rounds=1)
     assert again.run(tmp_path / "run").weights == first.weights
@@ -138,13 +138,13 @@ def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
-    """A list that holds all there is makes the second round the last."""
+    """If the first list has all candidates, the second round is the last."""
     result = Bench(tmp_path, nbest_size=60).run(tmp_path / "run")
     assert (result.why, len(result.rounds)) == ("no new candidates", 2)
 
 
 def test_it_ends_without_patience(tmp_path: Path) -> None:
-    """After as many rounds without a better score as patience says it ends."""
+    """It ends after ``patience`` rounds without a better score."""
     result = Bench(tmp_path, patience=1).run(tmp_path / "run")
     scores = [decoded.score for decoded in result.rounds]
     assert result.why in (
@@ -156,7 +156,7 @@ def test_it_ends_without_patience(tmp_path: Path) -> None:
 
 
 def test_the_curve_tells_every_round(tmp_path: Path) -> None:
-    """result.json has every round, with scores, weights by name and what optimising gave."""
+    """result.json has every round, with scores, weights by name and the optimisation's result."""
     result = Bench(tmp_path, rounds=2).run(tmp_path / "run")
     curve = json.loads((tmp_path / "run" / "result.json").read_text())["curve"]
     assert [line["number"] for line in curve] == [decoded.number for decoded in result.rounds]

@@ -1,4 +1,4 @@
-"""Which candidate is chosen from a list, and which lists are refused."""
+"""The choice of candidates from a list, and the errors in lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def line_of(
 def chosen(
     folder: Path, lines: str, weights: Mapping[str, Any] | None = WEIGHTS, **options: Any
 ) -> tuple[list[str], RerankingReport]:
-    """Rerank a list given as text; return the lines that were written, and the report."""
+    """Rerank a list given as text; return the written lines and the report."""
     (folder / "list").write_text(lines)
     if weights is not None:
         (folder / "w.json").write_text(json.dumps(weights))
@@ -47,7 +47,7 @@ def chosen(
 
 
 def refused(folder: Path, lines: str, message: str, **options: Any) -> None:
-    """Rerank a list that is refused, which must leave no output."""
+    """Check that reranking a list fails with this message, and leaves no output."""
     (folder / "out").unlink(missing_ok=True)
     with pytest.raises(InputError, match=message):
         chosen(folder, lines, **options)
@@ -55,7 +55,7 @@ def refused(folder: Path, lines: str, message: str, **options: Any) -> None:
 
 
 def test_the_highest_sum_is_chosen(golden: Path, tmp_path: Path) -> None:
-    """In a real list and with the weights of Moses's kbmira: what a loop over the lines finds."""
+    """Choices from a real list with the weights of Moses's kbmira equal those of a plain loop."""
     [path] = golden.glob("tuning/run2.best*.gz")
     rows = (golden / "tuning" / "kbmira.weights").read_text().split("\n")[:-1]
     flat = np.array([float(row.split(" ")[1]) for row in rows])
@@ -86,7 +86,7 @@ def test_the_highest_sum_is_chosen(golden: Path, tmp_path: Path) -> None:
 
 
 def test_words_have_one_space_between_them(tmp_path: Path) -> None:
-    """Spaces around and in a row go, and marks of phrases; other blanks are parts of words."""
+    """Outer and repeated spaces and phrase marks are removed; other blanks are parts of words."""
     lines = (
         line_of(0, " la   maison |0-1| . |2-2|") + line_of(1, "a\u00a0b\u2028c") + line_of(2, "")
     )
@@ -94,7 +94,7 @@ def test_words_have_one_space_between_them(tmp_path: Path) -> None:
 
 
 def test_sparse_features(tmp_path: Path) -> None:
-    """They have one weight each or count as 0, which is said; lines need not have the same."""
+    """Sparse features have one weight or count as 0, with a note; lines may differ in them."""
     lines = line_of(0, "a", more=" TM_x= 1") + line_of(0, "b") + line_of(1, "c", more=" TM_y= 2")
     texts, report = chosen(tmp_path, lines, {**WEIGHTS, "TM_x": -0.5})
     assert texts == ["b", "c"]
@@ -124,12 +124,12 @@ def test_sparse_features(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_wrong_lists(tmp_path: Path, lines: str, message: str) -> None:
-    """Each is refused with the line, and nothing is written."""
+    """Wrong lists are refused with the line, and nothing is written."""
     refused(tmp_path, lines, message)
 
 
 def test_a_source_says_which_sentences_there_are(tmp_path: Path) -> None:
-    """Empty lines give empty translations, candidates or not; all others must have candidates."""
+    """Empty source lines may lack candidates; all other lines must have candidates."""
     lines = line_of(1, "a") + line_of(4, "b") + line_of(5, "")
     assert chosen(tmp_path, lines, source="\nx\n \t\r\n\nx\n\n\n")[0] == [
         "",
@@ -150,12 +150,12 @@ def test_a_source_says_which_sentences_there_are(tmp_path: Path) -> None:
     )  # fmt: skip
     refused(
         tmp_path, lines, source="\nx\n\n\nx\n",
-        message=r"list:3: sentence 5, but the source has 5 \(from 0\)",
+        message=r"list:3: sentence 5 \(counted from 0\), but the source has 5 lines",
     )  # fmt: skip
 
 
 def test_ties(tmp_path: Path) -> None:
-    """Of different words with the same highest score the first in the list is chosen."""
+    """Of different translations with the same highest score, the first is chosen."""
     lines = line_of(0, "z", lm=-9) + line_of(0, "b") + line_of(0, "a", lm=-2, tm="0.5 0")
     texts, report = chosen(tmp_path, lines)
     assert (texts, report.moved) == (["b"], 1)
@@ -176,7 +176,7 @@ def test_least_risk(
     tmp_path_factory: pytest.TempPathFactory,
     candidates: list[tuple[list[str], float]], scale: float, weighted: bool,
 ) -> None:  # fmt: skip
-    """The choice is one of least risk among distinct candidates, the highest scores first."""
+    """The choice has the least risk among the distinct candidates with the highest scores."""
     lines = "".join(
         line_of(0, " ".join(words), lm=score if weighted else 1, total=1 if weighted else score)
         for words, score in candidates
@@ -193,24 +193,13 @@ def test_least_risk(
 
 
 def test_equal_risks_are_a_tie(tmp_path: Path) -> None:
-    """Two candidates that share nothing and are equally probable have the same risk."""
+    """Two candidates without common words and with equal probability have equal risk."""
     lines = line_of(0, "a b") + line_of(0, "c d")
     assert chosen(tmp_path, lines, weights=None, risk=RiskSettings())[0] == ["a b"]
 
 
 @pytest.mark.parametrize("options", [{}, {"weights": "w", "nbest": "-", "source": "-"}])
 def test_tasks_that_make_no_sense(options: dict[str, str]) -> None:
-    """There must be something to choose by, and standard input is read once."""
+    """A criterion is required, and standard input can be read only once."""
     with pytest.raises(SettingsError, match=r"does not say how|both come from standard"):
         Reranking(**{"nbest": "list", "output": "out", **options})  # type: ignore[arg-type]
-
-
-def test_no_input_is_written_over(tmp_path: Path) -> None:
-    """Neither the list nor the weights can be the output."""
-    for name in ("list", "w.json", "source"):
-        (tmp_path / "out").unlink(missing_ok=True)
-        (tmp_path / "source").write_text("x\n")
-        (tmp_path / name).touch()
-        (tmp_path / "out").symlink_to(tmp_path / name)
-        with pytest.raises(SettingsError, match="the output is one of the inputs"):
-            chosen(tmp_path, line_of(0, "a"), source="x\n")

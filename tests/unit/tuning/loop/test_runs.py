@@ -1,4 +1,4 @@
-"""Tuning from files to files: seeds, refusals, decoders that fail, and input that is wrong."""
+"""Tuning with real files: seeds, errors, failing decoders, wrong input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tuning.loop.tuning_settings import TuningSettings
 
 
 class Run:
-    """A tuning of the toy system with a ``moses`` that prints one list whatever the weights."""
+    """A tuning of the toy system with a ``moses`` that prints the same list for all weights."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.bin = folder, folder / "bin"
@@ -44,27 +44,27 @@ class Run:
         return tune(settings, self.folder / "tuned", self.said.append)
 
     def weights(self, folder: str = "tuned") -> dict[str, Any]:
-        """Return what weights.json says."""
+        """Return the content of weights.json."""
         content: dict[str, Any] = json.loads((self.folder / folder / "weights.json").read_text())
         return content
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A tuning that has not begun."""
+    """Return a tuning that has not started."""
     return Run(tmp_path)
 
 
 @pytest.mark.parametrize("optimizer", ["mert", "pro", "mira"])
 def test_every_optimizer_fits_the_loop(run: Run, optimizer: Any) -> None:
-    """Each finds weights that are better on the list than those of the ini."""
+    """Every optimiser finds better weights for the list than those of the ini."""
     run.tune(optimizer=optimizer)
     optimized = json.loads((run.folder / "tuned/round01/optimized.json").read_text())
     assert optimized["score"] > optimized["start_score"] + 0.05
 
 
 def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
-    """Moses gets filtered tables and the changed search; the result names the original tables."""
+    """Moses gets filtered tables and changed search settings; the result has the original ones."""
     report = run.tune(sections={"search-algorithm": "1"})
     used = MosesIni.read(run.folder / "tuned/filtered/moses.ini")
     assert used.values("search-algorithm") == ("1",)
@@ -83,7 +83,7 @@ def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
 
 
 def test_several_seeds(run: Run) -> None:
-    """Each run has a folder; mean, deviation and the best one's ini are at the top."""
+    """Each run has a folder; mean, deviation and the best run's ini are in the main folder."""
     report = run.tune(runs=3, seed=5)
     found = run.weights()
     assert [entry["folder"] for entry in found["seeds"]] == ["seed5", "seed6", "seed7"]
@@ -99,7 +99,7 @@ def test_several_seeds(run: Run) -> None:
 
 
 def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
-    """It makes no difference whether a seed runs alone or among others."""
+    """A seed gives equal results alone and among other seeds."""
     run.tune(runs=2, seed=1)
     among = run.weights("tuned/seed2")
     settings = dataclasses.replace(run.settings, seed=2)
@@ -111,7 +111,7 @@ def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
 
 
 def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
-    """When to end and how many threads work may change; what is done is not done again."""
+    """Stop rules and threads may change; finished work is not repeated."""
     run.tune(runs=2)
     run.said.clear()
     run.tune(runs=3, threads=2)
@@ -130,7 +130,7 @@ def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
     ],
 )
 def test_another_run_is_refused(run: Run, change: dict[str, Any], sentence: str) -> None:
-    """Options that change the result belong to a folder of their own."""
+    """Options that change the result need another folder."""
     run.tune()
     with pytest.raises(ResumeError, match=f"the work was begun with other settings: .*{sentence}"):
         run.tune(**change)
@@ -138,11 +138,13 @@ def test_another_run_is_refused(run: Run, change: dict[str, Any], sentence: str)
 
 @pytest.mark.parametrize("name", ["ini", "source", "reference"])
 def test_another_input_is_refused(run: Run, name: str) -> None:
-    """The same path with other bytes is another run."""
+    """Changed content of an input makes another run."""
     run.tune()
     path = getattr(run.toy, name)
     path.write_bytes(path.read_bytes().replace(b" ", b"  ", 1))
-    with pytest.raises(ResumeError, match=r"the work was begun with other settings: .* is another"):
+    with pytest.raises(
+        ResumeError, match=r"the work was begun with other settings: .* has changed"
+    ):
         run.tune()
 
 
@@ -155,13 +157,13 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
         ("reference", b"", CorpusError, "12 lines, but 0 in"),
         ("ini", b"[ttable-file]\n0 0 0 4 x\n", IniError, "an old-style moses.ini"),
         ("ini", b"[feature]\nDistortion\n[weight-overwrite]\nx\n", IniError, "overwrite. section"),
-        ("ini", b"[feature]\nDistortion\n[alternate-weight-setting]\nx\n", IniError, "overrule"),
+        ("ini", b"[feature]\nDistortion\n[alternate-weight-setting]\nx\n", IniError, "override"),
     ],
 )
 def test_wrong_input(
     run: Run, name: str, content: bytes, kind: type[Exception], sentence: str
 ) -> None:
-    """What is wrong with ini or texts is said before anything is decoded."""
+    """Errors in ini or texts are reported before decoding."""
     getattr(run.toy, name).write_bytes(content)
     with pytest.raises(kind, match=sentence):
         run.tune()
@@ -169,7 +171,7 @@ def test_wrong_input(
 
 
 def test_a_table_that_is_missing(run: Run) -> None:
-    """Filtering fails with the name of the table, and no filtered folder is left."""
+    """Filtering fails with the name of the missing table, and leaves no filtered folder."""
     (run.folder / "toy/phrase-table").unlink()
     with pytest.raises(InputError, match="phrase-table"):
         run.tune()
@@ -177,7 +179,7 @@ def test_a_table_that_is_missing(run: Run) -> None:
 
 
 def test_empty_lines_are_survived(run: Run) -> None:
-    """A dev set with empty lines is tuned on, with a note."""
+    """A dev set may have empty lines, with a note."""
     for path in (run.toy.source, run.toy.reference):
         lines = path.read_bytes().split(b"\n")
         lines[3] = b""
@@ -188,7 +190,7 @@ def test_empty_lines_are_survived(run: Run) -> None:
 
 
 def test_blanks_at_the_ends_of_lines_are_no_words(run: Run) -> None:
-    """Carriage returns and blanks are cut off before Moses sees them."""
+    """Carriage returns and outer blanks are removed before Moses reads the lines."""
     run.toy.source.write_bytes(b"  s1 s2\r\n\ts3 \n")
     assert read_source(run.toy.source) == [b"s1 s2", b"s3"]
 
@@ -203,7 +205,7 @@ def test_blanks_at_the_ends_of_lines_are_no_words(run: Run) -> None:
     ],
 )
 def test_a_decoder_that_fails(run: Run, body: str, kind: type[Exception], sentence: str) -> None:
-    """The error says how; when the decoder is mended the same call ends well."""
+    """The error describes the failure; after a repair, the same call succeeds."""
     fake_moses.script(run.bin, body)
     with pytest.raises(kind, match=sentence):
         run.tune()
@@ -220,7 +222,7 @@ def test_a_decoder_that_fails(run: Run, body: str, kind: type[Exception], senten
     ],
 )
 def test_a_moses_of_another_version(run: Run, shown: str, sentence: str) -> None:
-    """Other features, or in another order, are found before anything is decoded."""
+    """Other features, or another order, are found before decoding."""
     (run.bin / "weights").write_text(shown)
     with pytest.raises(DecoderError, match=sentence):
         run.tune()
@@ -228,7 +230,7 @@ def test_a_moses_of_another_version(run: Run, shown: str, sentence: str) -> None
 
 
 def test_a_list_cut_in_the_middle_of_a_line(run: Run) -> None:
-    """It is named, with what to delete; then the run ends as if nothing had happened."""
+    """A truncated list is reported with the file to delete; then the run ends normally."""
     run.tune()
     whole = run.weights()
     nbest = run.folder / "tuned/round02/nbest.gz"

@@ -1,4 +1,4 @@
-"""Which weights are tuned, and how they get from files to arrays and back."""
+"""The choice of weights to tune, and their conversion between files and arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan_of(options: bytes = b"", more: bytes = b"") -> WeightPlan:
 
 
 def test_weights_stand_in_the_order_of_lists() -> None:
-    """Stateful features come first, then the others in the order of the ini."""
+    """Stateful features are first, then the others in the order of the ini."""
     plan = plan_of()
     assert plan.names == ("Distortion0", "WordPenalty0", "TM_0", "TM_1", "TM_2")
     assert plan.tuned(plan.start).tolist() == [0.4, -1, 0.1, 0.2, 0.3]
@@ -39,7 +39,7 @@ def test_weights_stand_in_the_order_of_lists() -> None:
 
 
 def test_components_that_are_not_tuned_keep_their_weights() -> None:
-    """They are missing among the names, and come back in what is written."""
+    """Untuned components have no names, but are in the written weights."""
     plan = plan_of(b" tuneable-components=1,0,1")
     assert plan.names == ("Distortion0", "WordPenalty0", "TM_0", "TM_2")
     complete = plan.complete(np.array([1.0, 2.0, 3.0, 4.0]))
@@ -48,26 +48,26 @@ def test_components_that_are_not_tuned_keep_their_weights() -> None:
 
 
 def test_unknown_words_alone_hide_nothing() -> None:
-    """The penalty of unknown words is left out of lists by default, and that is no loss."""
+    """Lists omit the unknown-word penalty by default, without harm."""
     assert plan_of().hidden == ()
     assert plan_of(b" tuneable=false").hidden == ("TM",)
 
 
 def test_there_must_be_something_to_tune() -> None:
-    """A system in which nothing may be tuned is refused."""
+    """A system without tuneable features is refused."""
     ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
     with pytest.raises(SettingsError, match="no feature may be tuned"):
         WeightPlan.from_ini(MosesIni.parse(ini))
 
 
 def test_weights_must_fit_the_features() -> None:
-    """A missing component is an error of the ini."""
+    """A missing component is an error in the ini."""
     with pytest.raises(IniError, match="1 weight for TM"):
         WeightPlan.from_ini(MosesIni.parse(INI.replace(b"0.1 0.2 0.3", b"0.1") % b""))
 
 
 def test_freezing_names_features_or_components() -> None:
-    """A feature stands for all of its components; another name is refused with what to write."""
+    """A feature's name freezes all its components; unknown names are refused with suggestions."""
     assert plan_of().with_frozen(["TM_1", "Distortion0"]).frozen == {0, 3}
     assert plan_of().with_frozen(["TM"]).frozen == {2, 3, 4}
     with pytest.raises(SettingsError, match=r"tuned is called TM_9 \(did you mean TM_\d\?\)"):
@@ -77,7 +77,7 @@ def test_freezing_names_features_or_components() -> None:
 
 
 def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
-    """It has the weight 1 and stays; the others begin where they are told."""
+    """The extra feature has the fixed weight 1; other weights begin at the given start."""
     plan = plan_of().with_frozen(["TM_0"])
     pool = CandidatePool(1, 6, 9).arrays
     problem = plan.problem(pool, Objective(), np.arange(5.0))
@@ -88,6 +88,6 @@ def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
 
 
 def test_sparse_weights_are_known() -> None:
-    """Weights of single sparse features are read from the ini and stay."""
+    """Weights of single sparse features are read from the ini and kept."""
     plan = plan_of(more=b"TM_domain= 0.7\n")
     assert plan.sparse_weights == {"TM_domain": 0.7}

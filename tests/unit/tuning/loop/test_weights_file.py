@@ -1,4 +1,4 @@
-"""Weights in files: which files are understood, and which fit a list."""
+"""Reading weights from files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TM_domain= 0.7
     ],
 )
 def test_forms_of_weights(tmp_path: Path, content: object) -> None:
-    """What tuning writes, or the object of weights alone; one number needs no brackets."""
+    """Files of tuning and plain objects of weights are read; one number needs no brackets."""
     path = tmp_path / "weights.json"
     path.write_text(json.dumps(content))
     assert read_weights_file(path) == {"LM0": (0.5,), "TM": (1.0, -2e-9)}
@@ -45,7 +45,7 @@ def test_forms_of_weights(tmp_path: Path, content: object) -> None:
      '{"TM": {"a": 1}}', '{"TM": 1e999}', '{"TM": 1' + "0" * 400 + "}", "\udcff"],
 )  # fmt: skip
 def test_other_files_are_no_weights_files(tmp_path: Path, content: str) -> None:
-    """The error says what was expected."""
+    """Other files are refused with the expected form."""
     path = tmp_path / "weights.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=r"not a weights file: .*Expected JSON such as"):
@@ -53,10 +53,8 @@ def test_other_files_are_no_weights_files(tmp_path: Path, content: str) -> None:
 
 
 def test_weights_of_an_ini(tmp_path: Path) -> None:
-    """Those of the components that lists show, and sparse ones; a note names what is missing."""
+    """Weights are those of listed components and sparse features; a note names hidden ones."""
     (tmp_path / "moses.ini").write_text(INI)
     weights, notes = read_weights(str(tmp_path / "moses.ini"))
     assert weights == {"WordPenalty0": (-1.0,), "TM": (0.1, 0.3), "TM_domain": (0.7,)}
-    assert notes == (
-        "the lists do not show all of what TM contribute: that part is left out of account",
-    )
+    assert notes == ("the lists do not show all scores of TM; the missing scores are ignored",)

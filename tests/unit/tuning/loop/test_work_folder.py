@@ -1,4 +1,4 @@
-"""The folder of a tuning run: whose it is, and what it keeps."""
+"""The folder of a tuning run: its owner and its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tuning.loop.work_folder import WorkFolder, read_json
 
 
 def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
-    """Where run.json stands alone, input was refused; it does not bind who corrects it."""
+    """A folder with only run.json had refused input, so a corrected run may use it."""
     with WorkFolder(tmp_path / "run").opened({"seed": 1}):
         pass
     with WorkFolder(tmp_path / "run").opened({"seed": 2}):
@@ -22,13 +22,13 @@ def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
     ("known", "now", "sentence"),
     [
         ({"seed": 1}, {"seed": 2}, r"other settings: seed was 1 and is now 2\. Name a new folder"),
-        ({"moses.ini": "a" * 64}, {"moses.ini": "b" * 64}, r": moses\.ini is another\. Name"),
+        ({"moses.ini": "a" * 64}, {"moses.ini": "b" * 64}, r": moses\.ini has changed\. Name"),
     ],
 )
 def test_another_run_is_refused(
     tmp_path: Path, known: dict[str, object], now: dict[str, object], sentence: str
 ) -> None:
-    """One sentence says what differs, without digests, and the folder stays as it was."""
+    """The error names the differences without digests, and the folder is unchanged."""
     with WorkFolder(tmp_path / "run").opened(known) as work:
         work.round(1)
     with (
@@ -41,7 +41,7 @@ def test_another_run_is_refused(
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
-    """Files of other origin are not mixed with those of a run."""
+    """A folder with foreign files is refused."""
     (tmp_path / "thesis.tex").write_bytes(b"x")
     with (
         pytest.raises(ResumeError, match=r"not empty \(thesis\.tex\)"),
@@ -51,7 +51,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
-    """While one holds the folder, another is told so; afterwards it may have it."""
+    """A second process gets an error while the first holds the folder, and may use it later."""
     with (
         WorkFolder(tmp_path / "run").opened({}),
         pytest.raises(ResumeError, match="another process is at work here"),
@@ -63,17 +63,17 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    """A file where a folder should be is a settings error that names it."""
+    """A file in place of a folder is a settings error with its name."""
     (tmp_path / "file").write_bytes(b"")
     with (
-        pytest.raises(SettingsError, match="cannot make this folder"),
+        pytest.raises(SettingsError, match="cannot create this folder"),
         WorkFolder(tmp_path / "file" / "run").opened({}),
     ):
         pass
 
 
 def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
-    """What a killed process left under a temporary name is removed, whole files are not."""
+    """Only partial files of a killed process are removed."""
     with WorkFolder(tmp_path / "run").opened({}) as work:
         folder = work.round(1)
     part = folder.nbest.with_name(".nbest.gz.01234567.part")
@@ -92,7 +92,7 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> None:
-    """It is named, with what to do, whatever is in it."""
+    """A damaged file is an error with a remedy, whatever its content."""
     (tmp_path / "optimized.json").write_bytes(content)
     with pytest.raises(
         ResumeError, match=r"optimized\.json: a tuning run did not write this file.*Delete"
@@ -101,7 +101,7 @@ def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> N
 
 
 def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> None:
-    """What it left belongs to nobody else."""
+    """Another run may use the folder of a run that was killed at its beginning."""
     for name in (".run.json.0123abcd.part", ".lock.0123"):
         (tmp_path / name).write_bytes(b"{")
     with WorkFolder(tmp_path).opened({"seed": 1}):
@@ -110,7 +110,7 @@ def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> N
 
 
 def test_a_round_adopts_what_another_run_decoded(tmp_path: Path) -> None:
-    """Its three files are taken over byte for byte; a list of its own is kept."""
+    """The three files are copied byte for byte; an existing list is kept."""
     with WorkFolder(tmp_path / "one").opened({}) as work:
         other = work.round(1)
     for path in (other.weights, other.ini, other.nbest):

@@ -1,4 +1,4 @@
-"""Objectives of candidates against sacrebleu, mixtures, and what is refused."""
+"""Objectives of candidates compared with sacrebleu, mixtures, and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARES = st.tuples(*[st.floats(0, 1)] * len(METRICS)).filter(lambda shares: sum(
 
 
 def counted(tmp_path: Path, objective: Objective, how_many: int) -> tuple[np.ndarray, list[float]]:
-    """Summed statistics of a translation, and sacrebleu's three scores as fractions."""
+    """Return summed statistics of a translation, and sacrebleu's three scores as fractions."""
     rng = np.random.default_rng(2)
     wanted = [references(), noisy_translations(rng, 0.3)][:how_many]
     found = [*noisy_translations(rng, 0.25)[:-1], ""]
@@ -51,7 +51,7 @@ def counted(tmp_path: Path, objective: Objective, how_many: int) -> tuple[np.nda
     "shares", [{"bleu": 1}, {"chrf": 1}, {"ter": 1}, {"bleu": 2, "ter": 1}, {"bleu": 1, "chrf": 1}]
 )
 def test_objectives_are_sacrebleus(tmp_path: Path, shares: dict[str, float], how_many: int) -> None:
-    """Each metric and each mixture, with one reference or two, is computed from sacrebleu's."""
+    """Metrics and mixtures agree with sacrebleu's scores, with one reference or two."""
     objective = Objective.from_shares(shares)
     sums, (bleu, chrf, ter) = counted(tmp_path, objective, how_many)
     expected = objective.bleu * bleu + objective.chrf * chrf + objective.ter * (1 - ter)
@@ -62,7 +62,7 @@ def test_objectives_are_sacrebleus(tmp_path: Path, shares: dict[str, float], how
 def test_the_compiled_objective_is_the_plain_one(
     counts: list[int], shares: tuple[float, ...]
 ) -> None:
-    """Whatever the sums, zeros included, both say the same."""
+    """Compiled and plain objectives agree for all sums, including zeros."""
     sums = np.array(counts, np.float64)
     sums[1:9:2] += sums[0:8:2]  # no more matches than words
     sums[9:27:3] += sums[11:27:3]
@@ -83,7 +83,7 @@ def test_the_compiled_objective_is_the_plain_one(
     ],
 )
 def test_shares_that_make_no_sense(shares: dict[str, float], message: str) -> None:
-    """Unknown metrics and impossible shares are refused in words."""
+    """Unknown metrics and impossible shares are refused."""
     with pytest.raises(SettingsError, match=message):
         Objective.from_shares(shares)
 
@@ -96,7 +96,7 @@ def test_names_and_defaults() -> None:
 
 
 def test_one_candidate_by_itself(tmp_path: Path) -> None:
-    """Sentence scores mix smoothed BLEU, chrF and 1 - TER of the candidate alone."""
+    """Sentence scores mix smoothed BLEU, chrF and 1 - TER of the candidate."""
     path = tmp_path / "ref"
     path.write_text("le chat noir dort\n")
     objective = Objective.from_shares({"bleu": 1, "ter": 1})

@@ -1,4 +1,4 @@
-"""Paired tests against enumeration, against sacrebleu, and under the null hypothesis."""
+"""Paired tests compared with enumeration, with sacrebleu, and under the null hypothesis."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ bleu = partial(metric_scores, "bleu")
 
 
 def share(sums: Floats) -> Floats:
-    """A score with two statistics: hits of tries."""
+    """Return the score of two summed statistics: hits divided by tries."""
     return sums[..., 0] / np.maximum(sums[..., 1], 1)
 
 
 @pytest.fixture(scope="module")
 def systems() -> tuple[list[str], list[str], Statistics, Statistics]:
-    """Two single translations of 40 sentences, and their statistics of BLEU."""
+    """Return two single translations of 40 sentences, and their BLEU statistics."""
     rng = np.random.default_rng(3)
     texts = [noisy_translations(rng, share) for share in (0.25, 0.2)]
     metric = BLEU(tokenize="none", force=True, smooth_method="none")
@@ -51,7 +51,7 @@ def systems() -> tuple[list[str], list[str], Statistics, Statistics]:
 def sacrebleu_p_value(
     systems: tuple[list[str], list[str], Statistics, Statistics], test: str, trials: int
 ) -> float:
-    """What sacrebleu says of the two single translations."""
+    """Return sacrebleu's p-value for the two single translations."""
     metric = BLEU(tokenize="none", force=True, smooth_method="none")
     baseline = metric._extract_corpus_statistics(systems[0], [references()])
     result = Result(metric._aggregate_and_compute(baseline).score)
@@ -66,7 +66,7 @@ def sacrebleu_p_value(
 def test_single_runs_are_shuffled_as_sacrebleu_does(
     systems: tuple[list[str], list[str], Statistics, Statistics],
 ) -> None:
-    """With sacrebleu's own shuffles, the p-value of randomisation is sacrebleu's."""
+    """With sacrebleu's shuffles, the p-value of randomisation equals sacrebleu's."""
     _, _, first, second = systems
     rng = np.random.default_rng(SACREBLEU_SEED)
     swapped = ~rng.integers(2, size=(1000, first.shape[1]), dtype=bool)
@@ -79,7 +79,7 @@ def test_single_runs_are_shuffled_as_sacrebleu_does(
 def test_single_runs_are_resampled_as_sacrebleu_does(
     systems: tuple[list[str], list[str], Statistics, Statistics],
 ) -> None:
-    """With sacrebleu's own draws, its formula for p over our scores gives its p-value."""
+    """With sacrebleu's draws, its formula for p applied to our scores gives its p-value."""
     _, _, first, second = systems
     sentences = first.shape[1]
     draws = np.random.default_rng(SACREBLEU_SEED).choice(sentences, (1000, sentences))
@@ -91,13 +91,13 @@ def test_single_runs_are_resampled_as_sacrebleu_does(
 
 
 def hits(rng: np.random.Generator, runs: int, sentences: int) -> Statistics:
-    """Statistics of hits out of ten."""
+    """Return the statistics of hits out of ten."""
     found = rng.binomial(10, 0.5, (runs, sentences))
     return np.stack([found, np.full_like(found, 10)], -1).astype(np.int64)
 
 
 def test_swaps_equal_their_enumeration(rng: np.random.Generator) -> None:
-    """Over all swaps of six sentences p is exact, and many random ones come near it."""
+    """All swaps of six sentences give the exact p, and many random swaps approximate it."""
     first, second = hits(rng, 2, 6), hits(rng, 3, 6)
     every = np.array(list(itertools.product([False, True], repeat=6)))
     found = swapped_differences(first, second, every, share)
@@ -107,14 +107,14 @@ def test_swaps_equal_their_enumeration(rng: np.random.Generator) -> None:
 
 
 def test_systems_that_agree_everywhere(rng: np.random.Generator) -> None:
-    """The same translations under two names: every test says p = 1."""
+    """For equal translations under two names, every test gives p = 1."""
     first = hits(rng, 3, 10)
     assert randomization_p_value(first, first, share, 200, 1) == 1
     assert bootstrap(first, first, share, 200, 1).p_value == 1
 
 
 def test_the_interval_of_the_bootstrap_holds_the_difference(rng: np.random.Generator) -> None:
-    """Of one run each, it is about two deviations of the sentences each way."""
+    """With one run each, the interval is about two deviations over sentences to each side."""
     first, second = hits(rng, 1, 400), hits(rng, 1, 400)
     found = bootstrap(first, second, share, 4000, 1)
     gaps = (second[:, :, 0].mean(0) - first[:, :, 0].mean(0)) / 10
@@ -123,15 +123,15 @@ def test_the_interval_of_the_bootstrap_holds_the_difference(rng: np.random.Gener
     assert found.high == pytest.approx(gaps.mean() + 1.96 * deviation, abs=0.2 * deviation)
 
 
-# deviations of: a system's own strength in a sentence, a run in a sentence, a run as a whole; in
-# units of what a sentence is worth, the last times the root of the number of sentences
+# deviations of: a system in a sentence, a run in a sentence, a whole run; in units of sentence
+# scores, the last times the root of the number of sentences
 NOISE = {"sentences": (1, 0.5, 0), "runs": (0.5, 0.5, 1.5), "runs in sentences": (0.3, 1, 0.3)}
 
 
 @pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("noise", NOISE)
 def test_intervals_cover_a_known_gain(noise: str, runs: int) -> None:
-    """Of 800 experiments with other sentences and other seeds, 93 to 97 % hold the real gain."""
+    """Of 800 experiments with other sentences and seeds, 93 to 97 % cover the real gain."""
     rng = np.random.default_rng(8)
     gain, sentences = 0.02, 100
     of_sentences, of_runs_in_sentences, of_runs = NOISE[noise]
@@ -153,17 +153,16 @@ def test_intervals_cover_a_known_gain(noise: str, runs: int) -> None:
 
 
 def test_p_values_reach_zero_only_as_far_as_trials_allow(rng: np.random.Generator) -> None:
-    """A difference that no shuffle reaches has p = 1 / (trials + 1)."""
+    """A difference that no trial reaches has p = 1 / (trials + 1)."""
     first = hits(rng, 1, 300)
     second = first + np.array([2, 0])
     assert randomization_p_value(first, second, share, 999, 1) == 1 / 1000
 
 
 def p_values_under_the_null(runs: int) -> NDArray[np.float64]:
-    """P-values of two tests of systems that differ from sentence to sentence, but are as good.
+    """Return p-values of two tests for equally good systems that differ in single sentences.
 
-    The runs of a system are alike: they stray from what the system does by half as much as two
-    systems do from one another.
+    The deviation of runs from their system is half the deviation between systems.
     """
     rng = np.random.default_rng(11)
     rows = []
@@ -182,7 +181,7 @@ def p_values_under_the_null(runs: int) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_p_values_are_uniform_under_the_null(runs: int) -> None:
-    """Systems that are equally good are told apart at 5, 20 and 50 % as often as that says."""
+    """Equally good systems are found different at levels of 5, 20 and 50 % as often as stated."""
     found = p_values_under_the_null(runs)
     for level in (0.05, 0.2, 0.5):
         # three deviations of a share of 250

@@ -1,4 +1,4 @@
-"""Sentences by the length of their source and by known words, and their scores."""
+"""Selecting sentences by source length and by known words, and their scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(path: Path, lines: list[str]) -> str:
 
 @given(st.lists(st.integers(0, 90), min_size=1, max_size=40))
 def test_groups_divide_the_sentences(lengths: list[int]) -> None:
-    """Every sentence is in one group, within its bounds; groups are in order and not empty."""
+    """Every sentence is in one group within its bounds; groups are ordered and not empty."""
     rows = np.arange(len(lengths)) * 3
     groups = list(length_groups(rows, np.array(lengths)))
     assert sorted(row for group in groups for row in group.rows.tolist()) == rows.tolist()
@@ -53,14 +53,14 @@ def test_groups_divide_the_sentences(lengths: list[int]) -> None:
     ],
 )
 def test_widths_go_by_the_text(lengths: list[int], names: list[str]) -> None:
-    """Fives for short sentences; tens where more than one in twenty has over thirty words."""
+    """Groups are 5 words wide, or 10 if more than 5 % of sentences have over 30 words."""
     groups = length_groups(np.arange(len(lengths)), np.array(lengths))
     assert [str(group) for group in groups] == [f"{name} words" for name in names]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Forty sentences: a source of one to eight words each, references, two systems."""
+    """Write forty sources of one to eight words, references, and two systems."""
     rng = np.random.default_rng(3)
     write(tmp_path / "src.gz", [" ".join("s" * rng.integers(1, 9)) for _ in range(40)])
     write(tmp_path / "ref", references())
@@ -83,12 +83,12 @@ def part(folder: Path, name: str, rows: np.ndarray) -> str:
 
 
 def by_length(folder: Path) -> SentenceSelection:
-    """Select by length: up to five words, and up to ten."""
+    """Select groups of up to five and up to ten words."""
     return SentenceSelection(str(folder / "src.gz"), by_length=True)
 
 
 def test_comparisons_of_a_group_are_those_of_its_text(folder: Path) -> None:
-    """With two references: as if the group's lines were files of their own."""
+    """A group's comparison equals that of files with only its lines, with two references."""
     systems = {"a": [folder / "a1", folder / "a2"], "b": [folder / "b1"]}
     found = compare_systems(
         [folder / "ref", folder / "ref2.gz"], systems, selection=by_length(folder), trials=200
@@ -123,7 +123,7 @@ def selected(folder: Path, model: str = "model", **options: Any) -> SelectedSent
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """A source, two references, and models of each direction that know a, b and A, B."""
+    """Write a source, two references, and models of each direction that know a, b and A, B."""
     write(tmp_path / "s", ["a b", "a x", "", "b", "a", "b <unk>", "a\u00a0b", "b|a"])
     write(tmp_path / "r1", ["A", "B", "A B", "B A", "X", "A", "A", "A|X B"])
     write(tmp_path / "r2", ["B X", "A", "", "A\r", "A", "A", "B", "B"])
@@ -135,17 +135,17 @@ def texts(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("model", ["model", "back"])
 def test_known_words(texts: Path, model: str) -> None:
-    """Source and every reference count, whichever side the model reads; factors are split."""
+    """Source and all references must be known, for both directions; factors are split."""
     found = selected(texts, model)
     assert found.rows.tolist() == [2, 3, 7]
     assert str(found) == (
-        f"3 of 8 sentences, those without a word outside the lists of {texts / model}"
+        f"3 of 8 sentences, those with all words in the vocabularies of {texts / model}"
     )
     assert found.to_json() == {"known_words": {"model": str(texts / model), "of": 8}}
 
 
 def test_known_words_by_length(texts: Path) -> None:
-    """Groups are of the sentences that are left."""
+    """Groups contain only the selected sentences."""
     found = selected(texts, by_length=True)
     assert [(str(group), group.rows.tolist()) for group in found.groups] == [
         ("0 words", [2]),
@@ -154,15 +154,15 @@ def test_known_words_by_length(texts: Path) -> None:
     write(texts / "hyp", ["A", "B", "A", "B", "X", "A", "A", "A B"])
     selection = SentenceSelection(str(texts / "s"), known_words=str(texts / "model"))
     result = evaluate([texts / "hyp"], [texts / "r1"], BLEU, selection)
-    # the first sentence has an unknown word in the other reference only
+    # the first sentence has an unknown word only in the other reference
     assert result.sentences.rows.tolist() == [0, 2, 3, 7]
     assert result.to_json()["sentences"] == 4
     assert result.texts[0].words == 5
-    assert "4 of 8 sentences, those without" in result.to_text()
+    assert "4 of 8 sentences, those with all words" in result.to_text()
 
 
 def test_factors_of_a_model(texts: Path) -> None:
-    """A model of the second factor reads that where words have one, and says where they lack it."""
+    """A model of the second factor reads this factor; missing factors are errors with places."""
     save_random_model(texts / "tags", [b"a", b"b"], [b"A", b"X", b"B"], factor=1)
     write(texts / "s", ["x|a y|b", "x|a", "x|a"])
     write(texts / "r1", ["y|X", "A|A", "A"])
@@ -174,8 +174,8 @@ def test_factors_of_a_model(texts: Path) -> None:
 
 
 def test_what_is_refused(texts: Path) -> None:
-    """No sentence left, no source, no model, texts of different lengths: in a sentence."""
-    with pytest.raises(CorpusError, match="not one of 8 sentences is without a word outside"):
+    """Empty selections, missing sources or models, and uneven texts are errors."""
+    with pytest.raises(CorpusError, match="each of 8 sentences has a word outside"):
         write(texts / "s", ["X"] * 8)
         selected(texts)
     with pytest.raises(

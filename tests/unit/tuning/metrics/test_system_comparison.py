@@ -18,7 +18,7 @@ from tuning.metrics.system_comparison import SystemComparison, compare_systems
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """References, three runs of a poor system, two of a good one."""
+    """Write references, three runs of a poor system, and two of a good system."""
     path = tmp_path_factory.mktemp("systems")
     rng = np.random.default_rng(5)
     texts = {"ref": references(120)}
@@ -31,14 +31,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comparison(folder: Path) -> SystemComparison:
-    """The two systems, and the poor one under another name."""
+    """Compare the two systems, and the poor system under another name."""
     poor = [folder / f"poor.{run}" for run in (1, 2, 3)]
     systems = {"poor_1": poor, "good & new": [folder / "good.1", folder / "good.2"], "same": poor}
     return compare_systems([folder / "ref"], systems, trials=500)
 
 
 def test_runs_means_and_deviations(folder: Path, comparison: SystemComparison) -> None:
-    """Every run has its score; mean and deviation are over runs, gains against the first system."""
+    """Every run has a score; mean and deviation are over runs, gains over the first system."""
     for metric in ("bleu", "chrf", "ter"):
         poor, good, same = comparison.scores[metric]
         assert len(poor.runs) == 3
@@ -56,19 +56,19 @@ def test_runs_means_and_deviations(folder: Path, comparison: SystemComparison) -
 
 
 def test_what_differs_is_told_from_what_does_not(comparison: SystemComparison) -> None:
-    """A third of the errors is significant in every metric; the same translations are not."""
+    """A third of the errors is a significant gain in every metric; equal translations are not."""
     for metric in ("bleu", "chrf", "ter"):
         _, good, same = comparison.scores[metric]
         assert good.difference and same.difference
         assert good.difference.p_randomization < 0.01
-        # two and three runs know less of other runs than 120 sentences of other sentences
+        # two or three runs say less about other runs than 120 sentences about other sentences
         assert good.difference.p_randomization < good.difference.p_bootstrap < 0.05
         assert min(good.difference.low * good.difference.high, 1) > 0, "0 is not within"
         assert same.difference.p_randomization == same.difference.p_bootstrap == 1
 
 
 def test_a_comparison_is_reproducible(folder: Path, comparison: SystemComparison) -> None:
-    """The same seed gives the same numbers, whatever other systems there are; another does not."""
+    """Equal seeds give equal numbers, whatever other systems there are; other seeds do not."""
     systems = {"a": [folder / "poor.1"], "b": [folder / "poor.2"]}
     bleu = TextScoring(("bleu",))
     first, again, other = (
@@ -85,7 +85,7 @@ def test_a_comparison_is_reproducible(folder: Path, comparison: SystemComparison
 
 
 def test_json_has_every_number(folder: Path, comparison: SystemComparison) -> None:
-    """The JSON holds fractions, files, signatures, trials and seed."""
+    """The JSON has fractions, files, signatures, trials and seed."""
     content = json.loads(json.dumps(comparison.to_json()))
     good = content["metrics"]["bleu"][1]
     assert good["system"] == "good & new"
@@ -108,13 +108,13 @@ def test_tables(comparison: SystemComparison) -> None:
 
 
 def test_cells_cannot_break_a_table() -> None:
-    """What has a meaning in Markdown is escaped."""
+    """Special characters of Markdown are escaped."""
     table = ScoreTable(["", "x"], [["a|b_c%{1}", "1"]])
     assert table.to_markdown().split("\n")[2] == r"| a\|b_c%{1} | 1 |"
 
 
 @pytest.mark.parametrize("systems", [{}, {"a": ["x"]}, {"a": ["x"], "b": []}])
 def test_nothing_to_compare(folder: Path, systems: dict[str, list[str]]) -> None:
-    """Less than two systems, or one without a translation, is refused before files are read."""
+    """Fewer than two systems, or a system without translations, are refused before reading."""
     with pytest.raises(SettingsError, match=r"nothing to compare with|b has no translation"):
         compare_systems([folder / "ref"], systems)

@@ -1,4 +1,4 @@
-"""Scores of texts against sacrebleu, and what is wrong with texts in words."""
+"""Scores of texts compared with sacrebleu, and errors and notes about texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scores(texts: ReferenceTexts, path: Path) -> dict[str, float]:
 def test_scores_are_those_of_sacrebleu(
     tmp_path: Path, tokenize: str, lowercase: bool, how_many: int
 ) -> None:
-    """BLEU, chrF and TER equal sacrebleu's, empty lines, several references and case included."""
+    """BLEU, chrF and TER equal sacrebleu's, with empty lines, several references, and case."""
     rng = np.random.default_rng(1)
     wanted = [[*references(), "Le Chat, l'été.", "", "vide ?"]]
     wanted += [[*noisy_translations(rng, 0.3), "le chat l'été .", "", "Vide ?"]]
@@ -59,7 +59,7 @@ def test_scores_are_those_of_sacrebleu(
 @given(st.lists(st.integers(0, 40), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS))
 @settings(max_examples=50)
 def test_a_score_here_is_the_objective_there(counts: list[int]) -> None:
-    """Whatever the sums, each metric is what tuning would maximise (error rates: 1 less)."""
+    """For all sums, scores equal tuning's objectives (for error rates, 1 minus the objective)."""
     sums = np.array(counts, np.int64)
     # there are no more matches than words
     sums[1:9:2] += sums[0:8:2]
@@ -76,7 +76,7 @@ def test_a_score_here_is_the_objective_there(counts: list[int]) -> None:
 
 
 def test_words_end_at_spaces_only(tmp_path: Path) -> None:
-    """A no-break space is part of its word, as in Moses: sacrebleu alone would split there."""
+    """A no-break space is part of its word, as in Moses, although sacrebleu splits there."""
     wanted = write(tmp_path / "ref", ["il dit « oui » et s' en va"])
     found = write(tmp_path / "hyp", ["il dit «\u00a0oui\u00a0» et s' en va"])
     texts = ReferenceTexts([wanted])
@@ -95,7 +95,7 @@ def test_words_end_at_spaces_only(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_translation(tmp_path: Path, content: bytes, message: str) -> None:
-    """Texts out of step or in another encoding are refused with file, line and remedy."""
+    """Uneven texts and other encodings are refused with file, line and remedy."""
     wanted = write(tmp_path / "ref", ["a b", "c d"])
     (tmp_path / "hyp").write_bytes(content)
     with pytest.raises(CorpusError, match=message):
@@ -124,7 +124,7 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
     ],
 )
 def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) -> None:
-    """Empty, escaped or foreign lines are scored as they are, and said."""
+    """Empty, escaped or foreign lines are scored unchanged, with a note."""
     texts = ReferenceTexts([write(tmp_path / "ref", ["a b", "c d"])])
     notes = texts.score(write(tmp_path / "hyp", lines)).notes
     assert len(notes) == 1
@@ -132,7 +132,7 @@ def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) 
 
 
 def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
-    """A sentence with an empty reference counts as one, and draws no note if nothing is there."""
+    """Sentences with empty references are scored; empty translations of them cause no note."""
     wanted = write(tmp_path / "ref", ["a b c d e", "", "f g"])
     texts = ReferenceTexts([wanted])
     assert texts.score(wanted).notes == ()

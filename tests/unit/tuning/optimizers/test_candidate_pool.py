@@ -1,4 +1,4 @@
-"""Pools: merging rounds, duplicates, and what is refused."""
+"""Pools of candidates: merging rounds, duplicates, and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUND = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2,
 
 
 def arrays_of(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates (sentence, two features); the statistics tell where each came from."""
+    """Return arrays of candidates (sentence, two features), with their numbers as statistics."""
     rows = sorted(rows, key=lambda row: row[0])
     sentences = np.array([row[0] for row in rows], np.int32)
     features = np.array([row[1:] for row in rows], np.float32).reshape(-1, 2)
@@ -26,7 +26,7 @@ def arrays_of(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray,
 
 @given(st.lists(ROUND, max_size=4))
 def test_rounds_are_merged_as_a_dictionary_would(rounds: list[list[tuple[int, int, int]]]) -> None:
-    """Of each sentence every feature vector stays once, the first, in the order found."""
+    """Each distinct feature vector of a sentence is kept once, in the order found."""
     pool = CandidatePool(4, 2, 9)
     plain: list[dict[tuple[float, ...], list[int]]] = [{} for _ in range(4)]
     for rows in rounds:
@@ -46,7 +46,7 @@ def test_rounds_are_merged_as_a_dictionary_would(rounds: list[list[tuple[int, in
 
 
 def test_minus_zero_is_zero() -> None:
-    """A feature of -0 is no other candidate than one of 0."""
+    """Candidates with -0 and 0 as a feature are equal."""
     pool = CandidatePool(1, 1, 9)
     rows = np.zeros((2, 9), np.int32)
     pool.add(np.zeros(2, np.int32), np.array([[0.0], [-0.0]], np.float32), rows)
@@ -55,7 +55,7 @@ def test_minus_zero_is_zero() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_features_must_be_finite(value: float) -> None:
-    """A feature that is no number is refused, with its sentence; the pool stays as it is."""
+    """A feature that is not finite is refused with its sentence; the pool is unchanged."""
     pool = CandidatePool(3, 2, 9)
     features = np.array([[1, 2], [3, value]], np.float32)
     with pytest.raises(NBestError, match=r"sentence 2\) has a feature value that is not finite"):
@@ -64,7 +64,7 @@ def test_features_must_be_finite(value: float) -> None:
 
 
 def test_a_sentence_of_a_whole_book_is_refused() -> None:
-    """More words than a statistic can hold are refused, not wrapped around."""
+    """More words than a statistic can hold are refused instead of overflowing."""
     pool = CandidatePool(1, 1, 9)
     statistics = np.full((1, 9), 40_000, np.int32)
     with pytest.raises(NBestError, match="too long to be a sentence"):
@@ -72,7 +72,7 @@ def test_a_sentence_of_a_whole_book_is_refused() -> None:
 
 
 def test_memory_is_that_of_the_arrays() -> None:
-    """A pool of 14 features holds 74 bytes a candidate, and about twice that while it grows."""
+    """A pool with 14 features needs 74 bytes per candidate, and about twice that while it grows."""
     rng = np.random.default_rng(1)
     sentences, each = 100, 100
     pool = CandidatePool(sentences, 14, 9)
@@ -93,5 +93,5 @@ def test_memory_is_that_of_the_arrays() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # the new pool beside the old one, and the round itself
+    # the old pool, the new pool, and the round
     assert peak < 1.6 * held

@@ -1,4 +1,4 @@
-"""The upper envelope against brute force, and its rules one by one."""
+"""Compares the upper envelope with brute force, and tests its rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuning.optimizers.line_search import EnvelopeSpace, envelope
 
 Lines = list[tuple[float, float]]
 
-# small whole numbers, so that parallel, equal and concurrent lines are common
+# small integers, so that parallel, equal and concurrent lines are common
 LINES = st.lists(
     st.tuples(st.integers(-6, 6).map(float), st.integers(-6, 6).map(float)), min_size=1, max_size=12
 )
@@ -28,7 +28,7 @@ def compiled(lines: Lines) -> tuple[list[int], list[float]]:
 
 @given(LINES, st.floats(-20, 20))
 def test_the_winner_is_the_highest_line(lines: Lines, x: float) -> None:
-    """At any step, the winner between the breakpoints is as high as the highest of all lines."""
+    """At any step, the winner between breakpoints is as high as the highest line."""
     winners, breakpoints = compiled(lines)
     winner = winners[int(np.searchsorted(breakpoints, x))]
     heights = [intercept + x * slope for slope, intercept in lines]
@@ -37,7 +37,7 @@ def test_the_winner_is_the_highest_line(lines: Lines, x: float) -> None:
 
 @given(LINES)
 def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
-    """Both find the same winners and the same breakpoints, in rising order."""
+    """Both find equal winners and breakpoints, in rising order."""
     slopes, intercepts = (np.array(side) for side in zip(*lines, strict=True))
     winners, breakpoints = compiled(lines)
     plain_winners, plain_breakpoints = plain_envelope(slopes, intercepts)
@@ -51,10 +51,11 @@ def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
     [
         ([(0.0, 3.0)], [0], []),  # one line wins everywhere
         ([(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0)], [0, 1, 2], [-1.0, 1.0]),
-        ([(1.0, 2.0), (1.0, 2.0)], [0], []),  # equal: the first
-        ([(1.0, 2.0), (1.0, 3.0)], [1], []),  # parallel: the higher
-        ([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)], [0, 2], [0.0]),  # a touch in one point wins nowhere
-        # nor among several that meet above where the first and the last winner do
+        ([(1.0, 2.0), (1.0, 2.0)], [0], []),  # equal lines: the first
+        ([(1.0, 2.0), (1.0, 3.0)], [1], []),  # parallel lines: the higher
+        # a line that only touches at one point wins nowhere
+        ([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)], [0, 2], [0.0]),
+        # also if several lines meet above the intersection of the first and the last winner
         (
             [(1.0, 1.0), (-1.0, 0.0), (0.0, 1.0), (2.0, 1.0), (3.0, 0.0)],
             [1, 2, 3, 4],
@@ -63,5 +64,5 @@ def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
     ],
 )
 def test_named_rules(lines: Lines, winners: list[int], breakpoints: list[float]) -> None:
-    """Equal, parallel and concurrent lines are told apart as the rules say."""
+    """Equal, parallel and concurrent lines follow the rules."""
     assert compiled(lines) == (winners, breakpoints)

@@ -1,4 +1,4 @@
-"""The expected score: its value, its gradient, and where annealing leads."""
+"""The expected score: its value, its gradient, and annealing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
 def test_the_compiled_score_is_the_plain_one(
     columns: int, objective: Objective, sharpness: float
 ) -> None:
-    """The expectation over all likely candidates, as numpy says it."""
+    """The compiled expectation over likely candidates equals numpy's."""
     rng = np.random.default_rng(2)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = rng.normal(size=4)
@@ -34,7 +34,7 @@ def test_the_compiled_score_is_the_plain_one(
 
 @pytest.mark.parametrize(("columns", "objective"), COLUMNS)
 def test_the_gradient_is_that_of_small_differences(columns: int, objective: Objective) -> None:
-    """Each weight moved a little both ways tells the same slope."""
+    """The gradient equals central differences of each weight."""
     rng = np.random.default_rng(3)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = 0.3 * rng.normal(size=4)
@@ -50,7 +50,7 @@ def test_the_gradient_is_that_of_small_differences(columns: int, objective: Obje
 @pytest.mark.parametrize(("columns", "objective"), COLUMNS)
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_threads_change_no_bit(columns: int, objective: Objective, threads: int) -> None:
-    """Score and gradient of any number of threads; some sentences have no candidates."""
+    """Score and gradient have equal bits with any number of threads."""
     rng = np.random.default_rng(5)
     pool = random_pool(rng, 40, 12, 7, whole=False, columns=columns)
     pool = pool._replace(starts=np.insert(pool.starts, [0, 20, 41], pool.starts[[0, 20, 40]]))
@@ -67,7 +67,7 @@ def test_threads_change_no_bit(columns: int, objective: Objective, threads: int)
 
 
 def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
-    """As sharpness grows the expected score becomes the score itself."""
+    """With growing sharpness, the expected score approaches the score."""
     rng = np.random.default_rng(4)
     problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
     expected = ExpectedScore(problem.pool, problem.start, 1e5, problem.objective, ALONE)
@@ -76,7 +76,7 @@ def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_annealing_raises_the_expected_score(seed: int) -> None:
-    """At the last sharpness the end is better than the start; frozen weights hold."""
+    """At the last sharpness, the result is better than the start; frozen weights are kept."""
     rng = np.random.default_rng(seed)
     problem = problem_of(random_pool(rng, 20, 12, 4, whole=False), [0.4, 0.3, 0.2, 0.1])
     frozen = dataclasses.replace(problem, free=np.array([True, True, True, False]))

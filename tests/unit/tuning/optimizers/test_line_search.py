@@ -1,4 +1,4 @@
-"""The line search against trying everything, and its rules one by one."""
+"""Compares the line search with exhaustive search, and tests its rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEEDS = st.integers(0, 1 << 30)
 def searched(
     problem: Problem, direction: Weights, low: float = -np.inf, high: float = np.inf
 ) -> tuple[float, float]:
-    """Return the step found and the score claimed."""
+    """Return the best step and the reported score."""
     point = point_at(problem.pool, problem.start)
     search = LineSearch(problem.pool, problem.objective.shares)
     (found,) = search.along(point, direction[np.newaxis], np.array([[low, high]]))
@@ -36,7 +36,7 @@ def searched(
 
 
 def random_line(seed: int, *, columns: int = 9) -> tuple[Problem, Weights]:
-    """A random pool with whole numbers, a point and a direction."""
+    """Return a random pool with integers, a point and a direction."""
     rng = np.random.default_rng(seed)
     pool = random_pool(rng, columns=columns)
     objective = Objective() if columns == 9 else Objective(0.5, 0.3, 0.2)
@@ -46,7 +46,7 @@ def random_line(seed: int, *, columns: int = 9) -> tuple[Problem, Weights]:
 
 @given(SEEDS)
 def test_no_step_beats_the_one_found(seed: int) -> None:
-    """The score is that of trying every interval, and the step really reaches it."""
+    """The score equals the best over all intervals, and the step reaches it."""
     problem, direction = random_line(seed)
     step, score = searched(problem, direction)
     assert score == pytest.approx(best_by_trying(problem, direction), abs=1e-12)
@@ -55,7 +55,7 @@ def test_no_step_beats_the_one_found(seed: int) -> None:
 
 @given(SEEDS, st.floats(0.01, 4), st.floats(0.01, 4))
 def test_bounds_are_kept(seed: int, below: float, above: float) -> None:
-    """Within bounds the best step is that of trying every interval within them."""
+    """With bounds, the best step equals the best over all intervals within them."""
     problem, direction = random_line(seed)
     low, high = -below, above
     step, score = searched(problem, direction, low, high)
@@ -66,7 +66,7 @@ def test_bounds_are_kept(seed: int, below: float, above: float) -> None:
 
 @given(SEEDS, st.sampled_from([9, ALL_COLUMNS]))
 def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
-    """Step and score are those of the twin in numpy, for BLEU and for mixtures."""
+    """Step and score equal those of numpy code, for BLEU and for mixtures."""
     problem, direction = random_line(seed, columns=columns)
     step, score = searched(problem, direction)
     shares = problem.objective.shares
@@ -77,7 +77,7 @@ def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
 
 @pytest.mark.parametrize("lines", [1, 3])
 def test_lines_searched_together_are_searched_as_alone(lines: int) -> None:
-    """Each with its own ends; what one leaves behind disturbs no other."""
+    """Lines searched together, each with its own bounds, give the results of single searches."""
     problem, _ = random_line(11)
     directions = np.random.default_rng(11).integers(-5, 6, (lines, len(problem.start))) * 1.0
     ends = np.array([[-np.inf, np.inf], [-0.3, 0.5], [0.0, 0.0]])[:lines]
@@ -101,7 +101,7 @@ def test_a_point_knows_the_best_candidates(seed: int) -> None:
 
 
 def test_a_slice_of_candidates_is_combined() -> None:
-    """Weighted sums of some candidates only; weights of 0 change nothing."""
+    """Weighted sums of a slice of candidates are right; weights of 0 change nothing."""
     features = np.arange(12, dtype=np.float32).reshape(3, 4)
     out = np.full(4, 7.0)
     combine(features, 1, 3, np.array([1.0, 0.0, 2.0]), out)
@@ -109,7 +109,7 @@ def test_a_slice_of_candidates_is_combined() -> None:
 
 
 def one_feature(*qualities: tuple[float, float, int]) -> PoolArrays:
-    """One sentence: (slope along the line, score at step 0, quality) of each candidate."""
+    """Return a pool of one sentence, from (slope, score at step 0, quality) of each candidate."""
     rows = [((slope, height), of_quality(tenths)) for slope, height, tenths in qualities]
     return pool_of([rows])
 
@@ -122,7 +122,7 @@ def rule(pool: PoolArrays, low: float = -np.inf, high: float = np.inf) -> tuple[
 
 
 def test_rule_nearest() -> None:
-    """Of two equally good intervals the one nearer to 0 wins, on either side."""
+    """Of two equally good intervals, the interval nearer to 0 wins, on both sides."""
     right = one_feature((-1, -3, 9), (0, 0, 5), (1, -1, 9))  # breakpoints -3 and 1
     assert rule(right) == (pytest.approx(1 + BEYOND * 3), pytest.approx(0.9))
     left = one_feature((-1, -1, 9), (0, 0, 5), (1, -3, 9))  # breakpoints -1 and 3
@@ -130,7 +130,7 @@ def test_rule_nearest() -> None:
 
 
 def test_rule_nearest_does_not_move_for_nothing() -> None:
-    """Where no interval is better than the one that holds 0, the step is 0."""
+    """If no interval is better than the interval around 0, the step is 0."""
     assert rule(one_feature((-1, -1, 5), (0, 0, 5), (1, -1, 5))) == (0.0, pytest.approx(0.5))
 
 
@@ -141,7 +141,7 @@ def test_rule_middle() -> None:
 
 
 def test_rule_open_ends() -> None:
-    """Beyond the last breakpoint the step goes on by a tenth of the farther one's distance."""
+    """In an open interval, the step goes beyond the breakpoint by a tenth of D."""
     pool = one_feature((-1, -1, 3), (0, 0, 2), (1, -5, 9))  # breakpoints -1 and 5
     assert rule(pool) == (pytest.approx(5.5), pytest.approx(0.9))
     pool = one_feature((-1, -1, 9), (0, 0, 2), (1, -5, 3))
@@ -149,26 +149,26 @@ def test_rule_open_ends() -> None:
 
 
 def test_rule_open_ends_at_zero() -> None:
-    """Where the only breakpoint is 0 itself, the step is a tenth: at 0 the two would tie."""
+    """If the only breakpoint is 0, the step is a tenth, because at 0 two candidates tie."""
     assert rule(one_feature((0, 0, 2), (1, 0, 9))) == (pytest.approx(BEYOND), pytest.approx(0.9))
     assert rule(one_feature((0, 0, 9), (1, 0, 2))) == (pytest.approx(-BEYOND), pytest.approx(0.9))
 
 
 def test_rule_middle_with_a_tie_at_zero() -> None:
-    """A step of 0 onto a breakpoint would leave the choice to chance: it goes inside."""
+    """A step never ends on a breakpoint at 0, where candidates tie, but inside an interval."""
     pool = one_feature((0, 0, 2), (1, 0, 9), (2, -4, 2))  # breakpoints 0 and 4
     assert rule(pool) == (pytest.approx(2.0), pytest.approx(0.9))
     assert rule(pool, 0.0, 3.0) == (pytest.approx(1.5), pytest.approx(0.9))
 
 
 def test_rule_no_breakpoint() -> None:
-    """Where nothing ever changes, the step is 0 and not infinite."""
+    """Without breakpoints, the step is 0 instead of infinite."""
     assert rule(one_feature((1, 0, 4), (1, -1, 9))) == (0.0, pytest.approx(0.4))
 
 
 @pytest.mark.parametrize(("width", "seen"), [(1e-5, False), (1e-2, True)])
 def test_rule_narrow(width: float, seen: bool) -> None:
-    """An interval of less than a millionth of the quartiles' distance is passed over."""
+    """An interval of less than a millionth of the interquartile range is ignored."""
     needle = [((0, 0), of_quality(1)), ((1, -2), of_quality(9)), ((2, -4 - width), of_quality(1))]
     far = [
         [((0, 0), of_quality(5)), ((1, -x), of_quality(5))] for x in (-200, -100, 100, 200)
@@ -178,7 +178,7 @@ def test_rule_narrow(width: float, seen: bool) -> None:
 
 
 def test_rule_bounds() -> None:
-    """What lies beyond a bound is out of reach, and an end at a bound is not open."""
+    """Intervals beyond a bound are not reached, and an interval at a bound is not open."""
     pool = one_feature((0, 0, 2), (1, -2, 9))  # better from 2 on
     assert rule(pool, -1.0, 1.5) == (0.0, pytest.approx(0.2))
     assert rule(pool, -1.0, 3.0) == (pytest.approx(2.5), pytest.approx(0.9))
@@ -188,6 +188,6 @@ def test_rule_bounds() -> None:
 
 
 def test_sentences_without_candidates_are_passed_over() -> None:
-    """A sentence for which nothing was found takes no part."""
+    """Sentences without candidates are skipped."""
     rows = [((0.0, 0.0), of_quality(2)), ((1.0, -2.0), of_quality(8))]
     assert rule(pool_of([[], rows, []])) == (pytest.approx(2.2), pytest.approx(0.8))

@@ -15,7 +15,7 @@ from tuning.optimizers.mert import Mert
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_best_of_all_directions_is_found(seed: int) -> None:
-    """With two weights only their angle counts: MERT finds the best of all angles."""
+    """With two weights only their angle matters, and MERT finds the best angle."""
     rng = np.random.default_rng(seed)
     problem = problem_of(random_pool(rng, 10, 10, 2, whole=False), [1.0, 0.1])
     scores = []
@@ -30,7 +30,7 @@ def test_the_best_of_all_directions_is_found(seed: int) -> None:
 
 
 def test_threads_change_nothing() -> None:
-    """One thread or three: the same weights."""
+    """One thread and three threads give equal weights."""
     problem = problem_of(random_pool(np.random.default_rng(4), 20, 20, 4, whole=False), [1.0] * 4)
     one, three = (
         Mert(restarts=6, threads=threads).optimize(problem, np.random.default_rng(1))
@@ -40,7 +40,7 @@ def test_threads_change_nothing() -> None:
 
 
 def test_never_worse_than_the_start() -> None:
-    """Where the start is the best there is, it stays."""
+    """If the start is optimal, it is returned."""
     rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
     problem = problem_of(pool_of([rows, rows]), [0.9, 0.1])
     solution = Mert(restarts=2).optimize(problem, np.random.default_rng(1))
@@ -49,7 +49,7 @@ def test_never_worse_than_the_start() -> None:
 
 
 def test_scalable_weights_are_written_with_a_sum_of_one() -> None:
-    """Where a common factor changes nothing, absolute values add up to 1; else not."""
+    """If a common factor changes nothing, absolute values are scaled to sum to 1."""
     pool = random_pool(np.random.default_rng(4), 20, 20, 3, whole=False)
     problem = problem_of(pool, [1.0, 1.0, 1.0])
     solution = Mert(restarts=2).optimize(problem, np.random.default_rng(1))
@@ -64,7 +64,7 @@ def test_scalable_weights_are_written_with_a_sum_of_one() -> None:
     [{"chrf": 1.0}, {"ter": 1.0}, {"bleu": 1.0, "ter": 1.0}, {"accuracy": 1.0}, {"cer": 1.0}],
 )
 def test_other_objectives_are_climbed_too(shares: dict[str, float]) -> None:
-    """chrF, TER and mixtures rise, and what is claimed is what the weights reach."""
+    """MERT improves chrF, TER and mixtures, and reports the score that the weights reach."""
     pool = random_pool(np.random.default_rng(6), 15, 15, 3, whole=False, columns=ALL_COLUMNS)
     problem = problem_of(pool, [1.0, 1.0, 1.0], Objective.from_shares(shares))
     solution = Mert(restarts=4).optimize(problem, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""Batch MIRA against a plain telling of Cherry and Foster's algorithm."""
+"""Compares batch MIRA with plain code for Cherry and Foster's algorithm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plain_epoch(
     slack: float,
     decay: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.float64]]]:
-    """One visit to each sentence; returns weights, background, and the weights of each update."""
+    """Visit each sentence once; return weights, background, and the weights of each update."""
     updates = []
     for sentence in order:
         part = slice(pool.starts[sentence], pool.starts[sentence + 1])
@@ -47,7 +47,7 @@ def plain_epoch(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
-    """Weights, background, average and number of updates, epoch after epoch."""
+    """Weights, background, average and number of updates agree after each epoch."""
     rng = np.random.default_rng(seed)
     pool = random_pool(rng, 12, 9, 3, whole=False)
     weights, background = rng.normal(size=3), np.ones(9)
@@ -67,7 +67,7 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
 
 
 def test_a_step_is_as_small_as_it_may_be() -> None:
-    """A step that closes the gap is not longer; one that would be longer than C is cut."""
+    """A step is just long enough to close the gap, and at most C."""
     rows = [((1.0, 0.0), of_quality(9)), ((0.0, 1.0), of_quality(1))]
     pool = pool_of([rows])
     sums = np.array([row[1] for row in rows]) + 1.0
@@ -79,7 +79,7 @@ def test_a_step_is_as_small_as_it_may_be() -> None:
 
 
 def test_hope_and_fear_meet() -> None:
-    """On lists in which one feature is quality itself, its weight rises and the best are chosen."""
+    """If a feature is the quality itself, its weight rises and the best candidates are chosen."""
     rng = np.random.default_rng(1)
     rows = [
         [((float(quality), rng.normal()), of_quality(quality)) for quality in range(1, 11)]
@@ -91,9 +91,9 @@ def test_hope_and_fear_meet() -> None:
 
 
 def test_where_no_epoch_is_better_the_start_stays() -> None:
-    """The start that chooses the best already is returned, and it is said."""
+    """An optimal start is returned, with a note."""
     rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
     problem = problem_of(pool_of([rows]), [0.9, 0.1])
     solution = Mira().optimize(problem, np.random.default_rng(1))
     assert solution.weights.tolist() == [0.9, 0.1]
-    assert "no epoch found better weights: the start weights stay" in solution.notes
+    assert "no epoch found better weights: the start weights are kept" in solution.notes

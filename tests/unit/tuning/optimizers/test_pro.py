@@ -1,4 +1,4 @@
-"""Pairwise ranking: which pairs, what is learnt from them, and how far it goes."""
+"""Pairwise ranking: drawing pairs, learning, and interpolation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tuning.optimizers.pro import Pro, logistic_regression
 
 
 def separable(sentences: int = 30) -> Problem:
-    """Quality rises with the first feature and falls with the second; the third is noise."""
+    """Return a pool whose quality rises with feature 1 and falls with feature 2; 3 is noise."""
     rng = np.random.default_rng(3)
     rows = [
         [
@@ -28,7 +28,7 @@ def separable(sentences: int = 30) -> Problem:
 
 
 def test_what_separates_good_from_bad_is_learnt() -> None:
-    """The signs are those of the features' use, the noise counts little, the best are chosen."""
+    """Signs of weights are right, noise gets little weight, and the best are chosen."""
     problem = separable()
     solution = Pro(interpolate=False).optimize(problem, np.random.default_rng(1))
     good, bad, noise = solution.weights
@@ -39,7 +39,7 @@ def test_what_separates_good_from_bad_is_learnt() -> None:
 
 @given(st.integers(0, 1 << 30), st.floats(0.01, 10))
 def test_the_regression_is_at_its_minimum(seed: int, precision: float) -> None:
-    """The gradient of the penalised likelihood is 0 at the weights returned."""
+    """The gradient of the penalised likelihood is 0 at the returned weights."""
     rng = np.random.default_rng(seed)
     differences, given_part = rng.normal(size=(40, 3)), rng.normal(size=40)
     weights = logistic_regression(differences, given_part, precision)
@@ -49,25 +49,25 @@ def test_the_regression_is_at_its_minimum(seed: int, precision: float) -> None:
 
 
 def test_a_regression_of_separable_pairs_is_finite() -> None:
-    """Pairs that all point one way cannot drive weights to infinity."""
+    """Separable pairs do not drive weights to infinity."""
     weights = logistic_regression(np.full((50, 1), 3.0), np.zeros(50), 1.0)
     assert np.isfinite(weights).all()
     assert 0 < weights[0] < 10
 
 
 def test_pairs_are_the_most_different_ones() -> None:
-    """Of each sentence at most 50 pairs, each of candidates that differ by 0.05 or more."""
+    """Each sentence gives at most 50 pairs, with differences of at least 0.05."""
     problem = separable(4)
     rng = np.random.default_rng(1)
     pairs = Pro()._pairs(problem, rng)
     assert len(pairs) == 4 * 50
-    # quality is twice what the second feature falls: the most different are 9 apart
+    # quality is twice the negative second feature, so the largest difference is 9
     assert (-2 * pairs[:, 1]).min() >= 8
     assert len(Pro(kept=3)._pairs(problem, rng)) == 12
 
 
 def test_nothing_to_learn_from_keeps_the_start() -> None:
-    """Where all candidates of a sentence are as good, the start weights stay, and it is said."""
+    """If all candidates of each sentence are equally good, start weights are kept, with a note."""
     rows = [((1.0, 0.0), of_quality(5)), ((0.0, 1.0), of_quality(5))]
     problem = problem_of(pool_of([rows] * 3), [0.3, 0.7])
     solution = Pro().optimize(problem, np.random.default_rng(1))
@@ -77,7 +77,7 @@ def test_nothing_to_learn_from_keeps_the_start() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_interpolation_is_never_worse_than_the_start(seed: int) -> None:
-    """On candidates of random quality too, the way to what was learnt ends where it scores best."""
+    """Interpolation towards the learnt weights never scores below the start, even with noise."""
     rng = np.random.default_rng(seed)
     problem = problem_of(random_pool(rng, 20, 10, 3, whole=False), [0.5, 0.3, -0.2])
     far = Pro(interpolate=False).optimize(problem, np.random.default_rng(seed))
@@ -87,7 +87,7 @@ def test_interpolation_is_never_worse_than_the_start(seed: int) -> None:
 
 
 def test_what_fixed_weights_say_is_not_learnt_again() -> None:
-    """With the useful feature fixed at a great weight, little is left for the others to explain."""
+    """With the useful feature fixed at a large weight, other features get little weight."""
     problem = separable()
     fixed = dataclasses.replace(
         problem, start=np.array([50.0, 0.1, 0.4]), free=np.array([False, True, True])

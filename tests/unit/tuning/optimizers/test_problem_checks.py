@@ -1,4 +1,4 @@
-"""What goes wrong in tuning, one guard at a time: noticed, said, survived where that is right."""
+"""Checks of optimisation problems: faults are noticed, reported, and survived if possible."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ every_optimizer = pytest.mark.parametrize(
 
 
 def problem(seed: int = 1, sentences: int = 12) -> Problem:
-    """Real-valued features, three weights."""
+    """Return a problem with real-valued features and three weights."""
     rng = np.random.default_rng(seed)
     return problem_of(random_pool(rng, sentences, 10, 3, whole=False), [0.5, 0.3, -0.2])
 
 
 def with_feature(given: Problem, values: np.ndarray, weight: float) -> Problem:
-    """Another feature behind the others."""
+    """Return the problem with another feature."""
     features = np.vstack([given.pool.features, values.astype(np.float32)])
     pool = given.pool._replace(features=features)
     return problem_of(pool, [*given.start.tolist(), weight], given.objective)
@@ -36,7 +36,7 @@ def with_feature(given: Problem, values: np.ndarray, weight: float) -> Problem:
 
 @every_optimizer
 def test_a_constant_feature_is_left_alone(optimizer: Optimizer) -> None:
-    """A neutralised model is said and left alone; the other weights stay sane (Moses's #189)."""
+    """A constant feature is reported and not tuned; other weights stay normal (Moses's #189)."""
     given = problem()
     constant = with_feature(given, np.full(given.pool.features.shape[1], -1.25), 0.4)
     solution = optimizer.optimize(constant, np.random.default_rng(1))
@@ -48,7 +48,7 @@ def test_a_constant_feature_is_left_alone(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_a_feature_that_differs_only_between_sentences_is_constant(optimizer: Optimizer) -> None:
-    """The same for all candidates of a sentence is as good as the same for all."""
+    """A feature that is constant within each sentence counts as constant."""
     given = problem()
     by_sentence = np.repeat(np.arange(12.0), np.diff(given.pool.starts))
     solution = optimizer.optimize(with_feature(given, by_sentence, 0.7), np.random.default_rng(1))
@@ -58,7 +58,7 @@ def test_a_feature_that_differs_only_between_sentences_is_constant(optimizer: Op
 
 @every_optimizer
 def test_all_zero_weights_start_with_equal_influence(optimizer: Optimizer) -> None:
-    """A start of zeros is replaced, said, and left behind."""
+    """A start of zeros is replaced, with a note, and improved."""
     zero = dataclasses.replace(problem(), start=np.zeros(3))
     solution = optimizer.optimize(zero, np.random.default_rng(1))
     assert any("all start weights are 0" in note for note in solution.notes)
@@ -68,7 +68,7 @@ def test_all_zero_weights_start_with_equal_influence(optimizer: Optimizer) -> No
 
 @every_optimizer
 def test_scores_are_those_of_weights_that_can_be_used(optimizer: Optimizer) -> None:
-    """All-zero weights choose what stands first, which no weights may reach: that is no start."""
+    """The start score is not that of all-zero weights, which no usable weights may reach."""
     given = dataclasses.replace(problem(), start=np.zeros(3))
     given.pool.statistics[given.pool.starts[:-1]] = of_quality(10)
     assert given.score(given.start) == 1.0
@@ -79,13 +79,13 @@ def test_scores_are_those_of_weights_that_can_be_used(optimizer: Optimizer) -> N
 
 @every_optimizer
 def test_bleu_of_zero_everywhere_keeps_the_start(optimizer: Optimizer) -> None:
-    """Where no candidate has a match of four words, the start weights stay, and it is said."""
+    """If no candidate has a four-word match, the start weights are kept, with a note."""
     given = problem()
     statistics = given.pool.statistics.copy()
     statistics[:, [0, 2, 4, 6]] = 0
     hopeless = problem_of(given.pool._replace(statistics=statistics), given.start.tolist())
     solution = optimizer.optimize(hopeless, np.random.default_rng(1))
-    assert any("so BLEU is 0 whatever" in note for note in solution.notes)
+    assert any("so BLEU is 0 with all" in note for note in solution.notes)
     assert solution.score == 0
     assert np.isfinite(solution.weights).all()
     assert solution.weights.any()
@@ -95,7 +95,7 @@ def test_bleu_of_zero_everywhere_keeps_the_start(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_one_sentence_without_candidates_is_survived(optimizer: Optimizer) -> None:
-    """Sentences for which nothing was found, first and last too, take no part."""
+    """Sentences without candidates are skipped, also at the start and the end."""
     rows = [((1.0, 0.0), of_quality(3)), ((0.0, 1.0), of_quality(8)), ((0.5, 0.3), of_quality(5))]
     given = problem_of(pool_of([[], rows, [], rows, []]), [1.0, 0.5])
     solution = optimizer.optimize(given, np.random.default_rng(1))
@@ -104,7 +104,7 @@ def test_one_sentence_without_candidates_is_survived(optimizer: Optimizer) -> No
 
 @every_optimizer
 def test_empty_hypotheses_are_survived(optimizer: Optimizer) -> None:
-    """Candidates without a word are candidates like others."""
+    """Empty candidates are ordinary candidates."""
     nothing = [0] * 8 + [10]
     rows = [((2.0, 0.0), nothing), ((0.0, 1.0), of_quality(9)), ((0.1, 0.2), of_quality(4))]
     given = problem_of(pool_of([rows, rows]), [1.0, 0.1])
@@ -115,7 +115,7 @@ def test_empty_hypotheses_are_survived(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_nothing_to_choose_from(optimizer: Optimizer) -> None:
-    """No candidates at all, or none that differ, is refused with what to do."""
+    """Problems without candidates or without differences are refused with a remedy."""
     empty = problem_of(CandidatePool(3, 2, 9).arrays, [1.0, 1.0])
     with pytest.raises(NBestError, match=r"no candidate translations\. Read the decoder"):
         optimizer.optimize(empty, np.random.default_rng(1))
@@ -126,7 +126,7 @@ def test_nothing_to_choose_from(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_impossible_starts(optimizer: Optimizer) -> None:
-    """A start that is no number, and weights that are all fixed, are refused."""
+    """A start weight that is not finite, and a problem with only fixed weights, are refused."""
     given = problem()
     rng = np.random.default_rng(1)
     broken = dataclasses.replace(given, start=np.array([0.1, np.nan, 0.2]))
@@ -138,7 +138,7 @@ def test_impossible_starts(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_frozen_weights_stay(optimizer: Optimizer) -> None:
-    """A frozen weight is the start's to the last bit, and counts in the score."""
+    """A frozen weight equals the start weight exactly, and is part of the score."""
     given = dataclasses.replace(problem(), free=np.array([True, False, True]))
     solution = optimizer.optimize(given, np.random.default_rng(1))
     assert solution.weights[1] == 0.3
@@ -147,7 +147,7 @@ def test_frozen_weights_stay(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_the_score_is_that_of_the_weights_as_written(optimizer: Optimizer) -> None:
-    """What is claimed is what nine digits reach, and the same seed gives it again."""
+    """The reported score is that of the rounded weights; equal seeds give equal results."""
     given = problem(3)
     first, again = (optimizer.optimize(given, np.random.default_rng(5)) for _ in range(2))
     written = np.array([float(f"{weight:.9g}") for weight in first.weights])
@@ -156,16 +156,16 @@ def test_the_score_is_that_of_the_weights_as_written(optimizer: Optimizer) -> No
 
 
 def test_defects() -> None:
-    """Weights that are no numbers, all 0, or one against all others are not for a decoder."""
+    """Weights that are not finite, all 0, or dominated by one weight have a defect."""
     given = problem()
     _, region, _ = prepare(given)
     assert defect_of(given.start, region) is None
     assert defect_of(np.array([1.0, np.inf, 0.0]), region) == "a weight is not finite"
     assert defect_of(np.zeros(3), region) == "all weights are 0"
-    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight drowns all others"
+    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight outweighs all others"
 
 
 def test_spreads_are_those_within_sentences() -> None:
-    """The deviation of a feature around the mean of its sentence, over all candidates."""
+    """Spreads are deviations of features from their sentence means, over all candidates."""
     pool = pool_of([[((1.0,), of_quality(1)), ((3.0,), of_quality(1))], [((9.0,), of_quality(1))]])
     assert spreads(pool) == pytest.approx([np.sqrt(2 / 3)])

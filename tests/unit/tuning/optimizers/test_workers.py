@@ -1,4 +1,4 @@
-"""Threads that share jobs and their parts: results in order, errors passed on, no deadlock."""
+"""Threads share jobs and parts of jobs: ordered results, errors, no deadlock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tuning.optimizers.workers import Workers
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 5, 100])
 def test_every_job_is_done_whole(threads: int, jobs: int, count: int) -> None:
-    """Results come in order, and shared ranges cover everything once, whoever does them."""
+    """Results are in order, and shared ranges cover all items once, for any threads."""
     with Workers(threads) as workers:
 
         def job(number: int) -> list[int]:
@@ -32,14 +32,14 @@ def test_every_job_is_done_whole(threads: int, jobs: int, count: int) -> None:
 
 
 def test_one_job_has_both_threads() -> None:
-    """Two ranges that wait for each other come to an end."""
+    """Two ranges of one job that wait for each other can finish."""
     both = threading.Barrier(2, timeout=30)
     with Workers(2) as workers:
         workers.run([lambda: workers.share(lambda _: both.wait() and None, 2)])
 
 
 def test_errors_are_passed_on() -> None:
-    """The caller sees the error of a range, and the workers go on."""
+    """The caller gets the error of a range, and the workers can be used again."""
     with Workers(2) as workers:
         for fails in range(3):
 
@@ -52,6 +52,6 @@ def test_errors_are_passed_on() -> None:
 
 
 def test_nothing_to_do() -> None:
-    """No jobs have no results, at once."""
+    """An empty list of jobs gives an empty list."""
     with Workers(2) as workers:
         assert workers.run([]) == []

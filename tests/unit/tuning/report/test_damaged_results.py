@@ -1,4 +1,4 @@
-"""Every JSON file that a report reads, damaged key by key: a page or a sentence."""
+"""Every JSON file that a report reads, damaged key by key, gives a page or an error."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tuning.report.report_page import Results, read_results, write_report
 
 Key = str | int
 DROPPED, RENAMED = object(), object()
-# a control character, half a character, and mathematics that matplotlib cannot read
+# a control character, half a character, and invalid mathematics for matplotlib
 HOSTILE = "\x1b[2J \x00 \ud800 $\\frac{$ <b>"
 DAMAGES = (DROPPED, RENAMED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
-# these are the same wherever they stand: once below them is enough
+# these values are equal in all places, so it is enough to damage them once
 _ANYWHERE = ("provenance", "settings")
 
 
@@ -80,7 +80,7 @@ FOLDERS: dict[Callable[[Path], None], tuple[str, ...]] = {
 
 
 def places(value: Any, way: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:
-    """Yield the way to each value within another; of a list to its first and its last one."""
+    """Yield the path to each value inside another; in lists, only to the first and the last."""
     if way:
         yield way
     if isinstance(value, dict):
@@ -92,7 +92,7 @@ def places(value: Any, way: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:
 
 
 def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
-    """Return a copy with another value at one place, or without it."""
+    """Return a copy with another value at one place, or without this place."""
     found = copy.deepcopy(content)
     inner = found
     for key in way[:-1]:
@@ -109,9 +109,10 @@ def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
 
 
 def report(pages: set[str]) -> None:
-    """Run ``report``; if an equal page was drawn already, write only words.
+    """Run ``report``; leave figures out if an equal page was already drawn.
 
-    Nearly every damage is a note and leaves the same page, whose figures take most of the time.
+    Nearly every damage causes a note and leaves the rest of the page equal, whose figures take most
+    of the time.
     """
     results = read_results(Path("found"))
     # the parts of a page without figures
@@ -139,9 +140,9 @@ def test_no_damage_ends_a_report(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each key dropped, or with a value of each kind: the rest is shown, or a sentence says why.
+    """If a key is missing or has a wrong value, the rest is shown, or an error explains.
 
-    About eight damages of a file are tried every time, each of another kind at another key.
+    Each run tries about eight damages of each file, all of different kinds at different keys.
     """
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "found")
@@ -152,7 +153,7 @@ def test_no_damage_ends_a_report(
     failed = []
     pages: set[str] = set()
     tries = [*itertools.product(places(content), DAMAGES)]
-    # one more than a multiple of the damages, so that another one is next
+    # one more than a multiple of the kinds of damage, so that the next damage is of another kind
     step = len(tries) // count // len(DAMAGES) * len(DAMAGES) + 1
     for way, damage in tries[::step]:
         first = json.dumps(damaged(content, way, damage))

@@ -1,4 +1,4 @@
-"""An experiment in a report, finished or not, whole or not."""
+"""Reports on experiments: finished, unfinished and damaged."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tuning.report.report_page import Results, read_results
 
 
 def read(folder: Path) -> Results:
-    """The report of the results, with the texts beside them."""
+    """Return the report of the results, with the texts next to them."""
     return read_results(folder / "results", data=(folder,))
 
 
 def test_scores_texts_tunings_and_models(tmp_path: Path) -> None:
-    """Test sets come first; all numbers are those of the record."""
+    """Test sets are first, and all numbers equal those of the record."""
     record = write_experiment(tmp_path)
     write_model(tmp_path / "results" / "models" / "rnn" / "seed1")
     write_scoring(tmp_path / "results" / "systems" / "rnn-wp", [0.5, 0.25])
@@ -55,7 +55,7 @@ def test_scores_texts_tunings_and_models(tmp_path: Path) -> None:
 
 
 def test_work_that_is_still_to_come(tmp_path: Path) -> None:
-    """Runs that are missing, and an experiment at its beginning."""
+    """Missing runs, and an experiment without results, are reported as unfinished."""
     record = write_experiment(tmp_path)
     for text in record["texts"].values():
         text["files"]["RNN + WP"].pop()
@@ -75,12 +75,12 @@ def test_work_that_is_still_to_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "note"),
     [
-        ("test.ref", "test.txt: it no longer has the score that was compared"),
-        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt: it no longer has the score"),
+        ("test.ref", "test.txt: its score differs from the recorded score"),
+        ("results/systems/rnn-wp/seed1.test.txt", "seed1.test.txt: its score differs"),
     ],
 )
 def test_texts_that_have_changed(tmp_path: Path, file: str, note: str) -> None:
-    """They are not shown; scores are."""
+    """Changed texts are not shown, but scores are."""
     write_experiment(tmp_path)
     write_lines(tmp_path / file, ["another text", *["x"] * 29])
     found = read(tmp_path)
@@ -93,7 +93,7 @@ def test_texts_that_have_changed(tmp_path: Path, file: str, note: str) -> None:
     "content", ["", "[]", '{"kind": "experiment", "version": 1}', '{"systems": 1}']
 )
 def test_damage_is_said(tmp_path: Path, content: str) -> None:
-    """In a sentence that names the file; tunings are shown all the same."""
+    """Damage is reported with the file, and tunings are still shown."""
     write_experiment(tmp_path)
     (tmp_path / "results" / "result.json").write_text(content)
     found = read(tmp_path)

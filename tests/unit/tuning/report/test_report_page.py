@@ -1,4 +1,4 @@
-"""The page of a folder: its numbers are those of the files, and its texts are texts."""
+"""The report page of a folder: exact numbers, inert texts, valid HTML."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tuning.report.report_page import read_results, write_report
 
 
 class Page(HTMLParser):
-    """What a browser would see of a page.
+    """The content of a page as a browser sees it.
 
     Attributes:
-        values: The numbers that the page's texts round, by the text they are in.
+        values: The unrounded numbers, by the text that shows them.
         elements: Each element's name and attributes, in order.
         text: All text outside scripts and styles.
     """
@@ -40,7 +40,7 @@ class Page(HTMLParser):
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note it."""
+        """Record the element."""
         found = dict(attrs)
         self.elements.append((tag, found))
         self._silent = tag in ("script", "style")
@@ -48,15 +48,15 @@ class Page(HTMLParser):
             self.values.append(float(value))
 
     def handle_endtag(self, tag: str) -> None:
-        """Texts are shown again."""
+        """Resume recording text after a script or style."""
         self._silent = False
 
     def handle_data(self, data: str) -> None:
-        """Note what is shown."""
+        """Record visible text."""
         self.text += "" if self._silent else data
 
     def all(self, tag: str) -> Iterator[dict[str, str | None]]:
-        """The attributes of all elements of a name."""
+        """Return the attributes of all elements with a name."""
         return (found for name, found in self.elements if name == tag)
 
 
@@ -67,7 +67,7 @@ def page_of(folder: Path, *sources: Path, name: str = "page.html") -> Page:
 
 
 def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
-    """To the last digit: scores, rounds, weights."""
+    """Scores, rounds and weights equal those in the files exactly."""
     compared = write_comparison(tmp_path, runs=2, metrics=["bleu", "ter"])
     curve = write_tuning(tmp_path / "tuned")
     page = page_of(tmp_path, tmp_path / "test.src")
@@ -84,7 +84,7 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
 
 
 def test_texts_are_texts(tmp_path: Path) -> None:
-    """What a sentence, a name or a file says is shown, and does nothing."""
+    """Markup in sentences, names and files is shown as text."""
     write_comparison(tmp_path)
     page = page_of(tmp_path, tmp_path / "test.src")
     assert page.text.count(HOSTILE) >= 2
@@ -98,7 +98,7 @@ def test_texts_are_texts(tmp_path: Path) -> None:
 
 
 def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
-    """No address but places in the page itself, and a policy that forbids others."""
+    """The page has only internal links, and a policy that forbids other addresses."""
     write_comparison(tmp_path)
     page = page_of(tmp_path, tmp_path / "test.src")
     for _, found in page.elements:
@@ -110,7 +110,7 @@ def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
 
 
 def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
-    """Each link leads to a place, each figure has a name, each header a scope, each id is one."""
+    """Links have targets, figures have names, headers have scopes, and ids are unique."""
     write_comparison(tmp_path, runs=2)
     write_tuning(tmp_path / "tuned")
     page = page_of(tmp_path, tmp_path / "test.src")
@@ -127,7 +127,7 @@ def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on(tmp_path: Path) -> None:
-    """What is there is shown, and the page says that it is not all."""
+    """The results of an unfinished run are shown as unfinished."""
     write_tuning(tmp_path / "tuned", rounds=2, finished=False)
     work = tmp_path / "model.training"
     write_model(work)
@@ -137,15 +137,15 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     said = re.sub(r"\s+", " ", page.text)
     assert "Not finished." in said
-    assert "The tuning tuned has not come to its end: 2 rounds done." in said
-    assert "The training of model has not come to its end." in said
-    assert "or of the last one so far" in said
-    # those that the second round led to
+    assert "The tuning tuned is not finished: 2 rounds done." in said
+    assert "The training of model is not finished." in said
+    assert "or, if tuning is not finished, in the last round" in said
+    # the weights of the second round
     assert {0.5 / 3, 0.1 * 3} <= {round(value, 15) for value in page.values} | set(page.values)
 
 
 def test_a_tuning_before_its_first_round(tmp_path: Path) -> None:
-    """There is nothing to draw yet."""
+    """A tuning before its first round has no figure."""
     write_tuning(tmp_path / "tuned", rounds=0, finished=False)
     page = page_of(tmp_path)
     assert "0 rounds done" in page.text
@@ -153,7 +153,7 @@ def test_a_tuning_before_its_first_round(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:
-    """The rest of the folder is shown."""
+    """Damaged files are named, and the rest of the folder is shown."""
     write_tuning(tmp_path / "good")
     write_tuning(tmp_path / "bad")
     (tmp_path / "bad" / "result.json").write_text('{"kind": "tune", "version": 1}\n')
@@ -167,7 +167,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
 
 
 def test_runs_with_several_seeds(tmp_path: Path) -> None:
-    """One figure with a line for each, and the weights of each."""
+    """Several seeds share a figure with one line each, and a table with their weights."""
     for seed, rounds in ((2, 3), (10, 2)):
         write_tuning(tmp_path / "tuned" / f"seed{seed}", rounds)
     record = TuningRecord(objective="bleu", weights={}, seeds=[])
@@ -186,7 +186,7 @@ def test_runs_with_several_seeds(tmp_path: Path) -> None:
 
 
 def test_a_large_comparison_stays_small(tmp_path: Path) -> None:
-    """Of 3,000 sentences the greatest gains and losses are in the page, and it says so."""
+    """Of 3,000 sentences, the page has only the greatest gains and losses, and says so."""
     write_comparison(tmp_path, count=3000)
     page = page_of(tmp_path, tmp_path / "test.src")
     rows = [found for found in page.all("li") if "data-gain" in found]
@@ -196,14 +196,14 @@ def test_a_large_comparison_stays_small(tmp_path: Path) -> None:
 
 
 def test_a_source_that_cannot_be_read(tmp_path: Path) -> None:
-    """It is an error: somebody asked for it."""
+    """A requested source that cannot be read is an error."""
     write_comparison(tmp_path)
     with pytest.raises(InputError):
         read_results(tmp_path, (tmp_path / "none",))
 
 
 def test_names_that_are_no_unicode(tmp_path: Path) -> None:
-    """A file's name may be any bytes, and control characters have no place in a picture."""
+    """File names may be any bytes; control characters are not drawn in pictures."""
     folder = tmp_path / "caf\udce9 \x01"
     write_tuning(folder)
     write_report(tmp_path / "page.html", read_results(tmp_path))
@@ -212,9 +212,9 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
 
 
 def test_other_lengths_of_the_source(tmp_path: Path) -> None:
-    """A text of as many lines is the source; otherwise the page says what it lacks."""
+    """A text with the right number of lines is the source; otherwise a note asks for one."""
     write_comparison(tmp_path)
     other = write_lines(tmp_path / "other", sentences(7))
     page = page_of(tmp_path, other)
-    assert "name that text with --source" in page.text
+    assert "name the text with --source" in page.text
     assert "<dt>source</dt>" not in (tmp_path / "page.html").read_text("utf-8")

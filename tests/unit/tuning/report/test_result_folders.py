@@ -1,4 +1,4 @@
-"""What a folder holds is found, one and two levels down; what is none is said to be none."""
+"""Finding results in folders and subfolders."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tuning.report.result_files import ResultFiles, find_results
 
 
 def found(folder: Path) -> dict[str, str]:
-    """What is found, by name."""
+    """Return the found results by name."""
     results = find_results(folder, ResultFiles(folder))
     return {each.name: each.record.kind if each.record else "damaged" for each in results}
 
 
 def test_each_kind_by_its_files(tmp_path: Path) -> None:
-    """Folders and JSON, whatever they are called; other files are nothing."""
+    """Results are recognised in folders and JSON of any name; other files are ignored."""
     write_comparison(tmp_path)
     write_scoring(tmp_path / "scores", [0.5])
     write_tuning(tmp_path / "deep" / "tuned")
@@ -59,15 +59,15 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
 
 
 def test_results_that_are_too_deep(tmp_path: Path) -> None:
-    """Five folders down is the limit."""
+    """Results more than five folders deep are not found."""
     write_model(tmp_path / "one" / "two" / "three" / "four" / "five" / "model")
-    with pytest.raises(InputError, match="no results of phrasescore are here"):
+    with pytest.raises(InputError, match="no results of phrasescore"):
         read_results(tmp_path)
     assert found(tmp_path / "one") == {"two/three/four/five/model": "train"}
 
 
 def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
-    """Not even the names of what lies there are told."""
+    """Links to other places are not followed, and the names there are not shown."""
     write_model(tmp_path / "home" / "secret")
     write_model(tmp_path / "results" / "own")
     (tmp_path / "results" / "models").symlink_to(tmp_path / "home")
@@ -76,6 +76,6 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    """An empty folder is called so."""
+    """An empty folder is reported as empty."""
     with pytest.raises(InputError, match="the folder is empty"):
         read_results(tmp_path)

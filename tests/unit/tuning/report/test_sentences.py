@@ -1,4 +1,4 @@
-"""Sentence by sentence: shares as sacrebleu has them, words that changed."""
+"""Comparing sentence by sentence: shares in the gain, and changed words."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tuning.report.sentences import TextDifferences, changed_words, share_of_eac
 
 
 def text_of(folder: Path, metric: str = "bleu") -> TextDifferences:
-    """The differences of two systems on forty sentences."""
+    """Return the differences of two systems on forty sentences."""
     write_comparison(folder, metrics=[metric])
     [text] = read_results(folder, (folder / "test.src",)).texts.values()
     return text
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a text."""
+    """Return the lines of a text."""
     return path.read_text("utf-8").split("\n")[:-1]
 
 
 def bleu(lines: list[str], reference: list[str]) -> float:
-    """Corpus BLEU by sacrebleu."""
+    """Return corpus BLEU by sacrebleu."""
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     return float(metric.corpus_score(lines, [reference]).score) / 100
 
 
 def test_a_share_is_what_replacing_the_sentence_does(tmp_path: Path) -> None:
-    """Asked from both sides, with sacrebleu on whole texts; and they nearly add up."""
+    """Shares equal sacrebleu's changes of both whole texts, and nearly add up."""
     write_comparison(tmp_path)
     paths = [tmp_path / "test.0.0", tmp_path / "test.1.0"]
     first, second, reference = map(lines_of, (*paths, tmp_path / "test.ref"))
@@ -52,7 +52,7 @@ def test_a_share_is_what_replacing_the_sentence_does(tmp_path: Path) -> None:
 
 
 def test_gains_come_first_and_are_counted(tmp_path: Path) -> None:
-    """The greatest gains, then the greatest losses, the greatest of them last."""
+    """Gains are first, the greatest first, then losses, the greatest last."""
     [found] = text_of(tmp_path).pairs
     shares = [row.share for row in found.rows]
     assert shares == sorted(shares, reverse=True)
@@ -68,7 +68,7 @@ def test_gains_come_first_and_are_counted(tmp_path: Path) -> None:
 
 
 def test_lower_ter_is_a_gain(tmp_path: Path) -> None:
-    """What moves TER down comes first."""
+    """Sentences that lower TER count as gains."""
     [found] = text_of(tmp_path, "ter").pairs
     assert found.rows[0].share < 0 < found.rows[-1].share
     texts = [lines_of(tmp_path / name) for name in ("test.0.0", "test.1.0")]
@@ -78,7 +78,7 @@ def test_lower_ter_is_a_gain(tmp_path: Path) -> None:
 
 
 def test_words_that_changed() -> None:
-    """Spaces alone separate words; what both have is not marked."""
+    """Only spaces separate words, and shared words are not marked."""
     first, second = changed_words("a b c d", "a x c d e")
     assert [(each.text, each.changed) for each in first] == [
         ("a", False), ("b", True), ("c d", False),
@@ -93,19 +93,19 @@ def test_words_that_changed() -> None:
 
 
 def test_texts_that_changed_are_not_shown(tmp_path: Path) -> None:
-    """Scores are those of the file; sentences of other texts are left out, with the reason."""
+    """Scores are shown from the file; sentences of changed texts are left out with a reason."""
     content = write_comparison(tmp_path)
     (tmp_path / "test.1.0").write_text("".join(f"{line}\n" for line in worse(["a"] * 40, 0.5, 1)))
     results = read_results(tmp_path)
     assert [text.pairs for text in results.texts.values()] == [()]
-    assert "no longer has the score that was compared" in results.notes[0]
+    assert "its score differs from the recorded score" in results.notes[0]
     assert results.scores[0].systems[1].mean == content["metrics"]["bleu"][1]["mean"]
     (tmp_path / "test.1.0").unlink()
     assert "test.1.0" in read_results(tmp_path).notes[0]
 
 
 def test_a_folder_that_moved(tmp_path: Path) -> None:
-    """Texts that lie beside the comparison as they lay then are found."""
+    """Texts are found after their folder has moved together with the comparison."""
     (tmp_path / "old").mkdir()
     write_comparison(tmp_path / "old")
     (tmp_path / "old").rename(tmp_path / "new")

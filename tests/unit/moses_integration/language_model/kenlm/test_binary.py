@@ -1,4 +1,4 @@
-"""KenLM binaries without KenLM: small real ones, damaged ones, and the formulas of the format."""
+"""Reading KenLM binaries without KenLM: small valid and damaged files, formulas of the format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MASK = (1 << 64) - 1
 
 
 def plain_murmur_hash(key: bytes) -> int:
-    """MurmurHash64A with seed 0, as Austin Appleby published it, in Python's integers."""
+    """Compute MurmurHash64A with seed 0, as published by Austin Appleby, in Python integers."""
     m, r = 0xC6A4A7935BD1E995, 47
     h = len(key) * m & MASK
     whole = len(key) // 8 * 8
@@ -55,13 +55,13 @@ def test_hash_of_words(key: bytes) -> None:
     ("word", "digest"), [(b"", 0), (b"a", 0x071717D2D36B6B11), (b"<s>", 0x00758639BD217E70)]
 )
 def test_hashes_known(word: bytes, digest: int) -> None:
-    """The hashes that KenLM itself has written."""
+    """Hashes equal those that KenLM wrote."""
     assert plain_murmur_hash(word) == digest
 
 
 @given(st.lists(st.integers(0, (1 << 57) - 1), min_size=1), st.integers(1, 57), st.integers(0, 20))
 def test_bits(numbers: list[int], width: int, between: int) -> None:
-    """Numbers packed by the definition come out again."""
+    """Numbers packed by the definition are unpacked correctly."""
     numbers = [number & ((1 << width) - 1) for number in numbers]
     step = width + between
     row = sum(number << (3 + at * step) for at, number in enumerate(numbers))
@@ -71,14 +71,14 @@ def test_bits(numbers: list[int], width: int, between: int) -> None:
 
 
 def test_floats() -> None:
-    """The bits of single-precision numbers become these numbers."""
+    """Single-precision numbers are read from their bits."""
     bits = np.array([0x3F800000, 0xBF000000, 0x80000000], np.uint64)
     assert as_floats(bits).tolist() == [1.0, -0.5, 0.0]
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=5))
 def test_keys(words: list[int]) -> None:
-    """A key is that of the suffix, multiplied, and the first word plus 1, multiplied."""
+    """Keys follow KenLM's formula of the suffix's key and the first word."""
     key = words[-1]
     for word in reversed(words[:-1]):
         key = (key * 8978948897894561157) ^ ((1 + word) * 17894857484156487943)
@@ -88,7 +88,7 @@ def test_keys(words: list[int]) -> None:
 
 @given(st.sets(st.integers(1, MASK)))
 def test_key_index(keys: set[int]) -> None:
-    """Keys that there are are found, others are not."""
+    """Existing keys are found, other keys are not."""
     ordered = sorted(keys)
     index = KeyIndex.build(np.array(ordered, np.uint64))
     assert [find_key(index, np.uint64(key)) for key in ordered] == list(range(len(ordered)))
@@ -98,7 +98,7 @@ def test_key_index(keys: set[int]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_model(tmp_path: Path, kind: str) -> None:
-    """A model that is small enough for quantisation to change nothing is that of the ARPA file."""
+    """A model too small for quantisation errors equals the model of the ARPA file."""
     path = tmp_path / "model.arpa"
     path.write_text(TRIGRAMS)
     model = AskedModel(written(tmp_path, kind))
@@ -123,12 +123,12 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
     return path
 
 
-# the parameters begin at byte 88: order, multiplier, type, words or not, version; then the counts
+# the parameters begin at byte 88: order, multiplier, type, has words, version; then counts
 @pytest.mark.parametrize(
     ("at", "new", "message"),
     [
         (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
-        (34, b"incomplete\n", "a KenLM binary that is not finished, cut off or damaged"),
+        (34, b"incomplete\n", "a KenLM binary that is unfinished, cut off or damaged"),
         (
             60,
             b"\x3f\x80\x00\x00",
@@ -144,7 +144,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
         (108, bytes([0, 0, 0, 0, 1]), "the file ends within its vocabulary: it has 701 bytes"),
         (124, bytes([0, 0, 0, 0, 1]), "the file ends within its 3-grams: it has 701 bytes"),
         (140, b"\x09", "its vocabulary has 5 words, but should have 8"),
-        (0x188, b"\x00\x00\x80\xff", "a weight of its 1-grams is not one of a language"),
+        (0x188, b"\x00\x00\x80\xff", "a weight of its 1-grams is not a number, or is too large"),
         (0x1F0, b"\x2a", "a damaged KenLM binary: of its 5 2-grams only 4 were found"),
         (0x210, b"\x29\x86\x37\xd0\xbc\xc2\x83\x20", "two of its 2-grams have the same key"),
         (-4, b"x", "the word 'x' at the end of the file is not the one that the model was built"),
@@ -152,7 +152,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
     ],
 )
 def test_what_is_refused(tmp_path: Path, at: int, new: bytes, message: str) -> None:
-    """What cannot be read is named in one sentence with the file."""
+    """Unreadable files get one sentence with the file."""
     at = at if at >= 0 else len(kenlm_binary("probing")) + at
     path = damaged(tmp_path, "probing", at, new)
     with pytest.raises(LanguageModelError) as caught:
@@ -163,7 +163,7 @@ def test_what_is_refused(tmp_path: Path, at: int, new: bytes, message: str) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_cut_off(tmp_path: Path, kind: str) -> None:
-    """A file that ends anywhere is refused."""
+    """A truncated file is refused, wherever it ends."""
     data = kenlm_binary(kind)
     path = tmp_path / "cut.binary"
     for size in [*range(33, len(data), 7), len(data) - 1]:
@@ -176,7 +176,7 @@ def test_files_cut_off(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_damage_is_a_crash(tmp_path: Path, kind: str, rng: np.random.Generator) -> None:
-    """With any byte changed a file is read or refused, but nothing worse happens."""
+    """A file with any changed byte is read or refused, without a crash."""
     size = len(kenlm_binary(kind))
     for at in range(size):
         path = damaged(tmp_path, kind, at, rng.bytes(1))
@@ -189,7 +189,7 @@ def test_no_damage_is_a_crash(tmp_path: Path, kind: str, rng: np.random.Generato
 
 
 def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where finding the words again would take too long, that is said at once."""
+    """If recovering the words would take too long, the file is refused at once."""
     monkeypatch.setattr(kenlm_probing, "MAX_PAIRS", 15)
     with pytest.raises(LanguageModelError) as caught:
         read_language_model(written(tmp_path, "probing"))
@@ -197,8 +197,16 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "Name the ARPA file, or a trie" in str(caught.value)
 
 
+def test_too_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More pairs than there is room for are refused with their number."""
+    monkeypatch.setattr(kenlm_probing, "_SPARE_MATCHES", -1)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(written(tmp_path, "probing"))
+    assert "5 pairs of shorter n-grams have the keys of its 5 2-grams" in str(caught.value)
+
+
 def test_packed_binary(tmp_path: Path) -> None:
-    """A binary within gzip data is to be unpacked first, as for KenLM."""
+    """A compressed binary is refused; it must be unpacked first, as for KenLM."""
     path = tmp_path / "model.binary.gz"
     path.write_bytes(gzip.compress(kenlm_binary("trie")))
     with pytest.raises(LanguageModelError, match=r"in gzip form. Unpack it with gunzip"):
@@ -206,7 +214,7 @@ def test_packed_binary(tmp_path: Path) -> None:
 
 
 def test_blocks_have_no_lines(tmp_path: Path) -> None:
-    """n-grams of a binary stand in no line."""
+    """Blocks of n-grams from a binary have no line numbers."""
     with open_kenlm_binary(written(tmp_path, "probing")) as model:
         blocks = list(model.blocks())
     assert [block.order for block in blocks] == [1, 2, 3]

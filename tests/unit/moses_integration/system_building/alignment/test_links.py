@@ -1,4 +1,4 @@
-"""Alignment files: what is read, what is refused."""
+"""Reading alignment files, and the errors in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINKS = st.lists(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 999)), m
 @given(sentences=LINKS, at_once=st.integers(1, 4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_once: int) -> None:
-    """Links read back as they were written, lines without a link included."""
+    """Links are read as they were written, including lines without links."""
     lines = [b" ".join(b"%d-%d" % link for link in links) + b"\n" for links in sentences]
     (tmp_path / "links").write_bytes(b"".join(lines))
     links = read_links(tmp_path / "links")
@@ -33,7 +33,7 @@ def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_o
 
 
 def test_blanks(tmp_path: Path) -> None:
-    """Double spaces, tabs, carriage returns and a missing last line feed do no harm."""
+    """Double spaces, tabs, carriage returns and a missing last line feed are accepted."""
     (tmp_path / "links").write_bytes(b" 0-0  1-2\t\r\n\n3-4")
     links = read_links(tmp_path / "links")
     assert b"".join(link_lines(links, 10)) == b"0-0 1-2\n\n3-4\n"
@@ -43,7 +43,7 @@ def test_blanks(tmp_path: Path) -> None:
     "bad", ["0:0", "0-", "-1", "0-0-0", "0", "a-b", "0?1", "1-1234567", "0-1,", "0-1\x0b2-2"]
 )
 def test_what_is_no_link(tmp_path: Path, bad: str) -> None:
-    """Anything but digits, a minus sign and digits is named, with its line."""
+    """Anything but digits, a minus sign and digits is an error with its line."""
     path = tmp_path / "links"
     path.write_text(f"0-0\n1-1 {bad} 2-2\n")
     with pytest.raises(CorpusError, match="is not a link such as 0-1") as caught:
@@ -58,14 +58,14 @@ def links_of(*sentences: list[tuple[int, int]]) -> Links:
 
 
 def test_select() -> None:
-    """Lines that are not kept vanish with their links."""
+    """Selecting lines selects their links."""
     links = links_of([(0, 0), (1, 1)], [(2, 2)], [], [(3, 4)])
     chosen = select_links(links, np.array([1, 4]), 4, "links")
     assert b"".join(link_lines(chosen, 10)) == b"0-0 1-1\n3-4\n"
 
 
 def test_unequal_lines() -> None:
-    """There must be one line of links for every line of text."""
+    """The numbers of lines of links and of text must be equal."""
     with pytest.raises(CorpusError, match="2 lines of word alignment for 3 sentence pairs"):
         select_links(links_of([], []), np.array([1]), 3, "links")
 

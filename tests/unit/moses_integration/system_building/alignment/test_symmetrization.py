@@ -23,26 +23,26 @@ def joined(
 @pytest.mark.parametrize(
     ("forward", "backward", "expected"),
     [
-        # both agree: nothing else is near
+        # both directions agree, and no other point is near
         ({(0, 0), (1, 1)}, {(0, 0), (1, 1)}, [(0, 0), (1, 1)]),
-        # a neighbour that covers a new word is added, one that covers none is not
+        # a neighbour is added only if it covers a new word
         ({(0, 0), (0, 1)}, {(0, 0), (1, 0)}, [(0, 0), (0, 1), (1, 0)]),
         ({(0, 0), (1, 1), (1, 0)}, {(0, 0), (1, 1)}, [(0, 0), (1, 1)]),
-        # growing goes on from what was added, also diagonally
+        # growing continues from added points, also diagonally
         ({(0, 0), (1, 1), (2, 2)}, {(0, 0)}, [(0, 0), (1, 1), (2, 2)]),
-        # far from all: only if both words are free, and the forward direction first
+        # far from all points: added only if both words are free, the forward direction first
         ({(0, 0), (3, 2)}, {(0, 0), (3, 3)}, [(0, 0), (3, 2)]),
         ({(0, 0), (0, 3)}, {(0, 0)}, [(0, 0)]),
         (set(), set(), []),
     ],
 )
 def test_rules(forward: Points, backward: Points, expected: list[tuple[int, int]]) -> None:
-    """Intersection, then growing, then what is left for two free words."""
+    """The steps are: intersection, growing, links between two free words."""
     assert joined([(forward, backward)], [(4, 4)]) == [expected]
 
 
 def test_random_alignments(rng: np.random.Generator) -> None:
-    """The compiled loops give what the plain twin gives, sorted by source position."""
+    """The compiled loops give the links of the plain code, sorted by source position."""
     pairs, shapes = [], []
     for _ in range(300):
         sources, targets = (int(n) for n in rng.integers(1, 9, 2))

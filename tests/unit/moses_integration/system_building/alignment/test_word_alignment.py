@@ -18,7 +18,7 @@ COLOURS = {"blue": "bleu", "red": "rouge", "green": "vert", "black": "noir"}
 
 @pytest.fixture
 def texts(tmp_path: Path) -> tuple[NumberedText, NumberedText]:
-    """Every noun with every colour, which stands on its other side in the translation."""
+    """Return sentences of all nouns and colours, whose order differs in the translation."""
     pairs = [(c, n) for c in COLOURS for n in NOUNS] * 4
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"the {c} {n}\n" for c, n in pairs))
@@ -31,7 +31,7 @@ def lines(links: Links) -> list[bytes]:
 
 
 def test_fast_align(texts: tuple[NumberedText, NumberedText]) -> None:
-    """It finds nouns and colours that change places, and the same links again."""
+    """It aligns nouns and colours that change places, with equal links in every run."""
     pytest.importorskip("thot")
     links = align_words(*texts, "fast_align")
     assert sum(line.endswith(b"1-2 2-1") for line in lines(links)) >= 0.9 * len(texts[0])
@@ -43,7 +43,7 @@ def test_fast_align(texts: tuple[NumberedText, NumberedText]) -> None:
 def test_library_that_is_not_there(
     texts: tuple[NumberedText, NumberedText], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the library, the error names the extra that brings it."""
+    """Without the library, the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "thot", None)
     with pytest.raises(MissingDependencyError, match=r"phrasescore\[alignment\]"):
         align_words(*texts, "fast_align")

@@ -1,4 +1,4 @@
-"""Which sentence pairs are left out."""
+"""The choice of sentence pairs to leave out."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ W = b"w"
 def test_rules_of_clean_corpus_n(
     source: list[bytes], target: list[bytes], reason: str | None
 ) -> None:
-    """1 to 80 words, at most 9 to 1, words of at most 1,000 characters; the limits are allowed."""
+    """Limits are 1 to 80 words, a ratio of 9 and words of 1,000 characters, all inclusive."""
     assert reason_to_leave_out((source, target), 80) == reason
 
 
 def test_without_cleaning() -> None:
-    """Without cleaning, only an empty sentence stands out."""
+    """Without cleaning, only empty sentences are reported."""
     assert reason_to_leave_out(([W] * 500, [W]), None) is None
     assert reason_to_leave_out(([], [W]), None) == "empty"

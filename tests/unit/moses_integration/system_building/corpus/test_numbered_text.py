@@ -1,4 +1,4 @@
-"""Text as numbers whose order is that of table lines."""
+"""Texts as word ids in the order of table lines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from moses_integration.system_building.phrase_numbers import (
     read_numbered_text,
 )
 
-# no space, no line feed, no |: what words of a corpus may hold
+# characters of words in a corpus: no space, no line feed, no |
 WORDS = st.binary(min_size=1, max_size=3).filter(lambda word: not set(word) & set(b" \n|"))
 SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=8).filter(
-    # a file that begins so is read as gzip
+    # a file that begins with these bytes is read as gzip
     lambda sentences: not sentences[0][0].startswith(b"\x1f\x8b")
 )
 
@@ -31,7 +31,7 @@ def numbered(folder: Path, sentences: list[list[bytes]]) -> NumberedText:
 @given(sentences=SENTENCES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip_and_order(tmp_path: Path, sentences: list[list[bytes]]) -> None:
-    """Ids spell the text again, and compare as the words with a space behind them."""
+    """Ids give the text back, and compare like the words with a space after them."""
     text = numbered(tmp_path, sentences)
     assert len(text) == len(sentences)
     assert text.lengths.tolist() == [len(sentence) for sentence in sentences]
@@ -46,7 +46,7 @@ def test_round_trip_and_order(tmp_path: Path, sentences: list[list[bytes]]) -> N
 
 
 def test_words_that_contain_each_other(tmp_path: Path) -> None:
-    """A word sorts with the space behind it: a! (byte 0x21) after a, a with 0x01 before it."""
+    """Words sort with a space after them: a! (byte 0x21) after a, but a with 0x01 before it."""
     text = numbered(tmp_path, [[b"a", b"a!", b"a\x01", b"}", b"{"]])
     assert text.words[1:] == [b"a\x01", b"a", b"a!", b"{", b"}"]
     assert text.words[text.separator :] == [b"}"]
@@ -57,12 +57,12 @@ def test_words_that_contain_each_other(tmp_path: Path) -> None:
     [(b"a b\nc\n", [2, 1]), (b"a b\nc", [2, 1]), (b"", []), (b"a\n\nb\n", [1, 0, 1])],
 )
 def test_line_ends(tmp_path: Path, data: bytes, lengths: list[int]) -> None:
-    """A missing last line feed, an empty file and an empty line are read as what they are."""
+    """A missing last line feed, an empty file and an empty line are read correctly."""
     (tmp_path / "text").write_bytes(data)
     assert read_numbered_text(tmp_path / "text").lengths.tolist() == lengths
 
 
 def test_word_that_is_not_there(tmp_path: Path) -> None:
-    """An unknown word gets the first unused id, a known one its own."""
+    """An unknown word gets the first unused id, a known word its own id."""
     text = numbered(tmp_path, [[b"b", b"a"]])
     assert (text.id_of(b"a"), text.id_of(b"b"), text.id_of(b"NULL")) == (1, 2, 3)

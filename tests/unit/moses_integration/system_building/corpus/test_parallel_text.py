@@ -1,4 +1,4 @@
-"""Parallel text: what is read, what is refused with its line, what is noted."""
+"""Reading parallel text: lines, errors with their lines, and notes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path]:
 
 
 def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
-    """Lines end at line feeds alone, the last one may lack it, and a byte order mark is no text."""
+    """Lines end only at line feeds, the last may lack one, and byte order marks are dropped."""
     paths = write(tmp_path, "\ufeffa\u2028b\n\nc".encode(), "x\x85y\nz\nz\n".encode())
     blocks = list(read_parallel_lines(*paths))
     sides = [["a\u2028b".encode(), b"", b"c"], ["x\x85y".encode(), b"z", b"z"]]
@@ -34,7 +34,7 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
 
 
 def test_blocks(tmp_path: Path) -> None:
-    """Long texts come in blocks that know their first line."""
+    """Long texts are read in blocks that know the number of their first line."""
     lines = 2 * LINES_AT_ONCE + 5
     paths = write(tmp_path, b"a\n" * lines, b"b\n" * lines)
     blocks = list(read_parallel_lines(*paths))
@@ -53,7 +53,7 @@ def test_blocks(tmp_path: Path) -> None:
     ],
 )
 def test_unequal_lines(tmp_path: Path, source: bytes, target: bytes, place: str) -> None:
-    """A line without a counterpart is named in the longer file; so is an empty text."""
+    """A line without a counterpart is reported in the longer file; empty texts are errors."""
     with pytest.raises(CorpusError) as caught:
         list(read_parallel_lines(*write(tmp_path, source, target)))
     assert place in str(caught.value)
@@ -74,7 +74,7 @@ def test_unequal_lines(tmp_path: Path, source: bytes, target: bytes, place: str)
     ],
 )
 def test_harmful_text(line: bytes, problem: str) -> None:
-    """What Moses or a language model would misread is an error in its line, with a remedy."""
+    """Text that Moses or a language model would misread is an error with line and remedy."""
     with pytest.raises(CorpusError, match=problem) as caught:
         check_taken_text([b"fine", line, b"a | b"], "text.en", 41, Notes())
     assert (caught.value.path, caught.value.line) == ("text.en", 42)
@@ -82,7 +82,7 @@ def test_harmful_text(line: bytes, problem: str) -> None:
 
 
 def test_harmless_text() -> None:
-    """Escaped text, and special words inside others, are fine."""
+    """Escaped text, and special words inside other words, are accepted."""
     notes = Notes()
     lines = [b"&#124; &#91; &lt;s&gt; a<s>b <s>x x</s>", "où ça ?".encode()]
     check_taken_text(lines, "text.fr", 1, notes)
@@ -102,7 +102,7 @@ def test_notes() -> None:
 
 
 def test_text_to_tokenise_must_be_utf8() -> None:
-    """The byte that is not UTF-8 is named."""
+    """The error names the byte that is not UTF-8."""
     assert decode_line("été".encode(), "x", 1) == "été"
     with pytest.raises(CorpusError, match=r"x:7: not UTF-8 at byte 2 of the line"):
         decode_line(b"a\xe9", "x", 7)

@@ -1,4 +1,4 @@
-"""From two files to the text that a system is built from."""
+"""The preparation of two files for building a system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def written(folder: Path) -> list[bytes]:
 
 
 def test_text_as_it_is(tmp_path: Path) -> None:
-    """Blanks become single spaces; other spaces stay in their words, and are noted."""
+    """Blanks become single spaces; other spaces stay inside words, with a note."""
     done = prepare(tmp_path, b" a\t b  c \r\nd\n", "x\u00a0y\nz".encode())
     assert written(tmp_path) == [b"a b c\nd\n", "x\u00a0y\nz\n".encode()]
     assert done.kept.tolist() == [1, 2]
@@ -48,7 +48,7 @@ def test_text_as_it_is(tmp_path: Path) -> None:
 
 
 def test_cleaning_keeps_the_sides_together(tmp_path: Path) -> None:
-    """A pair goes as a whole; what is left out is noted with the first line."""
+    """Both sides of a pair are left out together, with a note about the first such line."""
     done = prepare(tmp_path, b"a\n\nb\nc\n", b"x\ny\n" + b"z " * 81 + b"\nw\n")
     assert written(tmp_path) == [b"a\nc\n", b"x\nw\n"]
     assert done.kept.tolist() == [1, 4]
@@ -78,7 +78,7 @@ def test_tokenised(tmp_path: Path) -> None:
 def test_empty_sentence_without_cleaning(
     tmp_path: Path, source: bytes, target: bytes, where: str
 ) -> None:
-    """Where no pair may be left out, an empty sentence is an error in its line, with a remedy."""
+    """If no pair may be left out, an empty sentence is an error with line and remedy."""
     with pytest.raises(CorpusError) as caught:
         prepare(tmp_path, source, target, cleaning=False)
     assert where in str(caught.value)
@@ -96,7 +96,7 @@ def test_empty_sentence_without_cleaning(
 def test_text_that_looks_otherwise(
     tmp_path: Path, source: bytes, tokenize: bool, note: str
 ) -> None:
-    """Raw text that is taken as it is, and escaped text that is tokenised, get a note."""
+    """Raw text without tokenisation, and escaped text with tokenisation, get a note."""
     done = prepare(tmp_path, source, b"x\ny\n", tokenize=tokenize)
     expected = [f"{tmp_path / 'en'}{note}"] if note else []
     assert list(done.notes) == expected
@@ -110,7 +110,7 @@ def test_text_that_looks_otherwise(
     ],
 )
 def test_nothing_left(tmp_path: Path, source: bytes, problem: str, remedy: str) -> None:
-    """A corpus of which nothing is left is an error, and leaves no output."""
+    """If cleaning leaves no sentence, this is an error, and there is no output."""
     with pytest.raises(CorpusError, match=problem) as caught:
         prepare(tmp_path, source, b"x\n\n")
     assert remedy in str(caught.value)

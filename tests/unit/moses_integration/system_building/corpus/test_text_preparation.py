@@ -1,4 +1,4 @@
-"""Text to tokens and back: Moses's tokens, one line for every line, nothing lost that is meant."""
+"""Tokenising and detokenising text like Moses, line by line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from moses_integration.system_building.text_preparation import (
 )
 from phrasescore.errors import CorpusError, InputError, SettingsError
 
-# (language, text, tokens): what tokenizer.perl of mosesdecoder 34452895f prints with -q -l LANGUAGE
+# (language, text, output of tokenizer.perl -q -l LANGUAGE of mosesdecoder 34452895f)
 MOSES_TOKENS = [
     ("en", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
     ("de", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
@@ -62,13 +62,13 @@ MOSES_TOKENS = [
 
 @pytest.mark.parametrize(("language", "text", "tokens"), MOSES_TOKENS)
 def test_tokens_are_those_of_moses(language: str, text: str, tokens: str) -> None:
-    """Also the full stop of a last word, and spaces that are not ASCII."""
+    """Tokens equal Moses's, also for a final full stop and non-ASCII spaces."""
     assert Preprocessor(TextSettings(language))(text) == tokens
 
 
 @pytest.mark.moses
 def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
-    """The script itself, on text from characters and words that its rules care about."""
+    """Tokens equal those of the script on random text of characters and words in its rules."""
     import random
 
     rng = random.Random(5)
@@ -90,19 +90,19 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
 
 
 def test_lowercase_follows_tokenising() -> None:
-    """So that abbreviations are still recognised."""
+    """Text is lower-cased after tokenising, so that abbreviations are still recognised."""
     settings = TextSettings("en", lowercase=True)
     assert Preprocessor(settings)("Dr. WHO & É. No. 5") == "dr. who &amp; é . no. 5"
 
 
 def test_text_that_is_tokenised_keeps_its_tokens() -> None:
-    """Only runs of ASCII blanks shrink; to Moses other spaces are part of a token."""
+    """Only runs of ASCII blanks are shortened; for Moses other spaces are part of a token."""
     prepare = Preprocessor(TextSettings(tokenize=False))
     assert prepare(" a\t \tb. 5\xa0000 c\u2028d  [e]\r") == "a b. 5\xa0000 c\u2028d &#91;e&#93;"
 
 
 def test_escaping_can_be_left_out() -> None:
-    """For a system that was built without it."""
+    """Escaping can be switched off, for systems that were built without it."""
     assert Preprocessor(TextSettings("fr", escape=False))("l'a[b]") == "l' a [ b ]"
 
 
@@ -118,12 +118,12 @@ def test_escaping_can_be_left_out() -> None:
     ],
 )
 def test_postprocessing_undoes_it(language: str, tokens: str, text: str) -> None:
-    """Punctuation goes back to its word; unusual spaces inside tokens stay."""
+    """Punctuation is attached to its word; unusual spaces inside tokens are kept."""
     assert Postprocessor(TextSettings(language))(tokens) == text
 
 
 def test_postprocessing_can_leave_tokens_apart() -> None:
-    """What preprocess did not do is not undone."""
+    """Tokens stay apart if preprocess did not tokenise."""
     post = Postprocessor(TextSettings(tokenize=False, escape=False))
     assert post("a ,  b &amp; c ") == "a , b &amp; c"
 
@@ -140,7 +140,7 @@ def test_postprocessing_can_leave_tokens_apart() -> None:
     ],
 )
 def test_the_first_letter_becomes_a_capital(text: str, capital: str) -> None:
-    """Whatever stands before it."""
+    """The first letter becomes a capital, whatever precedes it."""
     assert Postprocessor(TextSettings("en"), capitalize=True)(text) == capital
 
 
@@ -149,7 +149,7 @@ _line = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]
 
 @given(_line)
 def test_escapes_can_always_be_undone(text: str) -> None:
-    """Also where the text itself looks like an escape."""
+    """Escapes can be undone, even if the text itself looks like an escape."""
     assert unescape(escape(text)) == text
     assert not set(escape(text)) & set("|<>'\"[]")
 
@@ -158,7 +158,7 @@ def test_escapes_can_always_be_undone(text: str) -> None:
 def test_every_line_stays_one_line_of_single_spaced_tokens(
     text: str, language: str, lowercase: bool
 ) -> None:
-    """No line feed and no blank but single spaces between tokens comes out, whatever goes in."""
+    """For any input, output has no line feed and only single spaces between tokens."""
     tokens = Preprocessor(TextSettings(language, lowercase=lowercase))(text)
     assert tokens == " ".join(tokens.split())
     back = Postprocessor(TextSettings(language), capitalize=True)(tokens)
@@ -167,13 +167,13 @@ def test_every_line_stays_one_line_of_single_spaced_tokens(
 
 @given(st.lists(st.text("ab,.5é\xa0\u2028\x85\u3000\U000f0000", min_size=1), max_size=5))
 def test_detokenising_changes_no_character_of_a_token(tokens: list[str]) -> None:
-    """It moves ASCII spaces; all else comes out in the same order."""
+    """Only ASCII spaces change; all other characters keep their order."""
     text = Postprocessor(TextSettings("en"))(" ".join(tokens))
     assert text.replace(" ", "") == "".join(tokens)
 
 
 def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
-    """They are found by the folder, and by a file in it."""
+    """Settings are found from the folder of a system, and from a file in it."""
     text = SystemText(TextSettings("en"), TextSettings("fr", lowercase=True, escape=False))
     write_settings(tmp_path, text)
     assert read_settings(tmp_path) == text
@@ -201,7 +201,7 @@ def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
 def test_a_record_that_is_missing_or_damaged(
     tmp_path: Path, record: str | None, error: type[Exception], problem: str
 ) -> None:
-    """Nothing is guessed."""
+    """A missing or damaged record is an error."""
     if record is not None:
         (tmp_path / "text.json").write_text(record)
     with pytest.raises(error) as caught:
@@ -213,13 +213,13 @@ def test_a_record_that_is_missing_or_damaged(
     ("language", "problem"),
     [
         (None, "the language of the text is not known. Give --language"),
-        ("french", "the language 'french' is not a code. Give the ISO 639 code"),
-        ("FR", "the language 'FR' is not a code. Give the ISO 639 code"),
-        ("fr-CA", "the language 'fr-CA' is not a code. Give the ISO 639 code"),
+        ("french", "'french' is not a language code. Give the ISO 639 code"),
+        ("FR", "'FR' is not a language code. Give the ISO 639 code"),
+        ("fr-CA", "'fr-CA' is not a language code. Give the ISO 639 code"),
     ],
 )
 def test_what_is_no_language_code_is_refused(language: str | None, problem: str) -> None:
-    """A wrong one would switch the rules of the language off without a word."""
+    """A wrong language code is refused, because it would silently disable the language's rules."""
     for make in (Preprocessor, Postprocessor):
         with pytest.raises(SettingsError) as caught:
             make(TextSettings(language))
@@ -227,27 +227,27 @@ def test_what_is_no_language_code_is_refused(language: str | None, problem: str)
 
 
 def test_a_language_without_rules_of_its_own_is_accepted() -> None:
-    """Moses takes the English abbreviations for it, too."""
+    """A language without rules is accepted, with English abbreviations like in Moses."""
     assert check_language("eo") == "eo"
     assert Preprocessor(TextSettings("eo"))("S-ro Mr. X venis.") == "S-ro Mr. X venis ."
 
 
 def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
-    """Not at U+0085, U+2028 or a carriage return; a byte order mark is no text."""
+    """Lines do not end at U+0085, U+2028 or carriage returns; byte order marks are dropped."""
     data = "\ufeffa\x85b\u2028c\rd\n\ne\x0cf".encode()
     (tmp_path / "t.gz").write_bytes(gzip.compress(data))
     assert list(read_text(tmp_path / "t.gz")) == ["a\x85b\u2028c\rd", "", "e\x0cf"]
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    """With the line and the place in it."""
+    """The error names the line and the byte."""
     (tmp_path / "t").write_bytes(b"abc\nd\xe9f\n")
     with pytest.raises(CorpusError, match=r"t:2: not UTF-8 at byte 2 of the line. Convert"):
         list(read_text(tmp_path / "t"))
 
 
 def test_multi30k_is_already_what_the_tokenizer_gives(multi30k: Path) -> None:
-    """Detokenised with a capital and tokenised again, its French gives its own tokens."""
+    """Multi30k's French, detokenised with a capital and tokenised again, has equal tokens."""
     settings = TextSettings("fr", lowercase=True)
     prepare, restore = Preprocessor(settings), Postprocessor(settings, capitalize=True)
     lines = list(read_text(multi30k / "val.fr.gz"))

@@ -1,4 +1,4 @@
-"""Numbers are printed as C prints them."""
+"""Numbers are printed like in C."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def exact(values: list[float]) -> list[str]:
 @given(values=st.lists(st.floats(0, 1e17), min_size=1))
 @settings(max_examples=200)
 def test_any_number(values: list[float]) -> None:
-    """Every double from 0 to 10^17 has the six digits of exact rounding."""
+    """Every double from 0 to 10^17 is printed with six exactly rounded digits."""
     assert printed(values) == exact(values)
 
 
 @given(values=st.lists(st.floats(0, 1, width=32), min_size=1))
 @settings(max_examples=200)
 def test_any_float32_probability(values: list[float]) -> None:
-    """So has every probability in single precision, down to the smallest."""
+    """Every single-precision probability is exactly rounded, down to the smallest."""
     assert printed(values) == exact(values)
 
 
 def test_ratios() -> None:
-    """So have all fractions of small counts, among them those exactly between two texts."""
+    """All fractions of small counts are exactly rounded, including exact ties."""
     counts = np.arange(1, 1025)
     ratios = np.float32(counts[:, None]) / np.float32(2 ** np.arange(12))
     assert printed(ratios.ravel().tolist()) == exact(ratios.ravel().tolist())
@@ -58,18 +58,18 @@ def test_ratios() -> None:
         (0.0001, "0.0001"),
         (0.00001, "1e-05"),
         (0.0000999999999, "0.0001"),
-        (0.001953125, "0.00195312"),  # exactly between: to the even digit
+        (0.001953125, "0.00195312"),  # an exact tie is rounded to the even digit
         (1.401298464324817e-45, "1.4013e-45"),
     ],
 )
 def test_examples(value: float, text: str) -> None:
-    """The cases that differ in form."""
+    """Each form of number is printed correctly."""
     assert printed([value]) == [text]
 
 
 @pytest.mark.parametrize("greatest", [3, 1 << 62])
 def test_distinct_rows(rng: np.random.Generator, greatest: int) -> None:
-    """Each row that occurs comes out once, whether numbers are small or large."""
+    """Each distinct row is returned once, for small and large numbers."""
     columns = [rng.integers(0, 3, 200) * (greatest // 3) for _ in range(3)]
     kept, rows = distinct_rows(*columns)
     assert [part[rows].tolist() for part in kept] == [part.tolist() for part in columns]
@@ -79,7 +79,7 @@ def test_distinct_rows(rng: np.random.Generator, greatest: int) -> None:
 
 @pytest.mark.parametrize("longest", [3, 9])
 def test_links(longest: int) -> None:
-    """Alignments are spelt in the order of target words, also where bits take two words."""
+    """Links are printed in the order of target words, also if bits take two machine words."""
     links = [[(0, 0), (2, 1)], [], [(longest - 1, longest - 1)], [(0, 0), (2, 1)]]
     masks = [sum(1 << t * longest + s for s, t in row) for row in links]
     words = [[mask & (1 << 64) - 1, mask >> 64][: 1 + (longest > 8)] for mask in masks]

@@ -1,4 +1,4 @@
-"""Counting by sorting, in memory and with runs on disk."""
+"""Counting by sorting, in memory and with sorted runs on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from moses_integration.system_building.extraction import (
     write_run,
 )
 
-LONGEST = 9  # so that alignments take two words
+LONGEST = 9  # so that alignments take two machine words
 
 
 def random_counts(rng: np.random.Generator, rows: int, pairs: int) -> PairCounts:
@@ -29,7 +29,7 @@ def random_counts(rng: np.random.Generator, rows: int, pairs: int) -> PairCounts
     orientations[np.arange(rows), kinds[:, 0]] = 1
     orientations[np.arange(rows), 3 + kinds[:, 1]] = 1
     return PairCounts(
-        # the last bit tells two targets of a source apart
+        # the last bit distinguishes two targets of a source
         rng.integers(0, pairs, rows).astype(np.uint64) << np.uint64(31),
         rng.integers(0, 3, (rows, mask_words(LONGEST))).astype(np.uint64),
         orientations,
@@ -46,7 +46,7 @@ def table(*counts: PairCounts) -> Counter[tuple[int, tuple[int, ...], int]]:
 
 
 def test_sorted_and_added(rng: np.random.Generator) -> None:
-    """Rows come out sorted by pair, one for each alignment, and no count is lost."""
+    """Rows are sorted by pair, one for each alignment, and no count is lost."""
     counts = random_counts(rng, 2000, 50)
     added = sorted_and_added(counts)
     assert (np.diff(added.pairs.astype(np.int64)) >= 0).all()
@@ -57,7 +57,7 @@ def test_sorted_and_added(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("rows", [1, 10, 100, 5000])
 def test_slices(tmp_path: Path, rng: np.random.Generator, rows: int) -> None:
-    """Slices of several runs are in order, small enough, part no source, and lose no count."""
+    """Slices of several runs are in order, small enough, split no source, and lose no count."""
     parts = [random_counts(rng, size, 300) for size in (1, 700, 40, 900)]
     runs = [
         write_run(tmp_path / str(i), LONGEST, sorted_and_added(part))
@@ -78,7 +78,7 @@ def test_slices(tmp_path: Path, rng: np.random.Generator, rows: int) -> None:
 
 
 def test_run_reads_back(tmp_path: Path, rng: np.random.Generator) -> None:
-    """A run gives back what was written, as a whole and in part."""
+    """A run is read back correctly, as a whole and in part."""
     counts = sorted_and_added(random_counts(rng, 500, 100))
     run = write_run(tmp_path / "run", LONGEST, counts)
     assert len(run) == len(counts.pairs)
@@ -89,5 +89,5 @@ def test_run_reads_back(tmp_path: Path, rng: np.random.Generator) -> None:
 
 
 def test_rows_within() -> None:
-    """Longer phrases need wider records, so fewer rows fit; one always does."""
+    """Longer phrases need wider records, so fewer rows fit into memory, but at least one."""
     assert rows_within(1 << 20, 7) > rows_within(1 << 20, 20) > rows_within(1, 20) == 1

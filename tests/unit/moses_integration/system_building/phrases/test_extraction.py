@@ -77,14 +77,14 @@ def by_definition(corpus: list[Sentence], longest: int) -> Counter[Extracted]:
 @pytest.mark.parametrize(("seed", "longest"), [(1, 1), (2, 3), (3, 7), (4, 9), (5, 12)])
 @pytest.mark.parametrize("rows", [1, 100_000])
 def test_random_corpora(tmp_path: Path, seed: int, longest: int, rows: int) -> None:
-    """Pairs, links and orientations are those of the definition, however small the buffer."""
+    """Pairs, links and orientations follow the definitions, for all buffer sizes."""
     corpus = random_corpus(seed, 30, ODD_WORDS, 12)
     text = aligned_text(tmp_path, corpus, longest)
     assert extracted(text, rows) == by_definition(corpus, longest)
 
 
 def test_a_small_example(tmp_path: Path) -> None:
-    """One swap and one word without a link: every pair written out by hand.
+    """An example with one swap and one unlinked word gives the pairs found by hand.
 
     ``la maison bleue`` / ``the blue house``, where ``la`` has no link.
     """

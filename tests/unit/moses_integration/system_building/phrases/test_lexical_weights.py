@@ -25,7 +25,7 @@ def counted(folder: Path, corpus: list[Sentence]) -> LexicalCounts:
 
 
 def test_by_hand(tmp_path: Path) -> None:
-    """House is linked twice to maison and once to foyer; la has no link, so it faces NULL."""
+    """House is linked twice to maison and once to foyer; la is unlinked, so it counts for NULL."""
     corpus: list[Sentence] = [
         ([b"house"], [b"la", b"maison"], [(0, 1)]),
         ([b"house"], [b"maison"], [(0, 0)]),
@@ -53,7 +53,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_tables_to_search(tmp_path: Path, seed: int) -> None:
-    """The searchable tables hold the printed values, also where NULL is a word of the text."""
+    """The lookup tables have the printed values, even if NULL is a word of the text."""
     corpus = random_corpus(seed, 60, ODD_WORDS[-9:], 8)
     counts, plain = counted(tmp_path, corpus), word_counts(corpus)
     for table, rows, columns, expected in (

@@ -1,4 +1,4 @@
-"""Every phrase has a number, and numbers are in the order of table lines."""
+"""Phrases get numbers in the order of table lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moses_integration.system_building.phrase_numbers import (
     read_numbered_text,
 )
 
-# few words, so that phrases repeat and continue each other; bytes on both sides of space and |
+# few words, so that phrases repeat and extend each other; bytes below and above space and |
 WORDS = st.sampled_from([b"a", b"b", b"a!", b"a\x01", b"}", b"~~", b"!"])
 SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=7), min_size=1, max_size=6)
 
@@ -22,7 +22,7 @@ SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=7), min_size=1, max_si
 @given(sentences=SENTENCES, longest=st.integers(1, 5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_order_is_that_of_lines(tmp_path: Path, sentences: list[list[bytes]], longest: int) -> None:
-    """Number i is the i-th of all distinct `phrase ||| ` in byte order, wherever it stands."""
+    """Number i is the i-th of all distinct `phrase ||| ` in byte order, for all occurrences."""
     (tmp_path / "text").write_bytes(b"".join(b" ".join(s) + b"\n" for s in sentences))
     text = read_numbered_text(tmp_path / "text")
     numbers = number_phrases(text, longest)
@@ -46,7 +46,7 @@ def test_order_is_that_of_lines(tmp_path: Path, sentences: list[list[bytes]], lo
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    """What is loaded is what was saved."""
+    """Saved numbers are loaded unchanged."""
     (tmp_path / "text").write_bytes(b"a b a b c\n")
     numbers = number_phrases(read_numbered_text(tmp_path / "text"), 3)
     numbers.save(tmp_path / "numbers")
