@@ -35,6 +35,7 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     said = done.stdout.decode()
     metric = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none")
     theirs = metric.corpus_score(texts["rnn.s1"], [texts["ref.fr"]])
+    assert said.split()[:3] == ["BLEU", "chrF2", "TER"]
     assert f"{theirs.score:.2f}" in said
     assert str(metric.get_signature()) in said
     done = phrasescore("evaluate", *names, "--reference", "ref.fr", "--json")
@@ -230,35 +231,31 @@ def test_the_unit_of_segment_scores_changes_no_p_value(
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--segment-scores", "--system", "short"], 3, "short: 1 score, where base has 10"),
-        (["--segment-scores", "--system", "words"], 3, "words:1: 'a b' is not a number"),
+        ("--segment-scores --system short", 3, "short: 1 score, where base has 10"),
+        ("--segment-scores --system words", 3, "words:1: 'a b' is not a number"),
+        ("--segment-scores --system base --baseline empty", 3, "empty: 0 scores, where"),
         (
-            ["--segment-scores", "--system", "base", "--baseline", "empty"],
-            3,
-            "empty: 0 scores, where",
-        ),
-        (
-            ["--segment-scores", "--system", "same", "--metric", "bleu"],
+            "--segment-scores --system same --metric bleu",
             2,
             "--segment-scores and --metric exclude each other",
         ),
         (
-            ["--segment-scores", "--system", "same", "--reference", "base"],
+            "--segment-scores --system same --reference base",
             2,
             "--segment-scores and --reference exclude each other",
         ),
-        (["--system", "same"], 2, "compared with a reference, but none is given"),
+        ("--system same", 2, "compared with a reference, but none is given"),
     ],
 )
 def test_segment_scores_refused(
     phrasescore: Phrasescore, segments: dict[str, list[float]], tmp_path: Path,
-    options: list[str], status: int, message: str,
+    options: str, status: int, message: str,
 ) -> None:  # fmt: skip
     """Files without scores, and options for translations, get one sentence."""
     (tmp_path / "short").write_text("1\n")
     (tmp_path / "words").write_text("a b\n")
     (tmp_path / "empty").write_bytes(b"")
     baseline = [] if "--baseline" in options else ["--baseline", "base"]
-    done = phrasescore("compare", *baseline, *options)
+    done = phrasescore("compare", *baseline, *options.split())
     assert (done.returncode, done.stderr.count(b"\n")) == (status, 1)
     assert message in done.stderr.decode()

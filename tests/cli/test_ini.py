@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+from tests.conftest import Phrasescore
 
 INI = b"""\
 [feature]
@@ -31,7 +29,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder: Path) -> None:
+def test_add_column_writes_the_ini_and_says_what_it_did(
+    phrasescore: Phrasescore, folder: Path
+) -> None:
     """The new ini is written and the change reported; floored scores cause a warning."""
     done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder
     assert (folder / "moses.ini").read_bytes() == INI
 
 
-def test_add_column_options(phrasescore: Run, folder: Path) -> None:
+def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
     """Options set the start weight, absolute paths and standard output; the ini can be replaced."""
     arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")
     done = phrasescore(*arguments, "--absolute-paths", "-o", "-")
@@ -76,7 +76,7 @@ def test_add_column_options(phrasescore: Run, folder: Path) -> None:
     ],
 )
 def test_add_column_failures(
-    phrasescore: Run, folder: Path, arguments: list[str], code: int, problem: str
+    phrasescore: Phrasescore, folder: Path, arguments: list[str], code: int, problem: str
 ) -> None:
     """Each failure prints one sentence without a traceback, and writes no output."""
     (folder / "bad").write_bytes(b"la ||| the ||| 0.5 1\nles ||| the ||| 0.5 -2.5\n")
@@ -89,7 +89,7 @@ def test_add_column_failures(
 
 
 def test_the_golden_ini_gains_its_fifth_score(
-    phrasescore: Run, tmp_path: Path, bundled_golden: Path
+    phrasescore: Phrasescore, tmp_path: Path, bundled_golden: Path
 ) -> None:
     """The result equals an ini that was written by hand for the same table."""
     shutil.copytree(bundled_golden / "system", tmp_path / "system")
@@ -103,25 +103,8 @@ def test_the_golden_ini_gains_its_fifth_score(
     ).read_bytes()
 
 
-@pytest.mark.parametrize("arguments", [("ini",), ("ini", "add-language-model")])
-def test_help_loads_nothing_heavy(
-    phrasescore: Run, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    """--help imports neither numpy nor torch nor numba."""
-    import sys
-
-    code = (
-        "import sys; from phrasescore.cli import cli\n"
-        f"try: cli.main({[*arguments, '--help']!r})\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'torch', 'numpy', 'numba', 'sacremoses'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.decode().splitlines()[-1] == "[]"
-
-
 def test_a_column_beside_tuned_weights_changes_no_translation(
-    phrasescore: Run, folder: Path
+    phrasescore: Phrasescore, folder: Path
 ) -> None:
     """The new weight is 0; this command and the doctor recommend tuning all weights."""
     (folder / "old").write_bytes(b"la ||| the ||| 0.5 0.25\n")
@@ -140,7 +123,7 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
         assert f"the last weight of TranslationModel0 is {weight}, a start value, while" in found
 
 
-def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
+def test_paths_alone_are_made_absolute(phrasescore: Phrasescore, folder: Path) -> None:
     """Only paths change; a path without a file is refused."""
     done = phrasescore("ini", "absolute-paths", "moses.ini", "-o", "out.ini")
     assert done.returncode == 0, done.stderr
@@ -161,7 +144,7 @@ def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
 
 
 def test_the_reordering_table_is_replaced_with_the_phrase_table(
-    phrasescore: Run, folder: Path
+    phrasescore: Phrasescore, folder: Path
 ) -> None:
     """One command adds both files of `generate --extend`; without a reordering feature it fails."""
     both = ("ini", "add-column", "moses.ini", "--table", "new", "--reordering", "more", "-o", "out")

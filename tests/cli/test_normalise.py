@@ -6,23 +6,21 @@ import json
 import shutil
 import subprocess
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, Phrasescore
 
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 CORPUS = PROJECT / "sample_corpus"
 TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
 
 
-def train(phrasescore: Run, *more: str) -> subprocess.CompletedProcess[bytes]:
+def train(phrasescore: Phrasescore, *more: str) -> subprocess.CompletedProcess[bytes]:
     return phrasescore("normalise", "train", TRAINING, "n", "--dev", DEV, *more)
 
 
-def test_from_words_to_text(phrasescore: Run, tmp_path: Path) -> None:
+def test_from_words_to_text(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """A normaliser is trained once, reports its accuracy, normalises words and can be moved."""
     (tmp_path / "words").write_text("speaking\nlistening\nuncle\nvery\n" * 3)
     done = train(phrasescore, "--language-model-text", "words")
@@ -47,7 +45,7 @@ def test_from_words_to_text(phrasescore: Run, tmp_path: Path) -> None:
 
 
 def test_other_words_or_options_train_again_what_they_change(
-    phrasescore: Run, tmp_path: Path
+    phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """The first step that differs and all later steps run again."""
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
@@ -61,7 +59,9 @@ def test_other_words_or_options_train_again_what_they_change(
     assert len((tmp_path / "n" / "train.source").read_text("utf-8").splitlines()) > 600
 
 
-def test_an_attention_model_chooses_among_the_forms(phrasescore: Run, tmp_path: Path) -> None:
+def test_an_attention_model_chooses_among_the_forms(
+    phrasescore: Phrasescore, tmp_path: Path
+) -> None:
     """The model is trained by commands; the better choice on the dev words is recorded and used."""
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:40]), "utf-8")
@@ -79,7 +79,7 @@ def test_an_attention_model_chooses_among_the_forms(phrasescore: Run, tmp_path: 
     assert len(done.stdout.split()) == 2
 
 
-def test_words_are_composed_and_lower_cased(phrasescore: Run, tmp_path: Path) -> None:
+def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """All commands compose decomposed letters with a note, and lower-case words on request."""
     pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n" * 6
     (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
@@ -105,7 +105,7 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "message"), [pytest.param(*b[1:], id=b[0]) for b in BAD])
 def test_files_that_are_no_words(
-    phrasescore: Run, tmp_path: Path, text: bytes, message: str
+    phrasescore: Phrasescore, tmp_path: Path, text: bytes, message: str
 ) -> None:
     """Wrong files get one sentence with the problem and the place."""
     (tmp_path / "bad.tsv").write_bytes(text)
@@ -116,7 +116,7 @@ def test_files_that_are_no_words(
     assert not (tmp_path / "n").exists()
 
 
-def test_folders_and_words_that_do_not_fit(phrasescore: Run, tmp_path: Path) -> None:
+def test_folders_and_words_that_do_not_fit(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """A folder without a normaliser, and pairs instead of words, are refused."""
     (tmp_path / "n").mkdir()
     done = phrasescore("normalise", "apply", "n", "-", stdin=b"a\n")

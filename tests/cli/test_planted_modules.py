@@ -21,7 +21,7 @@ from tuning.experiment.cluster_steps import ClusterSteps
 from tuning.experiment.plan import command_step
 
 # modules that Python imports at startup, modules for ``python -m``, and modules of the commands
-_MODULES = (
+_MODULES = [
     "sitecustomize",
     "usercustomize",
     "linecache",
@@ -31,24 +31,10 @@ _MODULES = (
     "json",
     "numpy",
     "re",
-)
+]
 _MARKER = "a-module-ran"
 # the value of `PYTHONPATH=$PYTHONPATH:/some/folder` in a shell, and a relative entry
 _PYTHONPATH = os.pathsep.join(["", ".", "..", str(PROJECT)])
-
-_EXPERIMENT = """
-name = "Toy"
-seeds = [1]
-[data]
-folder = "{folder}"
-system = "moses.ini"
-dev_source = "{toy.source}"
-dev_reference = "{toy.reference}"
-test_source = "{toy.source}"
-test_reference = "{toy.reference}"
-[[systems]]
-name = "Baseline"
-"""
 
 
 def plant(folder: Path) -> Path:
@@ -68,8 +54,8 @@ def test_the_data_of_an_experiment(
     toy = write_toy_system(tmp_path / "data")
     (tmp_path / "data" / "phrase-table").write_text("no table\n")
     marker = plant(tmp_path / "data")
-    experiment = _EXPERIMENT.format(folder="elsewhere" if option else "data", toy=toy)
-    (tmp_path / "toy.toml").write_text(experiment)
+    named = tmp_path / ("elsewhere" if option else "data")
+    (tmp_path / "toy.toml").write_text(toy.experiment().replace(str(tmp_path / "data"), str(named)))
     given = ["--data", "data"] if option else []
     done = warm_processes.observe(
         ["experiment", "toy.toml", *given, "-o", "results"],

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from moses_integration.commands.prune import prune
 from phrasescore.errors import PhrasescoreError
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import kill_when, kill_when_blocks_are_done
+from tests.conftest import Phrasescore
 from tests.support.plain_pruning import (
     minus_ln_p,
     plain_pruning,
@@ -105,48 +104,44 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        ([], 2, "no condition was given"),
-        (["--top", "1"], 2, "no condition was given"),
-        (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
-        (["--column", "1"], 2, "no condition was given"),
-        (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "exclude each other"),
-        (["--top", "1", "--column", "1", "--feature", "T"], 2, "--feature needs --weights"),
-        (["--significance", "a+e"], 2, "--significance needs --sentences"),
-        (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
-        (["--drop", "drop.tsv", "-o", "table"], 2, "would replace an input: TABLE"),
-        (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace an input: TABLE"),
+        ("", 2, "no condition was given"),
+        ("--top 1", 2, "no condition was given"),
+        ("--top 1 --column 3", 2, "there is no score 3 to compare"),
+        ("--column 1", 2, "no condition was given"),
+        ("--top 1 --column 1 --weights moses.ini", 2, "exclude each other"),
+        ("--top 1 --column 1 --feature T", 2, "--feature needs --weights"),
+        ("--significance a+e", 2, "--significance needs --sentences"),
+        ("--drop drop.tsv --reordering reordering", 2, "go together"),
+        ("--drop drop.tsv -o table", 2, "would replace an input: TABLE"),
+        ("--drop drop.tsv -o same-table", 2, "would replace an input: TABLE"),
         (
-            ["--drop", "drop.tsv", "--reordering", "drop.tsv", "--reordering-output", "./small"],
+            "--drop drop.tsv --reordering drop.tsv --reordering-output ./small",
             2,
             "would write the same file",
         ),
-        (["--drop", "drop.tsv", "-o", "-", "--json"], 2, "would both go to standard output"),
+        ("--drop drop.tsv -o - --json", 2, "would both go to standard output"),
         (
-            ["--drop", "drop.tsv", "-o", "-", "--reordering", "x", "--reordering-output", "y"],
+            "--drop drop.tsv -o - --reordering x --reordering-output y",
             2,
             "the output must be a file",
         ),
         (
-            ["--drop", "drop.tsv", "--reordering", "table", "--reordering-output", "y"],
+            "--drop drop.tsv --reordering table --reordering-output y",
             3,
             "table:1: 7 columns, expected 3 in a reordering table",
         ),
-        (["--threshold", "2", "--column", "1"], 3, "no pair meets the conditions"),
-        (["--drop", "table"], 3, "table:1: no phrase pair"),
+        ("--threshold 2 --column 1", 3, "no pair meets the conditions"),
+        ("--drop table", 3, "table:1: no phrase pair"),
     ],
 )
 def test_wrong_calls(
-    arguments: list[str],
-    status: int,
-    sentence: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: str, status: int, sentence: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each wrong call prints one sentence and leaves no file."""
     monkeypatch.chdir(folder)
     (folder / "same-table").hardlink_to(folder / "table")
     before = {path.name for path in folder.iterdir()}
-    error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments]).exception
+    error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments.split()]).exception
     assert isinstance(error, PhrasescoreError)
     assert error.exit_code == status
     assert sentence in str(error)
@@ -166,34 +161,3 @@ def test_a_reordering_table_of_another_system_leaves_nothing(
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert sorted(folder.iterdir()) == before
-
-
-@pytest.mark.slow
-def test_killed_in_either_table(
-    phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
-    """After SIGKILL, the same command writes the bytes of an undisturbed run."""
-    pairs = [b"w%06d ||| v%d ||| " % (i, j) for i in range(40_000) for j in range(5)]
-    with gzip.open(tmp_path / "table.gz", "wb", compresslevel=1) as stream:
-        stream.writelines(b"%b0.%d ||| 0-0 ||| 1 1 1\n" % (p, i % 7) for i, p in enumerate(pairs))
-    with gzip.open(tmp_path / "reordering.gz", "wb", compresslevel=1) as stream:
-        stream.writelines(pair + b"0.5 0.25 0.25\n" for pair in pairs)
-    arguments = ["prune", "table.gz", "--top", "2", "--column", "1", "--reordering"]
-    arguments += ["reordering.gz", "-o"]
-    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
-    kill_when_blocks_are_done(process, tmp_path, "out.gz")
-    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
-    part = tmp_path / ".r.gz.part"
-    said = kill_when(lambda: part.exists() and part.stat().st_size > 0, process).errors
-    assert b"out.gz: continuing after line " in said
-    # both tables get their names at the same time
-    assert not (tmp_path / "out.gz").exists()
-    assert not (tmp_path / "r.gz").exists()
-    for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:
-        done = phrasescore(*arguments, output, "--reordering-output", reordering)
-        assert done.returncode == 0, done.stderr
-        assert (b"out.gz: continuing after line" in done.stderr) == (output == "out.gz")
-    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
-    assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
-    assert not list(tmp_path.glob(".*"))

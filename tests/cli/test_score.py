@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from phrasescore.model.folder import load_model, save_model
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
+from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
-from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import blocks_done, kill_when
+from tests.support.random_models import save_random_model
 
 # English words that the models do not know, and those of them with counts from training
 OUTSIDE = {b"dog": 3, b"1": 1}
@@ -45,32 +44,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("score")
     with gzip.open(folder / "table.gz", "wb") as stream:
         stream.write(table_text(10))
-    french = Vocabulary.from_words([b"la", b"maison", b"chien", b"0", b"1"])
-    english = Vocabulary.from_words([b"the", b"house", b"cat", b"0"])
+    french, english = [b"la", b"maison", b"chien", b"0", b"1"], [b"the", b"house", b"cat", b"0"]
     outside = OutsideWords(tuple(OUTSIDE), tuple(OUTSIDE.values()))
-    save_random_model(folder / "source-target", "source-target", (french, english), outside)
-    save_random_model(folder / "target-source", "target-source", (english, french))
+    save_random_model(folder / "source-target", french, english, outside=outside)
+    save_random_model(folder / "target-source", french, english, "target-source")
     return folder
-
-
-def save_random_model(
-    folder: Path,
-    direction: Direction,
-    vocabularies: tuple[Vocabulary, Vocabulary],
-    outside: OutsideWords = NO_OUTSIDE_WORDS,
-) -> None:
-    settings = EncoderDecoderSettings(
-        source_vocabulary=len(vocabularies[0]),
-        target_vocabulary=len(vocabularies[1]),
-        hidden=16,
-        embedding=8,
-        maxout=8,
-        rank=8,
-        direction=direction,
-    )
-    model = build(settings)
-    model.initialise(torch.Generator().manual_seed(1), "scaled")
-    save_model(folder, model, vocabularies, {}, outside=outside)
 
 
 def split_scores(text: bytes) -> list[tuple[Entry, list[float]]]:

@@ -9,11 +9,11 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.killed import wait_for
 from tests.support.warm_process import PROJECT
 
 # quick commands, without torch
@@ -82,10 +82,7 @@ def test_a_signal_ends_a_command_that_waits_for_input(number: signal.Signals) ->
         _command(_READS), stdin=read, stderr=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT
     )
     os.write(write, b"a b\n")
-    deadline = time.monotonic() + 60
-    while _waiting(read):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: not _waiting(read))
     os.close(read)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,7 @@ from moses_integration.system_building.text_preparation import (
     TextSettings,
     write_settings,
 )
-
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+from tests.conftest import Phrasescore
 
 RAW = "L'Art, etc.\n\na\u2028b [c]\n".encode()
 TOKENS = b"l&apos; art , etc .\n\na b &#91; c &#93;\n"
@@ -30,7 +26,7 @@ def system(tmp_path: Path) -> Path:
     return folder
 
 
-def test_filters_take_the_settings_of_the_system(phrasescore: Run, system: Path) -> None:
+def test_filters_take_the_settings_of_the_system(phrasescore: Phrasescore, system: Path) -> None:
     """Filters prepare the source and restore the target with the system's settings."""
     done = phrasescore("preprocess", "--system", "system", stdin=RAW)
     assert (done.returncode, done.stdout) == (0, TOKENS)
@@ -41,7 +37,7 @@ def test_filters_take_the_settings_of_the_system(phrasescore: Run, system: Path)
 
 
 def test_files_sides_and_options_overrule_the_system(
-    phrasescore: Run, system: Path, tmp_path: Path
+    phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
     """Files, sides and options on the command line override the system's settings."""
     (tmp_path / "raw").write_bytes(b"It's A|B\n")
@@ -66,7 +62,7 @@ def test_files_sides_and_options_overrule_the_system(
     ],
 )
 def test_failures(
-    phrasescore: Run, arguments: list[str], stdin: bytes, code: int, problem: str
+    phrasescore: Phrasescore, arguments: list[str], stdin: bytes, code: int, problem: str
 ) -> None:
     """Each failure prints one sentence without a traceback, and sets the status."""
     done = phrasescore("preprocess", *arguments, stdin=stdin)
@@ -75,20 +71,7 @@ def test_failures(
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["preprocess", "postprocess"])
-def test_help_loads_nothing_heavy(command: str) -> None:
-    """--help imports neither sacremoses nor numpy."""
-    code = (
-        "import sys; from phrasescore.cli import cli\n"
-        f"try: cli.main([{command!r}, '--help'])\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'torch', 'numpy', 'numba', 'sacremoses'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.decode().splitlines()[-1] == "[]"
-
-
-def test_characters(phrasescore: Run) -> None:
+def test_characters(phrasescore: Phrasescore) -> None:
     """Spaces, markup and combining marks are separate tokens, and the text can be restored."""
     text = " a|b  \u2581\tu\u0364 [\u00a0]\r\n\n".encode()
     done = phrasescore("preprocess", "--characters", stdin=text)

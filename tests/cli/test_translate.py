@@ -137,39 +137,26 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "phrases"], "a model of kind phrase does not translate sentences"),
-        (["--model", "model", "--model", "backwards"], "the direction is not that of model"),
-        (["--model", "encdec", "--replace-unknown"], "kind encdec aligns no words"),
-        (["--model", "encdec", "--alignments", "x"], "kind encdec aligns no words"),
-        (["--model", "model", "--nbest-size", "3"], "--nbest-size needs --nbest"),
-        (
-            ["--model", "model", "--nbest", "x", "--nbest-size", "11"],
-            "a beam of 10 cannot give the 11 best",
-        ),
-        (["--model", "model", "--lexicon", "x"], "--lexicon needs --replace-unknown"),
-        (["--model", "model", "--no-unknown", "--replace-unknown"], "exclude each other"),
-        (["--model", "model", "-o", "text"], "--output would replace an input: --input"),
-        (["--model", "model", "--nbest", "text"], "--nbest would replace an input: --input"),
-        (["--model", "model", "-o", "x", "--nbest", "./x"], "would write the same file"),
-        (["--model", "model", "--nbest", "-"], "both go to standard output"),
-        (["--model", "model", "--json"], "both go to standard output"),
-        (["--model", "model", "-i", "missing"], "no such file"),
-        (
-            ["--model", "model", "-i", "long"],
-            "long:2: 1,001 words, but a sentence may have at most 1,000",
-        ),
-        (
-            ["--model", "model", "--replace-unknown", "--lexicon", "text"],
-            "not a line of a lexical table",
-        ),
+        ("--model phrases", "a model of kind phrase does not translate sentences"),
+        ("--model model --model backwards", "the direction is not that of model"),
+        ("--model encdec --replace-unknown", "kind encdec aligns no words"),
+        ("--model encdec --alignments x", "kind encdec aligns no words"),
+        ("--model model --nbest-size 3", "--nbest-size needs --nbest"),
+        ("--model model --nbest x --nbest-size 11", "a beam of 10 cannot give the 11 best"),
+        ("--model model --lexicon x", "--lexicon needs --replace-unknown"),
+        ("--model model --no-unknown --replace-unknown", "exclude each other"),
+        ("--model model -o text", "--output would replace an input: --input"),
+        ("--model model --nbest text", "--nbest would replace an input: --input"),
+        ("--model model -o x --nbest ./x", "would write the same file"),
+        ("--model model --nbest -", "both go to standard output"),
+        ("--model model --json", "both go to standard output"),
+        ("--model model -i missing", "no such file"),
+        ("--model model -i long", "long:2: 1,001 words, but a sentence may have at most 1,000"),
+        ("--model model --replace-unknown --lexicon text", "not a line of a lexical table"),
     ],
 )
 def test_wrong_calls(
-    arguments: list[str],
-    message: str,
-    data: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: str, message: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each wrong call prints one sentence, keeps the input and leaves no file."""
     for name in ("model", "backwards", "encdec", "phrases"):
@@ -178,7 +165,7 @@ def test_wrong_calls(
     (tmp_path / "long").write_bytes(b"a\n" + b"a " * 1001 + b"\n")
     monkeypatch.chdir(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
-    given = arguments if "-i" in arguments else [*arguments, "-i", "text"]
+    given = arguments.split() if "-i" in arguments else [*arguments.split(), "-i", "text"]
     with pytest.raises((PhrasescoreError, click.UsageError), match=re.escape(message)):
         run("translate", *given)
     assert (tmp_path / "text").read_bytes() == TEXT

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
 from tests.conftest import PROJECT
+from tests.support.plain_back_off import PlainLanguageModel
 
 LETTERS = ["a", "b", "c"]
 # a handwritten trigram model: "b c" is missing although "a b c" exists, "c b" has only a back-off
@@ -75,24 +75,6 @@ def models(draw: st.DrawFn, least_order: int = 1) -> str:
     return arpa_of(grams)
 
 
-class LanguageModel(Protocol):
-    """The common interface of models to compare; words and histories are integers."""
-
-    @property
-    def begin_state(self) -> int:
-        """The state after ``<s>``."""
-
-    @property
-    def end_word(self) -> int:
-        """The id of ``</s>``."""
-
-    def word_id(self, word: bytes) -> int:
-        """Return the id of ``word``; 0 for every unknown word."""
-
-    def score(self, state: int, word: int) -> tuple[float, int]:
-        """Return log10 p(word | state) and the next state; equal states have equal futures."""
-
-
 class AskedModel:
     """A model in arrays, queried word by word from Python."""
 
@@ -107,6 +89,10 @@ class AskedModel:
     def score(self, state: int, word: int) -> tuple[float, int]:
         log10, following = score(self.arrays.tables, state, word)
         return float(log10), int(following)
+
+
+# models to compare
+LanguageModel = AskedModel | PlainLanguageModel
 
 
 def sentence_log10(model: LanguageModel, words: Sequence[bytes]) -> list[float]:
@@ -129,14 +115,14 @@ def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[
 
 
 def assert_same_model(
-    one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]], tolerance: float
+    one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]]
 ) -> None:
     """Check that scores agree, and that states are equal in one model if equal in the other."""
     paired: dict[int, int] = {}
     for words in sentences:
         scores, states = follow(one, words)
         other_scores, other_states = follow(other, words)
-        assert scores == pytest.approx(other_scores, abs=tolerance)
+        assert scores == pytest.approx(other_scores, abs=1e-6)
         for state, other_state in zip(states, other_states, strict=True):
             assert paired.setdefault(state, other_state) == other_state
     assert len(set(paired.values())) == len(paired)

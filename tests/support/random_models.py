@@ -14,7 +14,7 @@ from phrasescore.model.folder import LoadedModel, save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
 from phrasescore.words.byte_pairs import BytePairs
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 _SIZES: dict[str, Any] = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4}
 _SIZES |= {"order": 4, "second_hidden": 7}
@@ -28,7 +28,8 @@ def save_random_model(
     seed: int = 1,
     kind: str = "phrase",
     byte_pairs: BytePairs | None = None,
-    **choices: str | int,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
+    **choices: str | float,
 ) -> Path:
     """Write a small model whose scores differ from pair to pair.
 
@@ -40,6 +41,7 @@ def save_random_model(
         seed: The seed of the weights.
         kind: The kind, as for ``train --kind``.
         byte_pairs: Splits the words into the pieces that the model knows.
+        outside: Words of the other texts, which the model does not know.
         choices: Settings of the kind, such as its unit.
     """
     sides = []
@@ -60,7 +62,7 @@ def save_random_model(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0.0, 0.3, generator=generator)
-    save_model(folder, model, (read, predicted), {})
+    save_model(folder, model, (read, predicted), {}, outside=outside)
     return folder
 
 

@@ -13,13 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from pathlib import Path
 
-from phrasescore.cluster.cluster import (
-    Cluster,
-    LostWorkerError,
-    Task,
-    cancellation_check,
-    own_name,
-)
+from phrasescore.cluster.cluster import Cluster, LostWorkerError, Task, cancellation_check, own_name
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
 from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import run_command

@@ -69,24 +69,11 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
         raise SettingsError(f"{path}: a text contains a NUL character")
     settings = from_mapping(ExperimentSettings, values, where=str(path))
     settings = dataclasses.replace(settings, file=Path(path))
-    check(settings, str(path))
+    for problem in _problems(settings):
+        raise SettingsError(f"{path}: {problem}")
     sections = {name: str(value) for name, value in settings.decoder.sections.items()}
     decoder = dataclasses.replace(settings.decoder, sections=sections)
     return dataclasses.replace(settings, decoder=decoder)
-
-
-def check(settings: ExperimentSettings, where: str) -> None:
-    """Check the content of an experiment file.
-
-    Args:
-        settings: The content.
-        where: The name of the file in errors.
-
-    Raises:
-        SettingsError: Parts contradict each other, or name a model that the file does not describe.
-    """
-    for problem in _problems(settings):
-        raise SettingsError(f"{where}: {problem}")
 
 
 def _problems(settings: ExperimentSettings) -> Iterator[str]:

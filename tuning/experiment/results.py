@@ -23,13 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu import (
-    COLUMNS,
-    ORDERS,
-    References,
-    bleu_of_sums,
-    statistics_rows,
-)
+from moses_integration.bleu import COLUMNS, ORDERS, References, bleu_of_sums, statistics_rows
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import differences, machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
@@ -44,11 +38,7 @@ from phrasescore.runs.results import (
 )
 from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
-from tuning.experiment.experiment_settings import (
-    DEV,
-    ExperimentSystem,
-    ExperimentText,
-)
+from tuning.experiment.experiment_settings import DEV, ExperimentSystem, ExperimentText
 from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS

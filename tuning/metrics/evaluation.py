@@ -13,18 +13,8 @@ from moses_integration.bleu import COLUMNS, log_brevity_penalty
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.sentence_groups import (
-    Rows,
-    SelectedSentences,
-    select_sentences,
-)
-from tuning.metrics.text_scores import (
-    LABELS,
-    ReferenceTexts,
-    ScoredText,
-    TextFile,
-    signatures,
-)
+from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, TextFile, signatures
 
 
 @dataclass(frozen=True)

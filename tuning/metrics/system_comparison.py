@@ -17,11 +17,7 @@ from phrasescore.runs.results import ComparedSystem, ComparisonRecord
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points, shown_p
-from tuning.metrics.sentence_groups import (
-    Rows,
-    SelectedSentences,
-    select_sentences,
-)
+from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
 from tuning.metrics.significance import compare_segments, compare_statistics
 from tuning.metrics.text_scores import LABELS, NamedLines, ReferenceTexts, TextFile, signatures
 

@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.pictures.figure_files import (
-    COLOURS,
-    cut_label,
-    plain_label,
-    svg_image,
-)
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
 from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
 from tuning.metrics.score_tables import shown_p
 from tuning.report.scores import ScoreSet
@@ -21,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_INK, _QUIET, _LINE, _FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
+_INK, _QUIET, _LINE = "#1b1f23", "#6e7781", "#d0d7de"
 _WIDTH = 8.0  # inches; the page stretches them to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LEGEND_LINE = 0.1  # inches for each curve; two curves share a line

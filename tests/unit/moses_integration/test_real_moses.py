@@ -26,6 +26,7 @@ from phrasescore.errors import (
     SettingsError,
 )
 from tests.support import fake_moses
+from tests.support.killed import wait_for
 
 LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| LM0= -1 ||| -1\n"
 
@@ -116,8 +117,7 @@ def test_an_interrupted_decoder_is_stopped(tmp_path: Path) -> None:
     assert main is not None
 
     def interrupt() -> None:
-        while not (tmp_path / "bin" / "hanging").exists():
-            time.sleep(0.01)
+        wait_for((tmp_path / "bin" / "hanging").exists)
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

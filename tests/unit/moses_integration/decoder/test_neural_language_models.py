@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
-from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
 from tests.support.neural_language_models import (
     PlainNeuralModel,
     save_copy,
@@ -20,6 +17,7 @@ from tests.support.random_system import random_sentences, write_random_system
 from tests.unit.moses_integration.decoder.test_search_against_enumeration import (
     WIDE,
     all_derivations,
+    decoder_of,
     entries_by_span,
     totals_of,
 )
@@ -40,12 +38,6 @@ def with_line(ini: Path, line: str, weight: float) -> Path:
 def with_model(ini: Path, model: Path, weight: float, name: str = "NeuralLM0") -> Path:
     """Add a neural language model to an ini."""
     return with_line(ini, f"FeedForwardLM name={name} path={model}", weight)
-
-
-def decoder_of(ini: Path, **settings: object) -> Decoder:
-    """Make a decoder with settings that override the ini's."""
-    read = MosesIni.read(ini)
-    return Decoder(read, settings=replace(SearchSettings.from_ini(read), **settings))  # type: ignore[arg-type]
 
 
 SEARCHES = [

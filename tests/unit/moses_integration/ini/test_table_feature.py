@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.edits import (
-    IniChange,
-    find_table_feature,
-    with_table,
-)
+from moses_integration.ini.edits import IniChange, find_table_feature, with_table
 from moses_integration.ini.model_files import path_keys, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError

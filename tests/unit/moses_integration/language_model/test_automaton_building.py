@@ -10,10 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.language_model.automaton import (
-    AutomatonBuilder,
-    NGrams,
-)
+from moses_integration.language_model.automaton import AutomatonBuilder, NGrams
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordTable

@@ -43,7 +43,7 @@ def test_automaton_agrees_with_the_definition(
     path = write(tmp_path, text)
     one, other = AskedModel(path), PlainLanguageModel(path)
     words = [[word.encode() for word in sentence] for sentence in sentences]
-    assert_same_model(one, other, words, tolerance=1e-6)
+    assert_same_model(one, other, words)
 
 
 @pytest.mark.parametrize("kind", [AskedModel, PlainLanguageModel])
@@ -117,13 +117,6 @@ def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, mes
         read_language_model(path)
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
-
-
-def test_header_that_promises_the_moon(tmp_path: Path) -> None:
-    """A huge count in the header is reported as wrong, without allocating memory for it."""
-    path = write(tmp_path, TRIGRAMS.replace("ngram 3=2", "ngram 3=999999999999"))
-    with pytest.raises(LanguageModelError, match=r"promises 999,999,999,999 3-grams"):
-        read_language_model(path)
 
 
 @pytest.mark.parametrize("history", [[], [b"un"], [b"un", b"homme"], [b"xyzzy"], [b"la", b"le"]])

@@ -15,11 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import read_language_model
-from moses_integration.language_model.kneser_ney import (
-    FALLBACK,
-    Discounts,
-    write_arpa,
-)
+from moses_integration.language_model.kneser_ney import FALLBACK, Discounts, write_arpa
 from phrasescore.errors import CorpusError
 from tests.support.language_models import AskedModel
 from tests.support.plain_back_off import PlainLanguageModel

@@ -10,10 +10,7 @@ import pytest
 
 from moses_integration.system_building import monotone_alignment
 from moses_integration.system_building.monotone_alignment import align_monotonically
-from moses_integration.system_building.phrase_numbers import (
-    NumberedText,
-    read_numbered_text,
-)
+from moses_integration.system_building.phrase_numbers import NumberedText, read_numbered_text
 from phrasescore.errors import CorpusError
 
 

@@ -12,12 +12,7 @@ from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, Targets, TargetSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
-from tests.unit.phrasescore.generation.tiny_models import (
-    SOURCES,
-    all_targets,
-    ln_p_of,
-    tiny_model,
-)
+from tests.unit.phrasescore.generation.tiny_models import SOURCES, all_targets, ln_p_of, tiny_model
 
 
 def drawn(

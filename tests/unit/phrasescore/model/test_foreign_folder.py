@@ -16,12 +16,7 @@ import pytest
 import safetensors.numpy
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import (
-    load_model,
-    load_outside,
-    load_weights,
-    write_digests,
-)
+from phrasescore.model.folder import load_model, load_outside, load_weights, write_digests
 from tests.support.random_models import save_random_model
 
 Change = Callable[[Path], object]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -16,21 +18,15 @@ from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Initialisation
 
+# large enough for exact statistics
+SIZES: dict[str, Any] = {"source_vocabulary": 900, "target_vocabulary": 700}
+SIZES |= {"hidden": 120, "embedding": 80, "maxout": 60, "rank": 50}
 RECURRENT = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 
 def weights(unit: UnitName, initialisation: Initialisation) -> dict[str, np.ndarray]:
-    """Return the initial weights of a model that is large enough for exact statistics."""
-    settings = EncoderDecoderSettings(
-        source_vocabulary=900,
-        target_vocabulary=700,
-        hidden=120,
-        embedding=80,
-        maxout=60,
-        rank=50,
-        unit=unit,
-        formulation="appendix",
-    )
+    """Return the initial weights of a model."""
+    settings = EncoderDecoderSettings(**SIZES, unit=unit, formulation="appendix")
     model = EncoderDecoder(settings)
     model.initialise(torch.Generator().manual_seed(11), initialisation)
     return {name: value.detach().numpy() for name, value in model.named_parameters()}
@@ -67,16 +63,7 @@ def test_sentence_models_begin_as_in_appendix_b_1(
     settings: type[RnnSearchSettings] | type[RnnEncdecSettings],
 ) -> None:
     """W_a and U_a: 0.001; v_a and biases: 0; recurrences orthogonal; others 0.01."""
-    model = AttentionModel(
-        settings(
-            source_vocabulary=900,
-            target_vocabulary=700,
-            hidden=120,
-            embedding=80,
-            maxout=60,
-            rank=50,
-        )
-    )
+    model = AttentionModel(settings(**SIZES))
     model.initialise(torch.Generator().manual_seed(3))
     for name, parameter in model.named_parameters():
         value = parameter.detach().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,47 +19,21 @@ from phrasescore.model.model_settings import (
 )
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 
+SIZES: dict[str, Any] = {"source_vocabulary": 9, "target_vocabulary": 8}
+SIZES |= {"hidden": 6, "embedding": 4, "rank": 3}
 ENCODER_DECODERS = [
-    EncoderDecoderSettings(
-        source_vocabulary=9,
-        target_vocabulary=8,
-        hidden=6,
-        embedding=4,
-        maxout=5,
-        rank=3,
-        unit=unit,
-        context=context,
-        formulation=formulation,
-    )
+    EncoderDecoderSettings(**SIZES, maxout=5, unit=unit, context=context, formulation=formulation)
     for unit, context, formulation in itertools.product(
         ("gated", "tanh", "lstm"), ("every-step", "once"), ("code", "appendix")
     )
 ]
 SENTENCES: list[ModelSettings] = [
-    settings(
-        source_vocabulary=9,
-        target_vocabulary=8,
-        hidden=6,
-        embedding=4,
-        maxout=5,
-        rank=3,
-        formulation=formulation,
-    )
+    settings(**SIZES, maxout=5, formulation=formulation)
     for settings in (RnnSearchSettings, RnnEncdecSettings)
     for formulation in ("code", "paper")
 ]
-ALL_SETTINGS: list[ModelSettings] = [
-    *ENCODER_DECODERS,
-    FeedForwardPhraseSettings(
-        source_vocabulary=9,
-        target_vocabulary=8,
-        hidden=6,
-        embedding=4,
-        rank=3,
-        phrase_length=3,
-    ),
-    *SENTENCES,
-]
+FEED_FORWARD = FeedForwardPhraseSettings(**SIZES, phrase_length=3)
+ALL_SETTINGS: list[ModelSettings] = [*ENCODER_DECODERS, FEED_FORWARD, *SENTENCES]
 
 
 def name_of(settings: ModelSettings) -> str:

@@ -15,6 +15,7 @@ from phrasescore.runs.identity import differences
         ({"a": 1, "b": [1, 2]}, {"a": 1, "b": (1, 2)}, []),
         ({"a": 1}, {"a": "x"}, ['a was 1 and is now "x"']),
         ({"a": 1}, {}, ["a was 1 and is now not set"]),
+        ({}, {"a": []}, ["a was not set and is now []"]),
         ({}, {"a": None}, []),
         ({"z": 0, "a": 0}, {"z": 1, "a": 1}, ["a was 0 and is now 1", "z was 0 and is now 1"]),
         ({"a": "0" * 64}, {"a": "1" * 64}, ["a has changed"]),

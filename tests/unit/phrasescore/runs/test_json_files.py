@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.runs.json_files import (
-    MAX_LEVELS,
-    JsonError,
-    parse_json,
-    read_object,
-)
+from phrasescore.runs.json_files import MAX_LEVELS, JsonError, parse_json, read_object
 
 
 def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from phrasescore.errors import PhraseTableError
 from phrasescore.table.block import MAX_PHRASE, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import TableFormat, check_line, parse_entry, scored_tokens
 from tests.support.table_lines import with_appended_scores, with_replaced_score
-from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
+from tests.unit.phrasescore.table.test_phrase_table import table_lines
 
 
 def block_of(lines: list[bytes], expected: TableFormat) -> TableBlock:
@@ -128,22 +128,6 @@ def test_splicing(lines: list[bytes], final_newline: bool, number: int) -> None:
         for line, a, b in zip(lines, first, second, strict=True)
     ]
     assert block.with_replaced_scores(2, both) == b"\n".join(twice) + end
-
-
-@pytest.mark.parametrize(("content", "line", "problem", "remedy"), BROKEN)
-def test_error(
-    content: bytes, line: int | None, problem: str | None, remedy: str | None, tmp_path: Path
-) -> None:
-    """The block reader reports the line reader's errors, for all block sizes."""
-    path = tmp_path / "table"
-    path.write_bytes(content)
-    if problem is None:
-        return
-    for lines in (1000, 65_536):
-        with pytest.raises(PhraseTableError) as caught:
-            list(read_blocks(path, lines))
-        assert caught.value.line == line
-        assert caught.value.problem.startswith(problem)
 
 
 def test_phrases_that_no_model_reads(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import (
     Entry,
     TableFormat,
@@ -19,7 +20,7 @@ from phrasescore.table.phrase_table import (
     phrase_tokens,
     scored_tokens,
 )
-from tests.support.table_lines import read_entries, with_appended_scores
+from tests.support.table_lines import with_appended_scores
 
 SEVEN = (
     b"la maison ||| the house ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 3 4 2 ||| dom 1 ||| {{Counts 1}}"
@@ -74,18 +75,22 @@ BROKEN = [
 def test_error(
     content: bytes, line: int | None, problem: str | None, remedy: str | None, tmp_path: Path
 ) -> None:
-    """Every violation of the format is an error with file, line, problem and remedy."""
+    """Every violation of the format is an error with file, line, problem and remedy.
+
+    The errors are the same for all block sizes.
+    """
     path = tmp_path / "table"
     path.write_bytes(content)
     if problem is None:
         # the label is missing in the first lines, so this is a plain table with odd words
-        assert sum(1 for _ in read_entries(path)) == content.count(b"\n")
+        assert sum(map(len, read_blocks(path))) == content.count(b"\n")
         return
-    with pytest.raises(PhraseTableError) as caught:
-        list(read_entries(path))
     place = f"{path}:{line}: " if line else f"{path}: "
-    assert str(caught.value).startswith(place + problem)
-    assert (remedy or "") in str(caught.value).lower()
+    for lines in (1000, 65_536):
+        with pytest.raises(PhraseTableError) as caught:
+            list(read_blocks(path, lines))
+        assert str(caught.value).startswith(place + problem)
+        assert (remedy or "") in str(caught.value).lower()
 
 
 NO_TABLES = {
@@ -109,7 +114,7 @@ def test_other_files_are_refused(problem: str, content: bytes, tmp_path: Path) -
     path = tmp_path / "table"
     path.write_bytes(content)
     with pytest.raises(InputError, match=re.escape(problem)):
-        list(read_entries(path))
+        list(read_blocks(path))
 
 
 def test_seven_columns() -> None:

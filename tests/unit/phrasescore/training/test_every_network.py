@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from phrasescore.training.session import train_model
 from phrasescore.training.settings import TrainingSettings
 from phrasescore.words.token_sequences import TokenSequences
 from tests.support.builders import write_phrase_table
+from tests.support.killed import wait_for
 from tests.support.unshared_scorer import UnsharedScorer
 
 SMALL = {"hidden": 16, "embedding": 8, "rank": 8}
@@ -88,9 +88,7 @@ def interrupt_when(path: Path) -> threading.Thread:
     """Send Ctrl-C once a file exists."""
 
     def watch() -> None:
-        end = time.monotonic() + 60
-        while not path.exists() and time.monotonic() < end:
-            time.sleep(0.005)
+        wait_for(path.exists)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=watch)

@@ -6,13 +6,13 @@ import dataclasses
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from phrasescore.errors import PhrasescoreError, SettingsError
 from tests.support.builders import write_phrase_table
+from tests.support.killed import wait_for
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -195,8 +195,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     assert state is not None
 
     def kill() -> None:
-        while not (state / "settings.json").exists():
-            time.sleep(0.01)
+        wait_for((state / "settings.json").exists)
         os.kill(int(lock.read_text().split()[1]), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)

@@ -20,12 +20,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import (
-    KeptText,
-    SystemRun,
-    TextStatistics,
-    experiment_record,
-)
+from tuning.experiment.results import KeptText, SystemRun, TextStatistics, experiment_record
 from tuning.experiment.table import markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
@@ -116,12 +111,6 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemR
     found = parse_record(json.loads(json.dumps(record.to_json())))
     assert isinstance(found, ExperimentRecord)
     assert found.texts == record.texts and found.systems == record.systems
-
-
-def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
-    """Equal translations have no gain and p = 1."""
-    same = scores(collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]}))["RNN_1 & more"]
-    assert (same.gain, same.p_randomization) == (0, 1)
 
 
 def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:

@@ -173,8 +173,7 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     step = shell(tmp_path, "out", "echo $$ > pid; trap 'exit 9' INT; sleep 30 & wait")
 
     def stop() -> None:
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            time.sleep(0.01)
+        wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
         os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=stop)

@@ -21,18 +21,8 @@ def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("known", "now", "sentence"),
     [
-        (
-            {"seed": 1},
-            {"seed": 2},
-            r"other settings: seed was 1 and is now 2\. Name a new folder",
-        ),
-        ({"seed": 1}, {}, "seed was 1 and is now not set"),
-        ({}, {"freeze": []}, r"freeze was not set and is now \[\]"),
-        (
-            {"moses.ini": "a" * 64},
-            {"moses.ini": "b" * 64},
-            r": moses\.ini has changed\. Name",
-        ),
+        ({"seed": 1}, {"seed": 2}, r"other settings: seed was 1 and is now 2\. Name a new folder"),
+        ({"moses.ini": "a" * 64}, {"moses.ini": "b" * 64}, r": moses\.ini has changed\. Name"),
     ],
 )
 def test_another_run_is_refused(

@@ -23,7 +23,6 @@ from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
 
 SEEDS = st.integers(0, 1 << 30)
-BLEU_SHARES = Objective().shares
 
 
 def searched(

@@ -8,10 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.phrase_numbers import (
-    NumberedText,
-    read_numbered_text,
-)
+from moses_integration.system_building.phrase_numbers import NumberedText, read_numbered_text
 from moses_integration.system_building.word_alignment import Links, align_words, link_lines
 from phrasescore.errors import MissingDependencyError
 

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrase_scoring import (
-    distinct_rows,
-    link_texts,
-    number_texts,
-)
+from moses_integration.system_building.phrase_scoring import distinct_rows, link_texts, number_texts
 from phrasescore.table.line_assembly import ColumnTexts
 
 
