@@ -149,7 +149,7 @@ DAMAGED = [
     (b"", "model.arpa: the file is empty, where an ARPA model was expected."),
     (
         b"mmap lm http://kheafield.com/code format version 5\n\0",
-        "a KenLM binary that is not finished",
+        "a KenLM binary that is unfinished",
     ),
     (gzip.compress(gzip.compress(BIGRAMS)), "found '\\x1f\\x8b"),
     (
