@@ -65,7 +65,7 @@ def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sources", "single"), [(0, 2000), (2000, 0), (5000, 5000), (1000, 1000)])
 def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: int) -> None:
     """Holding out all pairs is refused, with the numbers and a remedy."""
-    with pytest.raises(SettingsError, match=r"2,000 pairs; .*Lower --held-out-sources"):
+    with pytest.raises(SettingsError, match=r"2,000 pairs; .*Lower --held-out-pairs"):
         split(pairs, sources, single, seed=1)
 
 

@@ -153,7 +153,7 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
     [
         ("source", b"s1 s2\n", CorpusError, "dev.src: 1 lines, but 12 in"),
         ("source", b"\n\n", CorpusError, "dev.src: there is no text to translate"),
-        ("source", b"s1 a|b\n" * 12, CorpusError, r"dev\.src:1: the word 'a\|b'"),
+        ("source", b"s1 a|b\n" * 12, CorpusError, r"dev\.src:1: Moses would take the word 'a\|b'"),
         ("reference", b"", CorpusError, "12 lines, but 0 in"),
         ("ini", b"[ttable-file]\n0 0 0 4 x\n", IniError, "an old-style moses.ini"),
         ("ini", b"[feature]\nDistortion\n[weight-overwrite]\nx\n", IniError, "overwrite. section"),
