@@ -93,10 +93,10 @@ def generate(options: GenerateOptions) -> None:
     target was drawn.
 
     With --table the output is a phrase table of the targets that the model writes for the sources
-    of the table, sorted as Moses sorts. Pairs of the table keep their scores; a new pair gets the
-    geometric mean of the scores of its source's pairs. Each line gets two more scores:
-    p(target | source) by the model, and a flag, which is e (2.718) for a new pair and 1 for a pair
-    of the table. The command ini add-column adapts a moses.ini to the new table.
+    of the table, sorted as Moses sorts. Pairs of the table keep their scores. Each score of a new
+    pair is the geometric mean over the table's pairs with the same source. Each line gets two more
+    scores: p(target | source) by the model, and a flag, which is e (2.718) for a new pair and 1 for
+    a pair of the table. The command ini add-column adapts a moses.ini to the new table.
 
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.

@@ -142,7 +142,7 @@ class LoadedModel:
 
     @property
     def direction(self) -> Direction:
-        """The side of a table that the model reads."""
+        """The direction of the model: ``source-target`` or ``target-source``."""
         return self.settings.direction
 
     @property
