@@ -24,7 +24,7 @@ NEAR, FAR = 1.0, 5.0  # nats
 _PAIRS_AT_ONCE = 8192
 _INCHES = 6.0, 5.0
 _CELLS = 70  # number of hexagons in a row of the density plot
-_OUTSIDE = 5e-3  # share of pairs that may be outside of an axis, so that outliers do not widen it
+_OUTSIDE = 5e-3  # share of pairs that an axis may leave out, so that outliers do not widen it
 
 
 @dataclass(frozen=True)

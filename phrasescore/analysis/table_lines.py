@@ -20,7 +20,7 @@ _MAX_PROBABILITY = 1.0001
 
 
 def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
-    """Return (lines,) score number ``column`` of each line, counted from 1.
+    """Return (lines,): the score ``column``, counted from 1, of each line.
 
     Raises:
         SettingsError: The table has no such score.

@@ -55,7 +55,7 @@ def alignments(options: AlignmentsOptions) -> None:
     word: the lighter, the more attention, as on the scale beside the picture. A model trained with
     --direction target-source reads the target text.
 
-    Needs the extra report: pip install 'phrasescore[report]'
+    Needs optional packages: pip install 'phrasescore[report]'
     """
     from phrasescore.generation.sentence_models import load_sentence_models
     from phrasescore.generation.soft_alignments import draw_alignments

@@ -36,15 +36,15 @@ class TopOptions(Computing, Result):
         default="-",
     )
     phrases: int = option(
-        BoundedInt(1, 100_000), "The number of sources to draw from each group.", default=10
+        BoundedInt(1, 100_000), "The number of frequent and of rare sources to draw.", default=10
     )
     min_words: int = option(WORDS, "Minimum number of words of a drawn source.", default=4)
     min_targets: int = option(
-        ITEMS, "Minimum number of targets of a drawn source in the table.", default=2
+        ITEMS, "Minimum number of targets that TABLE has for a drawn source.", default=2
     )
     frequent: int = option(ITEMS, "Minimum extraction count of a frequent source.", default=10)
     rare: int = option(ITEMS, "Maximum extraction count of a rare source.", default=3)
-    column: int = option(COLUMN, "The number of the score p(target|source), from 1.", default=3)
+    column: int = option(COLUMN, "Which score of TABLE is p(target|source), from 1.", default=3)
     best: int = option(BEAM, "The number of targets in each list.", default=3)
     samples: int = option(
         BoundedInt(1, 100_000),
@@ -59,10 +59,11 @@ class TopOptions(Computing, Result):
 def top(options: TopOptions) -> None:
     """Show the targets that TABLE prefers, the targets that a model prefers, and samples.
 
-    As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases that have
-    several targets, some frequent and some rare. For each source phrase it shows the best targets
-    by p(target|source) of TABLE, the best of the same targets by the model, and the best samples of
-    the model with the number of times each was drawn. The JSON result also has p and ln p.
+    As in tables 2 and 3 of Cho et al. (2014), the command draws long source phrases, some frequent
+    and some rare, that have several targets in TABLE. For each source phrase it shows the best
+    targets by p(target|source) of TABLE, the best of the same targets by the model, and the best
+    samples of the model with the number of times each was drawn. The JSON result also has p and ln
+    p.
 
     Extraction counts are read from the fifth column of TABLE. Without counts there is a single
     group of long sources. TABLE is plain, .gz, or - for standard input, and must be sorted as Moses
@@ -107,16 +108,15 @@ class ScatterOptions(Computing, Result):
     model: str | None = option(INPUT_FOLDER, "A model folder.")
     model_column: int | None = option(
         COLUMN,
-        "Instead of --model: the number of the score of TABLE that a model has written, counted "
-        "from 1.",
+        "Instead of --model: which score of TABLE is the model's, counted from 1.",
     )
     output: str = option(
         OUTPUT_FOLDER, "The folder for the results, created if missing.", "-o", required=True
     )
     column: int | None = option(
         COLUMN,
-        "The number of the score of TABLE to compare with, counted from 1.  [default: 3, which is "
-        "p(target|source) of Moses; for a model of the other direction 1, p(source|target)]",
+        "Which score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
+        "Moses; for a model trained with --direction target-source: 1, p(source|target)]",
     )
     pairs: int = option(
         BoundedInt(1, 10_000_000), "The number of pairs to draw at random.", default=100_000
@@ -138,14 +138,14 @@ def scatter(options: ScatterOptions) -> None:
     The plot is like figure 3 of Cho et al. (2014). The command writes three files to FOLDER: the
     picture, scatter.svg; result.json with correlations and shares; and pairs.tsv.gz, whose columns
     are source, target, ln p by the table and ln p by the model. The pairs are sorted by the
-    difference: pairs that the model finds more probable than the table come first, the largest
-    difference on top, and pairs that it finds less probable come last. prune --drop can read these
-    lines.
+    difference: the pairs that the model finds much more probable than the table does come first,
+    and the pairs that the model finds much less probable come last. The command prune --drop can
+    read these lines.
 
     TABLE is plain, .gz, or - for standard input, in any order; memory does not depend on its
     length.
 
-    Needs the extra report: pip install 'phrasescore[report]'
+    Needs optional packages: pip install 'phrasescore[report]'
     """
     from phrasescore.analysis.scatter import (
         ScatterRecord,
@@ -220,17 +220,18 @@ class MapOptions(Words, Computing):
 
 @command("map", MapOptions, short_help="Lay out phrases or words in a map to browse.")
 def map_command(options: MapOptions) -> None:
-    """Draw a map on which similar phrases or words are neighbours (figures 4 and 5 of the paper).
+    """Draw a map on which similar phrases or words are neighbours.
 
-    The map shows phrases of PHRASE-TABLE whose words the model knows. A phrase's place depends on
-    the summary c that the encoder computes. With --words the map shows the most frequent words,
-    placed by their vectors. The layout is Barnes-Hut t-SNE: neighbours are similar, but long
-    distances mean nothing. A cluster is a dense region, named after its most typical words.
+    The map, like figures 4 and 5 of Cho et al. (2014), shows phrases of PHRASE-TABLE whose words
+    the model knows. A phrase's place depends on the summary c that the encoder computes. With
+    --words the map shows the most frequent words, placed by their vectors. The layout is Barnes-Hut
+    t-SNE: neighbours are similar, but long distances mean nothing. A cluster is a dense region,
+    named after its most typical words.
 
     The map is an HTML page. It shows the phrase under the pointer, can search and zoom, and saves
     the current view as a picture. The page is a single file and needs no network.
 
-    Needs the extra report: pip install 'phrasescore[report]'
+    Needs optional packages: pip install 'phrasescore[report]'
     """
     from phrasescore.analysis.maps import (
         check_map_libraries,
@@ -294,9 +295,9 @@ def vectors(options: VectorsOptions) -> None:
     phrase is the summary c that the encoder computes. With --words the output has a vector for each
     word that the model knows, the most frequent first.
 
-    The output has these arrays: vectors, shape (N, D) in float32; text and offsets, where
-    text[offsets[i]:offsets[i + 1]] holds the bytes of the phrase in row i; what, the string phrases
-    or words; and model, the digest of the model.
+    The output has these arrays: 'vectors', float32 of shape (N, D); 'text' and 'offsets', where
+    text[offsets[i]:offsets[i + 1]] holds the bytes of the phrase in row i; 'what', the string
+    'phrases' or 'words'; and 'model', the digest of the model.
     """
     from phrasescore.analysis.vectors import word_vectors, write_vectors
 

@@ -67,7 +67,7 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
     max_length: int | None = option(
         WORDS,
         "The maximum number of words in a target.  [default: three times the words of the source, "
-        "at least 10]",
+        "but at least 10]",
     )
     no_unknown: bool = flag("Never write <unk>; --table implies this.")
     extend: bool = flag(
@@ -86,17 +86,17 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
 
 @command("generate", GenerateOptions)
 def generate(options: GenerateOptions) -> None:
-    """Write the most probable targets of source phrases by a model, or samples from the model.
+    """Write the targets that a model finds most probable for source phrases, or samples.
 
     With -i, each line of the output has the source, a target and ln p(target | source), the same
     number that score-text computes. With --samples a fourth column has the number of times that the
     target was drawn.
 
     With --table the output is a phrase table of the targets that the model writes for the sources
-    of the table, sorted as Moses sorts. Pairs of the table keep their scores; a new pair gets the
-    geometric mean of the scores of its source's pairs. Each line gets two more scores:
-    p(target | source) by the model; and e for a new pair, 1 for a pair of the table. phrasescore
-    ini add-column adapts a moses.ini to the new table.
+    of the table, sorted as Moses sorts. Pairs of the table keep their scores. Each score of a new
+    pair is the geometric mean over the table's pairs with the same source. Each line gets two more
+    scores: p(target | source) by the model, and a flag, which is e (2.718) for a new pair and 1 for
+    a pair of the table. The command ini add-column adapts a moses.ini to the new table.
 
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.

@@ -28,7 +28,7 @@ class BoundedFloat(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; for click, nan is within all bounds."""
+        """Return the number; refuse nan, which click would accept."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
@@ -54,6 +54,6 @@ ITEMS = BoundedInt(1, 10**12)
 BATCH = BoundedInt(1, 10**6)
 # number of hypotheses of a neural model for each source
 BEAM = BoundedInt(1, 1000)
-# number of a score in a line of a phrase table, counted from 1
+# position of a score among the scores of a line of a phrase table, counted from 1
 COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)

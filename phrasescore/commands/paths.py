@@ -124,20 +124,20 @@ def reserve_standard_output(label: str, context: click.Context) -> None:
     """Compare standard output with the paths of the call, as if an option named it.
 
     Raises:
-        SettingsError: It is an input, or another output is written to it.
+        SettingsError: Standard output is also an input, or another output is written to it.
     """
     found = _found(STANDARD_STREAM, Use.WRITE)
     _add(_Named(STANDARD_STREAM, Use.WRITE, label, found), context)
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
-    """Raise an error if an output would replace an input that is not an option.
+    """Raise an error if an output would replace an input that no option or argument names.
 
     Args:
-        inputs: For each such input, words such as ``the phrase table of the ini``, and the path.
+        inputs: For each such input, a label such as ``the phrase table of the ini``, and the path.
 
     Raises:
-        SettingsError: An output would replace one of them.
+        SettingsError: An output would replace one of these inputs.
     """
     context = click.get_current_context()
     for label, path in inputs:

@@ -34,7 +34,9 @@ class ScoreOptions(Computing, OnCluster, Result):
         "A model folder; may be repeated: each model writes a score, in this order."
     )
     output: str = output_file("the table")
-    average: bool = flag("Merge the models into one score, the geometric mean of their p.")
+    average: bool = flag(
+        "Merge the models into one score, the geometric mean of their probabilities."
+    )
     unknown_column: bool = flag(
         "Append exp(n) as the last score, where n is the number of words of the pair outside the "
         "first model's shortlists."
@@ -42,13 +44,13 @@ class ScoreOptions(Computing, OnCluster, Result):
     unknown: Unknown = option(
         ["whole", "share"],
         "The probability of a predicted word outside a model's shortlist: whole is p(<unk>), the "
-        "sum over all such words; share is a part of it, in proportion to the word's count in "
-        "training.",
+        "sum over all such words; share is the word's part of p(<unk>), in proportion to its count "
+        "in training.",
         default="whole",
     )
     replace_column: int | None = option(
         COLUMN,
-        "Write the scores over score N, N+1 and so on, counted from 1, instead of appending them.",
+        "Replace score N, N+1 and so on, counted from 1, instead of appending scores.",
     )
     factor: int | None = factor("the models'")
     accept_unknown: bool = flag(
@@ -56,8 +58,8 @@ class ScoreOptions(Computing, OnCluster, Result):
     )
     precision: Literal["auto", "fp32", "bf16"] = option(
         ["auto", "fp32", "bf16"],
-        "The precision of large matrix products; sums are in fp32 or better. auto chooses bf16 "
-        "where it is faster and, on a sample of the table, ln p per word differs from fp32 by at "
+        "The precision of large matrix products; sums are in fp32 or better. auto chooses bf16 if "
+        "bf16 is faster and if, on a sample of the table, ln p per word differs from fp32 by at "
         "most 0.01 on average and 0.05 at worst.",
         default="auto",
     )
@@ -71,9 +73,8 @@ def score(options: ScoreOptions) -> None:
     """Append one score for each model, p(target | source), to every line of TABLE.
 
     TABLE is plain, .gz, or - for standard input. All other bytes of the lines and their order stay
-    the same. If the table already has a model's score, another score is appended, unless
-    --replace-column replaces it. If the command is interrupted, even by kill -9, the same command
-    continues where it stopped.
+    the same. The scores that the table already has are kept, unless --replace-column is given. If
+    the command is interrupted, even by kill -9, the same command continues where it stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings

@@ -43,13 +43,13 @@ class ScoreTextOptions(Computing, Result):
     output: str | None = option(
         OUTPUT,
         "Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
-        "[default: standard output; with --perplexity none]",
+        "[default: standard output; with --perplexity, the lines are not written]",
         "-o",
     )
     words: bool = flag("Append a column with ln p of each word and of the end.")
     perplexity: bool = flag(
-        "Print the numbers of lines, tokens (ends counted) and unknown words, and ln p and "
-        "perplexity of all lines together. Scored lines are written only with -o."
+        "Print the numbers of lines, tokens (the end of a line is a token) and unknown words, and "
+        "ln p and perplexity of all lines together. Scored lines are written only with -o."
     )
     length_normalisation: bool = flag(
         "Write ln p divided by the number of tokens; the end counts as a token."

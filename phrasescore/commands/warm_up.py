@@ -137,11 +137,11 @@ def warm_up(options: WarmUpOptions) -> None:
     """Compile the numerical code of all commands ahead of time.
 
     A command compiles its numerical code when it first runs on a machine, and keeps the result.
-    warm-up runs all commands on a small text in a temporary folder, so that a container image or a
-    cluster is compiled before the first job. The compiled code goes to NUMBA_CACHE_DIR, or else
-    beside the program, or else to the user's cache folder; users who cannot write there can still
-    read it. The code is valid for one version of phrasescore, Python and numba, and for one kind of
-    processor: on a cluster with several kinds, run warm-up on each kind.
+    warm-up runs all commands on a small text in a temporary folder, so that all code of a container
+    image or a cluster is compiled before the first job. The compiled code goes to NUMBA_CACHE_DIR,
+    or else beside the program, or else to the user's cache folder; users who cannot write there can
+    still read it. The code is valid for one version of phrasescore, Python and numba, and for one
+    kind of processor: on a cluster with several kinds, run warm-up on each kind.
     """
     start = time.monotonic()
     compiled = compile_all(options.threads)

@@ -1,9 +1,9 @@
 """Beam search: the most probable targets of many sources at once.
 
-The beam of each source holds ``size`` hypotheses. A step fills it with the best continuations of
-the source's prefixes. A hypothesis that ends with </s> stays in the beam, so fewer unfinished
-hypotheses remain, as in the program of Bahdanau et al. (2014). A target must end at its maximum
-length. If ``size`` is at least the number of possible targets, the search is exhaustive.
+The beam of each source holds ``size`` hypotheses. Each step fills the beam with the best
+continuations of the source's prefixes. A hypothesis that ends with </s> stays in the beam, so fewer
+unfinished hypotheses remain, as in the program of Bahdanau et al. (2014). A target must end at its
+maximum length. If ``size`` is at least the number of possible targets, the search is exhaustive.
 
 Each row is a prefix, and the rows of a source are contiguous. If continuations have equal ln p, the
 earlier row and the lower id win, so the targets do not depend on the grouping of sources.
@@ -22,7 +22,7 @@ from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
 _MIN_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # number of words whose maximum is compared with the worst word in the list
+_BLOCK = 64  # number of words that are skipped at once if none beats the worst word in the list
 
 
 class BeamSearch(Prefixes):
@@ -116,7 +116,7 @@ def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Select the best ``count`` words of each row and </s> on a GPU, so that only these are copied.
+    """Select, on a GPU, </s> and the best ``count`` words of each row; only these are copied.
 
     Returns:
         ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and
@@ -156,8 +156,8 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # once the list is full, the maximum of a block, which is vectorised, is usually below
-            # the worst word in the list, and the block is skipped
+            # the maximum of a block is vectorised; once the list is full, it is usually below the
+            # worst word in the list, and the block is skipped
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest

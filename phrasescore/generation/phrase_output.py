@@ -1,4 +1,8 @@
-"""Writes a model's targets for a file of phrases; a line has a phrase, a target and its ln p."""
+"""Writes a model's targets for a file of phrases.
+
+An output line has a phrase, a target and its ln p; with samples, also the number of times that the
+target was drawn.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
-# a kill loses at most one block, which takes some seconds
+# a killed run loses at most one block, the work of some seconds
 PHRASES_PER_BLOCK = 2048
 
 
@@ -58,7 +62,7 @@ class PhraseWriter:
     Args:
         loaded: The model.
         generator: Searches or samples with the model.
-        drawn: Whether targets are samples; then the count of each target is written, too.
+        drawn: Whether targets are samples; if so, the count of each target is written, too.
     """
 
     loaded: LoadedModel

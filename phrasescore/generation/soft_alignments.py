@@ -35,7 +35,7 @@ _PAIRS = 64  # maximum number of pairs in a batch
 _AREA = 1 << 16  # maximum number of elements in the matrices of a batch
 _MAX_AREA = 20_000_000  # maximum number of elements for one pair; each takes about 20 bytes
 
-_CELL = 0.28  # size of a cell in inches; smaller if the matrix would exceed the next size
+_CELL = 0.28  # size of a cell in inches; smaller if the matrix would exceed _MAX_SIZE
 _MAX_SIZE = 30.0  # inches
 _SCALE = 1.1  # inches: the width of the colour scale and its minimum height
 _LETTERS = 0.09  # width of a letter in inches, at the largest font size

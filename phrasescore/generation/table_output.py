@@ -1,10 +1,10 @@
 """Writes phrase tables with a model's targets, which replace the table's pairs or are added.
 
-A decoder needs all scores of every pair, but the model computes only one score. Therefore each old
-score of a new pair is the geometric mean over the table's pairs with the same source, which neither
-favours nor penalises the pair. Two more scores follow: p(target | source) by the model, and a flag,
-which is e for a new pair and 1 for a pair of the table, so that tuning can find a weight for new
-pairs.
+A decoder needs all scores of every pair, but the model computes only one score. Therefore, for each
+old score, a new pair gets the geometric mean of this score over the table's pairs with the same
+source, which neither favours nor penalises the new pair. Two more scores follow: p(target | source)
+by the model, and a flag, which is e for a new pair and 1 for a pair of the table, so that tuning
+can find a weight for new pairs.
 
 If a pair has no line in the lexicalised reordering table, a decoder gives it the score 0, which is
 the best possible. Therefore a new pair gets a line with the means over all lines of its source; the
@@ -36,7 +36,7 @@ from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
-# a kill loses at most one block, which takes some seconds
+# a killed run loses at most one block, the work of some seconds
 TABLE_LINES_PER_BLOCK = 4096
 
 
@@ -165,7 +165,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _estimates(block: TableBlock) -> list[bytes]:
-    """Return the old scores for new pairs of each source: the geometric means over its pairs."""
+    """Return, for each source, the old scores of a new pair: the geometric means over its pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
     means = _means(block, ln)
@@ -286,7 +286,7 @@ def generate_reordering(
 
 
 class _Sources:
-    """Looks up the lines of a sorted reordering table; sources are requested in its order."""
+    """Looks up the lines of a sorted reordering table; sources must be requested in its order."""
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._runs = (run for block in blocks for run in _lines_and_means(block))

@@ -151,7 +151,7 @@ def ranking_scores(
 
 
 class Prefixes(ABC):
-    """The prefixes of a search; each is a row. The search begins with an empty prefix per source.
+    """The prefixes of a search, one in each row; at first, each source has an empty prefix.
 
     Args:
         allowed: The constraints on targets.
@@ -226,9 +226,9 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-# Returns the empty prefixes of N sources, which are a `BeamSearch` or `Sampling` with its settings.
-# The arguments are ``(N,)`` the numbers of the sources among all sources, which select random
-# numbers, and ``(N,)`` their lengths.
+# Creates a `BeamSearch` or `Sampling` with its settings, which begins with N empty prefixes. The
+# arguments are ``(N,)`` the numbers of the N sources among all sources, which select random
+# numbers, and ``(N,)`` the lengths of the sources.
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 

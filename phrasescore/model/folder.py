@@ -94,7 +94,7 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
     Raises:
         ModelError: The file is missing or damaged.
     """
-    # the name must be in the listing, because a name in SHA256SUMS may point outside of the folder
+    # accept only names of the listing, because a name in SHA256SUMS may point outside of the folder
     if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
         raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
@@ -142,7 +142,7 @@ class LoadedModel:
 
     @property
     def direction(self) -> Direction:
-        """The side of a table that the model reads."""
+        """The direction of the model: ``source-target`` or ``target-source``."""
         return self.settings.direction
 
     @property

@@ -29,8 +29,8 @@ class ModelSettings:
         kind: Name in ``config.json``.
         source_vocabulary: Words to read, </s> and <unk> included; 0 for a language model.
         target_vocabulary: Words to predict, </s> and <unk> included.
-        hidden: Units of the hidden layer; a kind with two hidden layers says which.
-        direction: The side of a pair that the model reads.
+        hidden: Units of the hidden layer; for two hidden layers, see the settings of the kind.
+        direction: ``source-target``, or ``target-source`` for a model that reads target sides.
         factor: The factor of each token that the model reads and predicts, counted from 0.
     """
 

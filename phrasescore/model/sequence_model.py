@@ -32,7 +32,7 @@ class State:
     Attributes:
         rows: Tensors whose first dimension is B.
         memory: Tensors of the same length that all rows share, such as the encoder's states of all
-            source words. If there is a memory, ``rows[0]`` is where each row's part of it begins.
+            source words. If there is a memory, ``rows[0]`` says where the part of each row begins.
     """
 
     rows: tuple[Tensor, ...]

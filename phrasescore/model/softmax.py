@@ -103,8 +103,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss: float | Tensor = 0.0
-        # at least R rows in a chunk, because each chunk costs a pass over V x R numbers to add to
-        # the gradient of the words
+        # at least R rows in a chunk, because each chunk adds to all V x R numbers of the words'
+        # gradient
         step = min(N, max(R, _rows(words, features)))
         buffer = features.new_empty(step, V)
         part_of_words = None if features.dtype == wide else features.new_empty(V, R)

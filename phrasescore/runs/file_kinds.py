@@ -6,7 +6,8 @@ is an error.
 
 Work folders, results and models may come from somebody else. If such a folder has a named pipe in
 place of a file, reading it would wait for ever; a link to ``/dev/zero`` would fill the memory.
-Commands declare their work folders here. Only regular files are read or replaced in them.
+Commands declare their work folders with `only_regular_files`. In these folders, only regular files
+are read or replaced.
 Inputs and outputs that the user names may be pipes.
 
 Some folders must be private, because compiled functions in them are unpickled and parsed tables are
@@ -32,7 +33,7 @@ from phrasescore.errors import InputError, SettingsError
 STANDARD_STREAM = "-"
 # the devices zero, full, random and urandom of Linux
 _ENDLESS = frozenset(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# for each running command, device, inode and name of the pipes that it has read (the name is needed
+# for each running command: device, inode and name of each pipe that it has read (the name is needed
 # because inode numbers are reused)
 _readings: list[set[tuple[int, int, str]]] = []
 # four times the size of the results of an experiment with hundreds of runs
@@ -43,7 +44,7 @@ _work_folders: list[str] = []
 
 @contextlib.contextmanager
 def pipes_read_once() -> Iterator[None]:
-    """Refuse to read a pipe twice while the block runs; programs that use the library may do so."""
+    """Refuse to read a pipe twice while the block runs; only commands use this, not the library."""
     _readings.append(set())
     try:
         yield
@@ -99,7 +100,7 @@ def _read_twice(path: str | Path) -> InputError:
 def is_stream(path: str | Path) -> bool:
     """Tell whether a path is a pipe, a socket or a device.
 
-    The result is false for any path in a work folder, where a pipe in place of a file is replaced.
+    The result is false for any path in a work folder, where writing replaces a pipe by a file.
     """
     if is_work_file(path):
         return False

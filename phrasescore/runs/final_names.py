@@ -30,7 +30,7 @@ from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
-_NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # without separators of folders and controls
+_NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # no slash, backslash or control character
 _MAX_NAME = 255  # bytes of a file name, on all usual file systems
 _MAX_STEM = 200  # bytes of a name, before endings are added
 
@@ -150,7 +150,7 @@ def _not_ours(what: str, path: Path) -> SettingsError:
 
 
 class _GzipMembers(io.RawIOBase):
-    """Compresses a stream in members of equal size, however the data are cut into writes."""
+    """Compresses a stream into members of equal unpacked size, whatever the sizes of the writes."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._packed, self._pending = packed, bytearray()
@@ -192,7 +192,7 @@ def gzip_module() -> Any:
 
 
 def packer() -> str:
-    """Return the compressor, which determines gzip output, such as ``zlib-ng 2.3.3, level 3``."""
+    """Describe the compressor, which determines gzip output: ``zlib-ng 2.3.3, level 3``."""
     from zlib_ng import zlib_ng
 
     return f"zlib-ng {zlib_ng.ZLIBNG_RUNTIME_VERSION}, level {_LEVEL}"
@@ -214,7 +214,7 @@ def compress_member(data: bytes) -> GzipMember:
 
 
 def as_written(data: bytes, path: str | Path) -> bytes:
-    """Return ``data``, plain or a gzip member, in the form for a file of this name."""
+    """Return ``data`` as a gzip member if this file name requires it, otherwise unpacked."""
     if is_gzip_name(path):
         return compress_member(data)
     return data.text() if isinstance(data, GzipMember) else data
@@ -336,7 +336,7 @@ def remove(part: Path) -> None:
 
 
 def file_name(feature: str, ending: str) -> str:
-    """Return the name of a feature, which was read from a file, with an ending as a file name.
+    """Return a file name: the name of a feature, which was read from a file, with an ending.
 
     Args:
         feature: The name; bytes that are not UTF-8 are surrogates.

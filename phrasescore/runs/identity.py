@@ -105,7 +105,7 @@ def sha256_of(path: str | Path) -> str:
 def file_state(path: str | Path) -> list[Any]:
     """Return path, size and time of change of a file, or of all files of a folder, as JSON values.
 
-    They are used instead of a digest if reading the whole content would take too long.
+    Callers use these values instead of a digest if reading the whole content would take too long.
 
     Raises:
         OSError: The path does not exist.

@@ -79,11 +79,12 @@ def earlier_signature(path: str | Path) -> dict[str, Any] | None:
 class JournaledOutputs:
     """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
 
-    Inside the ``with`` block, ``blocks`` is the number of blocks that an earlier run left, and
-    ``state`` is the state that it recorded with the last block. If the earlier run had another
-    signature, its work is deleted, and ``discarded`` is true.
-    If the ``with`` block raises an error, the written blocks are kept for the next run. A gzip
-    output has one member for each block, so its bytes do not depend on interruptions.
+    On entry, ``blocks`` is the number of blocks that an earlier run left (`append` adds to it), and
+    ``state`` is the state that the earlier run recorded with the last of these blocks. If the
+    earlier run had another signature, its work is deleted, and ``discarded`` is true.
+    If the body of the ``with`` statement raises an error other than `InputError`, the written
+    blocks are kept for the next run. A gzip output has one member for each block, so its bytes do
+    not depend on interruptions.
 
     Args:
         paths: The outputs; they get their final names in this order.
@@ -93,7 +94,7 @@ class JournaledOutputs:
 
     Raises:
         SettingsError: A folder cannot be written.
-        StorageError: The disk is full, now or later; the written blocks stay.
+        StorageError: The disk is full, on entry or in a later call; the written blocks stay.
         ResumeError: Another process is writing one of the outputs.
     """
 
@@ -190,7 +191,8 @@ class JournaledOutputs:
         """Write one more block, and record it in the journal after it is on disk.
 
         Args:
-            texts: The bytes for each output, plain or as a gzip member.
+            texts: The bytes for each output, plain or as a gzip member; they are compressed or
+                unpacked as the name of the output requires.
             state: JSON values that a run needs to continue after this block.
         """
         sizes = []

@@ -2,9 +2,9 @@
 
 The process that holds a lock keeps a file open and locked with ``flock``. When the process ends for
 whatever reason, the kernel releases the lock, so a lock file that a killed process has left has no
-effect. On a network file system, the server may keep the locks of a machine that died for a while.
-The text in the file tells people which process holds the lock. On a file system without ``flock``,
-there is no protection.
+effect. If a machine dies, the server of a network file system may keep the machine's locks for a
+while. The text in the file tells people which process holds the lock. On a file system without
+``flock``, there is no protection.
 """
 
 from __future__ import annotations

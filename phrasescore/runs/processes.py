@@ -1,7 +1,7 @@
 """Child processes that end when this process ends, and the number of usable cores.
 
-On Linux, the kernel kills a child when this process ends, even by kill -9, and also the processes
-that the child has started in the same way. On other systems, a child outlives a parent that is
+On Linux, the kernel kills a child when this process ends, even by kill -9. If the child has started
+processes in the same way, they are killed, too. On other systems, a child outlives a parent that is
 killed with kill -9.
 
 A child may run in a folder of somebody else, so it must not import anything from its current

@@ -106,10 +106,10 @@ class ComparedSystem:
         mean: The mean over runs.
         deviation: The standard deviation over runs (n - 1); ``None`` for a single run.
         gain: The mean minus the mean of the first system.
-        low: The lower end of the interval.
-        high: The upper end of the interval.
-        p_randomization: The p-value of approximate randomisation.
-        p_bootstrap: The p-value of the bootstrap.
+        low: As in `SystemDifference`.
+        high: As in `SystemDifference`.
+        p_randomization: As in `SystemDifference`.
+        p_bootstrap: As in `SystemDifference`.
     """
 
     system: str
@@ -319,7 +319,7 @@ class ExperimentRow:
 
     Args:
         name: The name of the system.
-        not_run: The reason for a row without runs; empty for other rows.
+        not_run: The reason why the row has no runs; empty for rows with runs.
         runs: The number of runs that the row will have.
         seeds: The seeds of the finished runs.
     """

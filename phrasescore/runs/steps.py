@@ -109,7 +109,7 @@ class Steps:
 
         Args:
             step: The step. Outputs made from other inputs or settings are deleted first.
-            work: Does the step; returns values for its stamp: ``counts`` or ``seconds``.
+            work: Does the step; returns fields of its stamp by name, such as ``counts``.
             say: Prints the reason if the step runs again.
             outputs_are_whole: Whether outputs get their names only when they are complete. If so,
                 a step whose outputs exist counts as done, even if it was killed before its stamp

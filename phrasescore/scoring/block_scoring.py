@@ -50,7 +50,8 @@ class ScoringSettings:
         replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
         factor: The factor of tokens such as ``surface|tag`` to score, counted from 0.
         unknown: The probability of a predicted word outside the shortlist. ``whole``: p(<unk>),
-            which is the probability of all such words together. ``share``: the word's part of it.
+            which is the probability of all such words together. ``share``: the word's part of
+            p(<unk>).
     """
 
     average: bool = False

@@ -216,7 +216,7 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     first_children[1:] += levels[1]
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
-    # ranks count from the beginning of a level: subtract those in earlier levels
+    # ranks begin at 0 in each level: subtract the count of earlier levels
     seen = np.concatenate([[0], np.cumsum(has)])
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(

@@ -1,4 +1,4 @@
-"""Computes exact ln p of many phrase pairs, at the cost of their distinct prefixes.
+"""Computes exact ln p of many phrase pairs; pairs with equal prefixes share work.
 
 Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group, each
 source prefix is encoded once and each source is projected once. Each distinct combination of source

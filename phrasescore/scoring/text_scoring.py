@@ -82,7 +82,7 @@ class TextSettings:
 
 
 def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1; high if both ln p are high and close.
+    """Return the adequacy of N pairs, ``(N,)``, from 0 to 1; high if both ln p are high and alike.
 
     Args:
         forward: ``(N,)`` mean ln p of a target token, given the source.

@@ -187,7 +187,7 @@ class Texts:
         return CorpusError(problem, path=self.paths[0], line=line, remedy=remedy)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
-        # a single text is a target, except that whole lines are sources
+        # a single text is a source if it is a whole line, otherwise a target
         named = SIDES[: len(texts)] if self.whole_lines else SIDES[-len(texts) :]
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:

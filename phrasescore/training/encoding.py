@@ -41,7 +41,7 @@ from phrasescore.words.token_sequences import from_lists
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
-# a pattern that matches every relative path of a folder of encoded pairs
+# a pattern for the relative paths of all files in a folder of encoded pairs
 FILES_OF_PAIRS = (
     r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|digests)\.npy|(vocabulary|outside)\.txt)"
     r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"

@@ -154,7 +154,7 @@ def described(point: CurvePoint, of_text: bool) -> str:
 
 
 def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.int64]) -> float:
-    """Return how many nats per held-out word, </s> included, a unigram model needs.
+    """Return the nats per held-out word, </s> included, of a unigram model.
 
     Args:
         side: The target side of all pairs.

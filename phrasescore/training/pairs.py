@@ -250,7 +250,7 @@ class Split:
     Args:
         training: Pairs to learn from.
         held_out_sources: All pairs of some sources, which occur in no other part.
-        held_out_pairs: Pairs drawn at random from the rest; training may have their sources.
+        held_out_pairs: Pairs drawn at random from the rest; training pairs may share their sources.
     """
 
     training: Remainder

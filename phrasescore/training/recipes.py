@@ -47,7 +47,7 @@ class Recipe:
         learning_rate: Default of the highest learning rate.
         mean_loss: Whether the loss of an update is the mean over words; otherwise it is the sum.
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
-        optimizer: Changes weights, as :func:`adam` does.
+        optimizer: Changes weights, with the arguments of :func:`adam`.
         initialisation: How the initial weights are drawn.
         keeps_best: Whether the run writes the best model that it evaluated; otherwise the last.
         plan_held_out: Cuts the held-out pairs into batches.

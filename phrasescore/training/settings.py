@@ -169,9 +169,9 @@ class TrainingSettings:
         f"{_PHRASES.evaluations}; language models with --recipe paper: once after each pass]",
     )
     self_normalise: float | None = _size(
-        "For feed-forward-lm: keep the sum Z over the vocabulary near 1, so that the decoder may "
-        f"omit it. WEIGHT is the weight of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not "
-        "given.  [default: off]",
+        "For feed-forward-lm: keep the softmax normaliser Z near 1, so that a decoder need not "
+        f"compute it. WEIGHT is the weight of (ln Z)^2 in the loss, by default {_SELF_NORMALISE}.  "
+        "[default: off]",
         "[WEIGHT]",
         is_flag=False,
         flag_value=str(_SELF_NORMALISE),
@@ -241,8 +241,8 @@ class TrainingSettings:
     byte_pairs: Annotated[int, Between(1, 10**6)] | None = _option(
         None,
         "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then no word is "
-        "unknown, and the layers over words are smaller. Needs the extra byte-pairs.  [default: "
-        "whole words]",
+        "unknown, and the vocabulary is smaller. Needs pip install 'phrasescore[byte-pairs]'.  "
+        "[default: whole words]",
         "translates",
         metavar="N",
     )
@@ -266,7 +266,8 @@ class TrainingSettings:
     )
     held_out_pairs: ItemsOrNone | None = _option(
         None,
-        "The number of pairs, or sentences of a text, to hold out at random from the rest.  "
+        "The number of pairs (for a language model, sentences) to hold out at random, besides "
+        "--held-out-sources.  "
         f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; with --recipe paper: "
         f"{_PAPER.held_out_pairs}; language models: one sentence in 1,000, at least "
         f"{_TEXT.held_out_sources}]",
@@ -293,7 +294,8 @@ class TrainingSettings:
     )
     label_smoothing: Share | None = _option(
         None,
-        "For models of sentences: the label smoothing.  [default: "
+        "For models of sentences: the share of the target probability that is spread evenly over "
+        "all words in training.  [default: "
         f"{_SENTENCES.label_smoothing}; language models, or with --recipe paper: 0]",
         "of_sentences",
     )

@@ -156,8 +156,8 @@ def known_settings(work: Path) -> dict[str, Any] | None:
     for name in names:
         if not _OWN.fullmatch(name):
             raise _foreign(work, f"{visible(os.fsencode(name), 80)} is not one of its files")
-    # without settings no run has begun, because they are written first, under a temporary name; any
-    # run may use encoded pairs that are there alone
+    # A run writes its settings first, atomically, so without settings no run has begun. Any run may
+    # use encoded pairs in a folder without settings.
     if (names <= {SETTINGS} or PAIRS in names) and not (work / SETTINGS).exists():
         return None
     try:

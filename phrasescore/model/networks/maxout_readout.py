@@ -1,7 +1,7 @@
-"""The deep output layer that both papers use, from a decoder's state to the softmax.
+"""The readout of Cho et al. and Bahdanau et al. (2014), from a decoder's state to the softmax.
 
-It consists of maxout units, which read the state, the previous word and the context (Cho et al.,
-appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two
+The readout consists of maxout units, which read the state, the previous word and the context (Cho
+et al., appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two
 matrices (as in the authors' programs).
 """
 
@@ -31,14 +31,14 @@ def maxout(values: Tensor) -> Tensor:
 
 
 class MaxoutReadout(SequenceModel, ABC):
-    """A model with this output layer; subclasses determine the order of the parameters."""
+    """A model with this readout; subclasses determine the order of the parameters."""
 
     def _add_target_words(self, V: int, E: int) -> None:
         self.target_embedding = nn.Parameter(torch.empty(V, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
 
     def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
-        """Add the parameters of the output layer; C is the size of a context, or 0 for none."""
+        """Add the parameters of the readout; C is the size of a context, or 0 for none."""
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
@@ -55,7 +55,7 @@ class MaxoutReadout(SequenceModel, ABC):
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return the input of the output layer at each position of a batch, ``(T + 1, B, R)``.
+        """Return the input of ``output_words`` at each position of a batch, ``(T + 1, B, R)``.
 
         Args:
             batch: As in :meth:`loss`.
@@ -67,7 +67,7 @@ class MaxoutReadout(SequenceModel, ABC):
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
 
     def _read(self, context: Tensor) -> Tensor:
-        """Return the contribution of contexts ``(..., C)`` and of the bias to the readout."""
+        """Return the contribution of contexts ``(..., C)`` and the bias to the maxout units."""
         dtype = context.dtype
         return context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
 
@@ -78,7 +78,7 @@ class MaxoutReadout(SequenceModel, ABC):
         read: Tensor,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return the input of the output layer at each position, ``(L, B, R)``.
+        """Return the input of the matrix ``output_words`` at each position, ``(L, B, R)``.
 
         Args:
             hidden: ``(L, B, H)`` states.

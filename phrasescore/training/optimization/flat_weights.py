@@ -116,7 +116,7 @@ class FlatWeights:
                 self._narrow_values[block] = self.values[block]
 
     def _blocks(self, part: slice) -> Iterator[tuple[slice, bool]]:
-        """Yield blocks of a part that fit into a cache, and whether bfloat16 is kept for each."""
+        """Yield blocks of a part that fit into a cache, and whether each has a bfloat16 copy."""
         for begin, stop, narrow in self._runs:
             end = min(stop, part.stop)
             for first in range(max(begin, part.start), end, self._block):
