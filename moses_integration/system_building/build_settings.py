@@ -143,7 +143,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """The text settings of both sides; text that is not tokenised or split is not escaped."""
+        """The text settings of both sides; text is escaped if it is tokenised or split."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(

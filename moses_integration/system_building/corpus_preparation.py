@@ -271,7 +271,7 @@ def prepare_corpus(
                 path=sources[0].path,
                 remedy="write one sentence on each line, or raise --max-sentence-length",
             )
-    # a full stop without a blank before it is normal in a few lines; in raw text most lines have one
+    # a few lines with a full stop and no blank before it are normal; most raw lines have one
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)

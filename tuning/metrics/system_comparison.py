@@ -182,8 +182,8 @@ def compare_segment_scores(
         seed: The seed of each test; every comparison of two systems starts from it.
 
     Raises:
-        CorpusError: A line is not one finite number, or files are empty or differ in their number of
-            lines.
+        CorpusError: A line is not one finite number, or files are empty or differ in their number
+            of lines.
         SettingsError: There are fewer than two systems, or a system has no file.
     """
     _must_be_comparable(systems)

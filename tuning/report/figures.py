@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _INK, _QUIET, _LINE = "#1b1f23", "#6e7781", "#d0d7de"
-_WIDTH = 8.0  # inches; the page stretches them to its column
+_WIDTH = 8.0  # inches; the page stretches a figure to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LEGEND_LINE = 0.1  # inches for each curve; two curves share a line
 Row = Sequence[str | float | None]
