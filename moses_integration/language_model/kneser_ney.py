@@ -44,7 +44,7 @@ Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, an
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
-# numpy writes numbers below the first bound with an exponent, KenLM those below the second
+# numpy writes numbers below the first bound with an exponent, KenLM only below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2

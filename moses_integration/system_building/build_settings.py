@@ -160,7 +160,7 @@ class SystemFolder:
     Attributes:
         path: The folder.
         work: Intermediate files, and the stamps of finished steps.
-        phrases: Phrase numbers and sorted runs.
+        phrases: Phrase numbers, and sorted runs of phrase pairs.
         texts: The prepared and cleaned text of both sides.
         alignment: The word alignment of these texts.
         lexical_tables: p(source word | target word) and p(target word | source word).

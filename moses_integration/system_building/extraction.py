@@ -179,8 +179,8 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
             source phrase, because a source phrase is never split.
 
     Yields:
-        The records of one slice: a piece from each run that has any. ``together`` joins the pieces
-        into one sorted sequence.
+        The records of one slice: a piece from each run that has records in it. ``together``
+        joins the pieces into one sorted sequence.
     """
     cuts = _cuts(runs, rows)
     begins = [0] * len(runs)

@@ -88,7 +88,7 @@ def _fill_factors(
     probabilities: NDArray[np.float64],
     factors: NDArray[np.float64],
 ) -> None:
-    """Fill the derivative of the expected score by the model score of each candidate.
+    """Fill the derivative of the expected score with respect to each candidate's model score.
 
     The derivative is sharpness p (v - E[v]), where p is the candidate's probability, v = slopes ·
     statistics its linearised value, and E[v] the mean of v over the sentence.
@@ -178,7 +178,7 @@ class ExpectedScore:
         return gradient
 
     def _slopes(self) -> NDArray[np.float64]:
-        """Return the derivatives of the objective by the sums, from central differences."""
+        """Return the derivative of the objective for each sum, from central differences."""
         slopes = np.zeros(len(self._sums))
         for column, value in enumerate(self._sums.tolist()):
             size = _RELATIVE_DIFFERENCE * value
@@ -192,7 +192,7 @@ class ExpectedScore:
 
 
 def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weights:
-    """Return (F,) the gradient by free weights in units of their spread; 0 for fixed weights."""
+    """Return (F,) the gradient for free weights in units of their spread; 0 for fixed weights."""
     gradient = np.zeros(len(weights))
     gradient[region.free] = (expected.gradient() * region.spread)[region.free]
     if region.scalable:
