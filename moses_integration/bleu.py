@@ -306,7 +306,7 @@ class References:
         return statistics_rows(matches, lengths, self._reference_lengths(chosen, lengths))
 
     def _reference_lengths(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
-        choices = np.sort(self.lengths, 1)[sentences]  # shorter ones first
+        choices = np.sort(self.lengths, 1)[sentences]  # shorter references first
         if self._length == "average":
             return (choices.sum(1) // choices.shape[1]).astype(np.int32)
         if self._length == "shortest":

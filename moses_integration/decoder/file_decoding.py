@@ -126,7 +126,7 @@ def decode_file(
 
 
 def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str, object]:
-    """Return everything that decides the outputs; models by path, size and modification time."""
+    """Return what decides the outputs; path, size and modification time identify a model."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),

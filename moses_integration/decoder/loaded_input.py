@@ -389,7 +389,7 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # pairs that are not found have the number -1, which selects the extra last element
+    # pairs that are not found have the number -1, which selects the last element; it stays -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets

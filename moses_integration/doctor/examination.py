@@ -26,7 +26,8 @@ from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
 
-# a weight below this share of the largest has no effect; MERT with a constant feature gave 1e-38
+# a weight below this share of the largest has no effect; if a feature is constant, Moses's MERT
+# returns weights near 1e-38
 _NEGLIGIBLE = 1e-6
 # classes of features that a system should have, the severity if they are missing, and the effect
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
@@ -146,7 +147,7 @@ def _check_weights(found: Diagnosis, ini: MosesIni) -> None:
 
 
 def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
-    """Return whether a new last score or neural language model was probably never tuned."""
+    """Return whether an added score or neural language model was probably never tuned."""
     added = kind in OWN_KINDS or (kind in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1)
     return added and values[-1] in (0.0, START_WEIGHT)
 
@@ -169,7 +170,7 @@ def _check_files(found: Diagnosis, ini: MosesIni) -> None:
 
 
 def check_language_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
-    """Read every n-gram model of an ini whose format is known, and look the words up in it."""
+    """Read every n-gram model of known format in an ini, and look the words up in it."""
     for line in ini.features:
         path = line.options.get("path", "")
         if line.kind == "KENLM" and Path(path).is_file():

@@ -318,7 +318,7 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
         why = "is needed: without it, Moses crashes at the first unknown word"
         remedy = "change its weight instead"
     elif not line.options.get("name"):
-        # features without name= are numbered by class, so a later one would change its name
+        # features without name= are numbered by class: the removal would rename later features
         for other in ini.features:
             if other.kind == line.kind and not other.options.get("name") and other.line > line.line:
                 why = f"has no name=, and without it {other.name} would get another name"

@@ -61,7 +61,7 @@ LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
 FEED_FORWARD_LM = "FeedForwardLM"
 OWN_KINDS = frozenset([FEED_FORWARD_LM])
 
-# the other classes by their number of values
+# the other classes, grouped by their number of values
 _STATEFUL = {
     0: """PhraseBoundaryFeature TargetBigramFeature TargetNgramFeature TreeStructureFeature
     LexicalReordering""",  # LexicalReordering: see component_count

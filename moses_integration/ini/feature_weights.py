@@ -2,7 +2,7 @@
 
 N-best lists and tuning have the features in this order: stateful feature functions first, then
 stateless ones, each in the order of the ini. Lists omit feature functions that are not tuneable and
-single components that ``tuneable-components`` freezes, but all count in the model score. Source:
+single components that ``tuneable-components`` freezes, but the model score includes them. Source:
 ScoreComponentCollection.cpp and the constructors of the feature functions in mosesdecoder
 34452895f.
 """

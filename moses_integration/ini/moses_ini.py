@@ -151,7 +151,7 @@ class MosesIni:
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
-        """The sections that only exist in files from before ``[feature]`` lines."""
+        """The sections that only files older than ``[feature]`` lines use."""
         return tuple(name for name in self._sections if name in OLD_STYLE_SECTIONS)
 
     @cached_property
@@ -172,7 +172,7 @@ class MosesIni:
     @cached_property
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
-        for section in ("weight-add", "weight"):  # Moses lets the second overrule the first
+        for section in ("weight-add", "weight"):  # in Moses, the second overrules the first
             for number, text in self._sections.get(section, ()):
                 with self._at(number):
                     name, weights = parse_weights(text)

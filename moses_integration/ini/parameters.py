@@ -1,15 +1,16 @@
 """The sections of a moses.ini: the sections that Moses accepts, and those of old-style files.
 
-Moses refuses an ini with an unknown section. Short names are command-line switches only: Moses
-accepts a section ``[dl]`` but never reads it.
+Moses refuses an ini with an unknown section. The short name of a section, such as ``dl`` for
+``distortion-limit``, works only on the command line: Moses accepts a section ``[dl]`` but never
+reads it.
 
 Source: Parameter.cpp of mosesdecoder 34452895f.
 """
 
 from __future__ import annotations
 
-# the sections of a new-style file: model, input, search, choice among hypotheses, unknown words,
-# output, server
+# the sections of a new-style file, by topic in this order: model, input, search, choice among
+# hypotheses, unknown words, output, server
 _SECTIONS = """
 feature feature-add feature-overwrite feature-name-overwrite mapping weight weight-add
 weight-file weight-overwrite alternate-weight-setting
@@ -44,7 +45,8 @@ session-cache-size
 """
 SECTIONS = frozenset(_SECTIONS.split())
 
-# the sections of files from before [feature] lines; Moses converts such a file when it reads it
+# the sections that only files older than [feature] lines use; Moses converts such a file when it
+# reads it
 _OLD_STYLE_SECTIONS = """
 ttable-file ttable-limit lmodel-file lmodel-dub slmodel-file slmodel-factor
 slmodel-beam distortion-file generation-file global-lexical-file dlm-model glm-feature
@@ -61,7 +63,7 @@ REWRITING_SECTIONS = frozenset(
     ["feature-add", "feature-overwrite", "feature-name-overwrite", "weight-overwrite"]
 )
 
-# short names of switches, which have no effect as sections of a file
+# the short name of each switch and its section; short names have no effect as sections
 _SHORT_NAMES = """
 i input-file, v verbose, fd factor-delimiter, b beam-threshold,
 edt early-discarding-threshold, s stack, sd stack-diversity, wf weight-file,

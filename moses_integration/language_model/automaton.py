@@ -60,7 +60,7 @@ _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
 # the number of rows whose contexts are looked up together, before the rows are inserted
 _AHEAD = 128
-# the maximum order; KenLM is built for 6 by default
+# the maximum order; the maximum of KenLM is 6 unless it is compiled for more
 HIGHEST_ORDER = 20
 
 

@@ -44,7 +44,7 @@ Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, an
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
-# numpy writes numbers below the first bound with an exponent, KenLM those below the second
+# numpy writes numbers below the first bound with an exponent, KenLM only below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -72,7 +72,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     """Read a plain or gzip corpus, one sentence per line, for n-grams up to ``order`` words.
 
     As in lmplz, blanks, tabs, NUL and carriage returns separate words, and an empty line is an
-    empty sentence. The corpus must not contain special words; `build` prepares its text so.
+    empty sentence. The caller makes sure that the corpus contains no special words.
 
     Raises:
         CorpusError: The corpus contains no word, or is too long.
@@ -340,8 +340,8 @@ def _write_section(
 def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     """Format the log10 of each factor with the fewest digits that read back to the same number.
 
-    The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
-    1e-6 up, otherwise ``1.5e-7``.
+    The notation is that of double-conversion's ToShortestSingle as KenLM configures it: decimal
+    from 1e-6 up, otherwise ``1.5e-7``.
 
     Args:
         factors: The factors, all above 0, shape (rows,).

@@ -268,8 +268,8 @@ def rescore_nbest(
         output: The new list, which appears when it is complete; ``-`` is standard output.
         models: The models, whose features come first.
         table_words: The words that the phrase table translates by themselves. Moses copied or
-            dropped all other words, and models of phrases give those 0, as a table does. With
-            ``None``, such words get the model's score.
+            dropped all other words, and models of phrases give them 0, as a table does. With
+            ``None``, they get the model's score.
         scores: The numbers of other programs; their features follow those of the models.
         lines_per_block: The number of lines to hold in memory at a time.
         numerics: Further settings that affect the digits, as JSON values. An interrupted run

@@ -56,7 +56,7 @@ def phrase_spans(
     Args:
         words: The words of the candidate, with the marks between them, if any.
         column: The column of the segmentation; ``None`` if the words have marks instead.
-        length: The words of the source sentence.
+        length: The number of words of the source sentence.
 
     Raises:
         NBestError: The line has no segmentation, or one that does not fit the sentence.

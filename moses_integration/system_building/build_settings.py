@@ -60,7 +60,7 @@ _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
 _LANGUAGE_MODEL_WEIGHT = 0.5  # of all language models together
 # the default options if every character is a word
 CHARACTER_DEFAULTS = {"aligner": "monotone", "max_phrase_length": 10, "lm_order": 10}
-# a blank ends a path, and # begins a comment anywhere
+# in a moses.ini, a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
 
 
@@ -100,7 +100,7 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build. Settings that Moses's training has, too, default to its values.
+    """Settings of a build; if Moses's training has a setting, too, its default is that of Moses.
 
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
@@ -143,7 +143,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """The text settings of both sides; only tokenised text and characters are escaped."""
+        """The text settings of both sides; text is escaped if it is tokenised or split."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(
@@ -160,7 +160,7 @@ class SystemFolder:
     Attributes:
         path: The folder.
         work: Intermediate files, and the stamps of finished steps.
-        phrases: Phrase numbers and sorted runs.
+        phrases: Phrase numbers, and sorted runs of phrase pairs.
         texts: The prepared and cleaned text of both sides.
         alignment: The word alignment of these texts.
         lexical_tables: p(source word | target word) and p(target word | source word).
@@ -208,7 +208,7 @@ class SystemFolder:
 
 
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:
-    """Return the text of the ini; its paths are relative if the path of the folder is."""
+    """Return the text of the ini; its paths are relative if ``folder.path`` is relative."""
     phrase_table, reordering_table = folder.tables
     models, order = folder.language_models, settings.lm_order
     features = weights = ""

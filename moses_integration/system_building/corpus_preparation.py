@@ -32,7 +32,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 
 _EMPTY = "empty"
-# the limits of clean-corpus-n.perl: the ratio of words of the two sides, the characters of a word
+# the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8
@@ -65,7 +65,7 @@ class Notes:
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, path: str | Path, line: int, lines: int = 1) -> None:
-        """Count lines."""
+        """Count ``lines`` lines of the kind ``what``; the first of them is ``line``."""
         self.counts[what] = self.counts.get(what, 0) + lines
         self.first.setdefault(what, f"{path}:{line}")
 
@@ -192,7 +192,7 @@ class TextSource:
                 text = preprocess(decode_line(line, self.path, number))
                 prepared.append(text.encode("utf-8"))
             lines = prepared
-        # text of characters needs no check: it is escaped, and may include any space
+        # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
         # bytes.split() splits at ASCII blanks only; U+00A0 and similar spaces stay inside words
@@ -233,7 +233,7 @@ def prepare_corpus(
         max_words: The maximum number of words of a sentence. Pairs with a longer sentence, and
             uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
             out.
-        keeps_all: Whether a sentence that no later step can use is an error.
+        keeps_all: Whether an empty or far too long sentence is an error, not left out.
 
     Raises:
         CorpusError: The sides have different numbers of lines, a line cannot be used, or no pair
@@ -271,7 +271,7 @@ def prepare_corpus(
                 path=sources[0].path,
                 remedy="write one sentence on each line, or raise --max-sentence-length",
             )
-    # a few full stops without a blank before them are normal; in raw text most lines have one
+    # a few lines with a full stop and no blank before it are normal; most raw lines have one
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)

@@ -3,9 +3,9 @@
 A source span and a target span are extracted as a pair if at least one link is inside, no link
 leads out of the pair, and neither span is longer than the maximum phrase length. Spans may also
 extend over unlinked words (Koehn, Och and Marcu 2003, as in Moses). The orientation towards the
-neighbouring phrase is word-based (wbe-msd): monotone if the cell diagonally before (or after) both
-spans is linked, swapped if the cell on the other diagonal is linked, and other if neither or both
-cells are linked.
+neighbouring phrase is word-based (wbe-msd), and read from the alignment matrix: monotone if the
+cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
+linked, and other if neither or both cells are linked.
 
 A row consists of a pair, the links inside it, and six counts. Rows with the same pair and the same
 links can be added up. Therefore counting means sorting by pair and adding neighbouring rows.
@@ -14,7 +14,8 @@ If the rows do not fit in memory, they are written to runs: files of fixed-size 
 pair. To merge the runs, the range of pairs is cut into slices whose records, from all runs, fit in
 memory together. Each slice is read, sorted and added up; no heap is needed.
 
-The compiled loops release Python's lock, so threads share the corpus, each with its own sentences.
+The compiled loops release Python's lock, so threads work in parallel on the same corpus, each on
+its own sentences.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _RECORDS_AT_ONCE = 1 << 18
 # the memory to sort one record, as a multiple of its size: the record, its index, the result
 _COPIES = 3
 MONOTONE, SWAP, OTHER = 0, 1, 2
-# the columns of the counts: three towards the previous phrase, then three towards the next phrase
+# the first of the three columns of counts towards the next phrase; columns 0 to 2 are towards the
+# previous phrase
 _BEHIND = 3
 
 
@@ -90,7 +92,7 @@ def sorted_and_added(counts: PairCounts) -> PairCounts:
     group = np.cumsum(is_first) - 1
     mixed = np.unique(group[(alignments != alignments[firsts[group]]).any(axis=1)])
     if len(mixed):
-        # most pairs have a single alignment: sort only the others by alignment, too
+        # most pairs have a single alignment: sort only the rows of other pairs by alignment, too
         rows = np.flatnonzero(np.isin(group, mixed))
         within = np.lexsort((*alignments[rows].T, group[rows]))
         order[rows] = order[rows][within]
@@ -177,8 +179,8 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
             source phrase, because a source phrase is never split.
 
     Yields:
-        The records of one slice: a piece from each run that has any. ``together`` joins the pieces
-        into one sorted sequence.
+        The records of one slice: a piece from each run that has records in it. ``together``
+        joins the pieces into one sorted sequence.
     """
     cuts = _cuts(runs, rows)
     begins = [0] * len(runs)
@@ -201,10 +203,10 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
 
 
 def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
-    """Choose the first source phrase of each slice from samples at even distances in each run."""
+    """Choose the first source phrase of each slice from samples at regular intervals of runs."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = sorted(run[row] for run in runs for row in range(step, len(run), step))
-    # between two cuts with m samples there are fewer than (m + runs) * step records
+    # if m samples lie between two cuts, fewer than (m + runs) * step records lie between them
     every = max(rows // step - len(runs), 1)
     return sorted({pair >> 32 << 32 for pair in samples[every::every]})
 
@@ -224,8 +226,9 @@ class SentenceLinks(NamedTuple):
     """A sentence pair during extraction.
 
     Attributes:
-        linked: Whether two words are linked, by target and source position counted from 1. The ends
-            of both sentences count as linked; the border is False.
+        linked: Whether two words are linked, by target and source position counted from 1. The cell
+            before the first words and the cell after the last words of both sentences are True, as
+            if linked; the rest of the border is False.
         degree: The number of links of each source word.
         inside: Scratch memory: the number of links of each source word into the target span.
     """
@@ -280,7 +283,8 @@ def _extract(
     )
     linked, degree = here.linked, here.degree
     longest = numbers[0].shape[1]
-    sentence, used = sentences[0], np.int64(0)  # with a literal, callees would be compiled twice
+    # a literal 0 has another type, for which the callees would be compiled a second time
+    sentence, used = sentences[0], np.int64(0)
     while sentence < sentences[1]:
         source_start, target_start = starts[0][sentence], starts[1][sentence]
         source_length = starts[0][sentence + 1] - source_start - 1
@@ -322,7 +326,8 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
                     low, high = min(low, s), max(high, s)
             if high < low or high - low >= longest or _leaves(inside, degree, low, high):
                 continue
-            # write the pair, and the pairs whose source also covers unlinked words around it
+            # write the pair with the shortest source span, and the pairs whose source span also
+            # covers unlinked words next to that span
             target = np.uint64(numbers[1][target_start + t1, t2 - t1])
             s1 = low
             while s1 >= 0 and s1 > high - longest and (s1 == low or degree[s1] == 0):
@@ -340,7 +345,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
 @compiled
 def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
     """Return whether a source word of the span is linked to a word outside the target span."""
-    for s in range(low, high + 1):  # noqa: SIM110 - compiled, and a generator is not
+    for s in range(low, high + 1):  # noqa: SIM110 - numba cannot compile any(...)
         if inside[s] < degree[s]:
             return True
     return False

@@ -111,7 +111,7 @@ def _go_forward(s: Any, t: Any, prob: Any, forward: Any, scale: Any) -> None:
 
 @compiled
 def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: Any) -> None:
-    """Add the expected count of every operation; rows are scaled like the rows of the prefixes."""
+    """Add the expected count of every operation; rows are scaled as in `_go_forward`."""
     forward, backward = rooms[0], rooms[1]
     n, m = s.size, t.size
     for i in range(n, -1, -1):

@@ -200,7 +200,8 @@ def _number_in_order(
 
     A phrase gets its number before the first longer phrase that sorts after it. If there is none,
     it gets its number after the last position that begins with it. ``open_at`` describes the
-    current phrase at each depth: its first row, and its number plus one, or 0 without a number.
+    current phrase at each depth: its first row, and its number plus one, or 0 if it has no number
+    yet.
     """
     limits, shared = words
     given, depth = 0, 0

@@ -57,8 +57,8 @@ from phrasescore.words.word_table import as_array
 NULL = b"NULL"
 _SENTENCES_AT_ONCE = 50_000
 _LINES_AT_ONCE = 100_000
-# Moses prints counts from this number on with an exponent and six digits, and divides the printed
-# numbers
+# Moses prints counts of at least this size with an exponent and six digits, and divides the numbers
+# as printed
 _ROUNDED_COUNT = 1_000_000
 _SMOOTHING = 0.5  # added to each count of an orientation, as in train-model.perl
 _END = b"\0"
@@ -432,7 +432,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
-    """Return the distinct rows of non-negative integer columns, and for each row its index there.
+    """Return the distinct rows of non-negative integer columns, and each row's index among them.
 
     >>> distinct_rows(np.array([1, 2, 1]), np.array([7, 5, 7]))
     ([array([1, 2]), array([7, 5])], array([0, 1, 0]))
@@ -486,7 +486,7 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
     """
     masks, rows = distinct_rows(*alignments.T)
     bits = longest * longest
-    parts = np.ones((len(masks[0]), bits + 1), np.bool_)  # the last one is the end
+    parts = np.ones((len(masks[0]), bits + 1), np.bool_)  # the last column is ``end``
     for bit in range(bits):
         mask = masks[bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)
         parts[:, bit] = mask & np.uint64(1)

@@ -9,9 +9,10 @@ For spelling normalisation, transliteration and similar tasks, every character i
 space becomes the token ``▁``. The few characters that Moses could not read as a token, and ``▁``
 itself, become ``▁`` and a letter, so that the original text can be restored exactly.
 
-Tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses, with two corrections.
-When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in
-Moses; they never end a line.
+Tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses. Two results of
+sacremoses are corrected: U+001C to U+001F are deleted, and a full stop at the end of a line is
+always a token. When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and
+disappear, as in Moses; they never end a line.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ESCAPES = (
     ("[", "&#91;"),
     ("]", "&#93;"),
 )
-# the escapes that versions of Moses before 2012 wrote
+# the escapes that Moses wrote before 2012
 _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
 # control characters that are spaces for Python but not for Perl: Moses deletes them

@@ -80,7 +80,7 @@ def read_links(path: str | Path) -> Links:
                     raise _bad_link(text).at(path, number)
             links = [text.count(b"-") for text in lines]
             positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
-            # cut off the 0 that is read from a block with blanks only
+            # a block of only blanks is read as a single 0: cut it off
             numbers.append(positions[: 2 * sum(links)])
             counts += links
             line += len(lines)

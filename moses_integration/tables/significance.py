@@ -101,7 +101,7 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
 
     Raises:
         PhraseTableError: The fifth column of a line is not three whole numbers, the last of them at
-            least 1 and not greater than the others.
+            least 1 and not greater than the other two.
     """
     counts = np.zeros((len(block), 3))
     row = _read_counts(block.data, block.spans, counts)

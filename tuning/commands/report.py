@@ -48,7 +48,9 @@ def report(options: ReportOptions) -> None:
     The page is a single file that needs no network. It shows scores with their intervals and
     p-values, sentences that changed, curves of training and tuning, weights and versions. Results
     may be up to five folders deep. The page shows texts only from RESULTS/ or a folder given with
-    --data, so a page about other people's results never shows your files. (Extra: report.)
+    --data, so a page about other people's results never shows your files.
+
+    Needs optional packages: pip install 'phrasescore[report]'.
     """
     folder, output = options.folder, options.output
     to_stream = str(output) == STANDARD_STREAM

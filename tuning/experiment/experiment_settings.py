@@ -257,7 +257,7 @@ class ExperimentSettings:
         decoder: The decoder and its search settings.
         tuning: Settings of tuning.
         models: The models of the systems, by name.
-        systems: The rows of the table; the others are compared with the first.
+        systems: The rows of the table; every later row is compared with the first.
         rerank: Settings for rows with ``rerank``.
         translate: Settings for rows with ``translate``.
         file: The path of the experiment file.

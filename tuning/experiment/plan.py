@@ -333,7 +333,7 @@ class Run:
         return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:
-        """Return whether the table, or the ini with that many language models, has a seed."""
+        """Return whether the table, or an ini with so many language models, depends on a seed."""
         names = (*self.system.models, *self.system.language_models[:language_models])
         return self.plan.settings.has_per_seed(names)
 

@@ -99,7 +99,7 @@ def rerank(task: Reranking) -> RerankingReport:
     report, given, sparse = RerankingReport(), None, None
     if task.weights is not None:
         given, report.notes = read_weights(task.weights)
-        # this may include dense features; the reader uses only names of sparse features in the list
+        # this may include dense features, but the reader looks up only names of sparse features
         sparse = {name: each[0] for name, each in given.items() if "_" in name and len(each) == 1}
     reader = NBestReader(task.nbest, WordTable(), sparse_weights=sparse, with_words=True)
     weights: Weights | None = None

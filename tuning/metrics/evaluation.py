@@ -135,7 +135,7 @@ def evaluate(
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
             remains to score.
-        ModelError: The model whose vocabulary selects sentences cannot be read.
+        ModelError: The model whose vocabulary is used to select sentences cannot be read.
     """
     texts = ReferenceTexts(references, scoring)
     metrics = texts.scoring.metrics

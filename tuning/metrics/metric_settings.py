@@ -48,7 +48,7 @@ class SentenceSelection:
     Args:
         source: The file of the source text.
         by_length: Whether to also score groups of sentences by the number of source words.
-        known_words: A model folder; only sentences whose words are all in its vocabularies count.
+        known_words: A model folder; only sentences with all words in its vocabularies are scored.
     """
 
     source: str | None = None

@@ -67,7 +67,7 @@ class SelectedSentences:
     Args:
         rows: (K,) the indices of the sentences in the text; at least one.
         total: The number of sentences of the text.
-        known_words: The model whose vocabularies selected the sentences; ``None`` for no selection.
+        known_words: The model that must know all words of a sentence; ``None`` for no such rule.
         groups: Groups by source length, shortest first; empty if not requested.
     """
 

@@ -12,14 +12,15 @@ translations by the same system.
 
 *The two-level bootstrap* generalises to other sentences and other runs. Sentences are drawn with
 replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
-to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So the
-runs contribute the variance of a random effect instead, at least 0: for each system, the variance
-of its scores over runs (divisor R - 1), minus the part that differences in single sentences
-explain, because the draws of sentences contain that part already. (Drawing both sentences and runs
-would count it three times; Owen 2007.) Interval and p come from Student's t with the degrees of
-freedom of Welch (1947) and Satterthwaite (1946).
+to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So runs
+are not drawn. Instead each system adds the variance of a random effect, at least 0: the variance of
+its scores over runs (divisor R - 1), minus the part that differences in single sentences explain.
+The draws of sentences contain that part already. (Drawing both sentences and runs would count the
+part three times; Owen 2007.) Interval and p come from Student's t with the degrees of freedom of
+Welch (1947) and Satterthwaite (1946).
 
-The randomisation is about the given runs only, and so is the bootstrap if a system has one run.
+The p-value of the randomisation holds for the given runs only, and so does the result of the
+bootstrap if a system has one run.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.

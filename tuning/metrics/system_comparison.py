@@ -41,11 +41,11 @@ class SystemComparison:
 
     @property
     def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
-        """The scores of each system, by metric; the others are compared with the first system."""
+        """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
-        """Format a fraction times 100; scores of segments are formatted in their own unit."""
+        """Multiply a score or difference by 100 and format it; segment scores keep their unit."""
         if SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
@@ -83,7 +83,8 @@ class SystemComparison:
     def explanation(self) -> str:
         """Return the text below the table that explains its columns."""
         first = next(iter(self.record.files))
-        by_length = " Among many groups some differ by chance alone." if self.by_length else ""
+        by_chance = " With many groups, some show a difference by chance alone."
+        by_length = by_chance if self.by_length else ""
         return (
             f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
             "over sentences and, where a system has several runs, over runs. AR: approximate "
@@ -131,7 +132,7 @@ def compare_systems(
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
             remains to score.
-        ModelError: The model whose vocabulary selects sentences cannot be read.
+        ModelError: The model whose vocabulary is used to select sentences cannot be read.
         SettingsError: There are fewer than two systems, or a system has no translation.
     """
     _must_be_comparable(systems)
@@ -181,7 +182,8 @@ def compare_segment_scores(
         seed: The seed of each test; every comparison of two systems starts from it.
 
     Raises:
-        CorpusError: A line is not one number, files differ in their number of lines or are empty.
+        CorpusError: A line is not one finite number, or files are empty or differ in their number
+            of lines.
         SettingsError: There are fewer than two systems, or a system has no file.
     """
     _must_be_comparable(systems)
@@ -200,7 +202,7 @@ def compare_segment_scores(
     record = ComparisonRecord(
         references=(),
         sentences=segments,
-        signatures={SEGMENTS: "the mean over segments, as the files have them"},
+        signatures={SEGMENTS: "the mean of the segment scores in the files, not multiplied by 100"},
         trials=trials,
         seed=seed,
         files=_names(systems),

@@ -70,7 +70,7 @@ class WordScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of all words, known words and unknown words, and of words left as they are."""
+    """The scores of all words, of known and unknown words, and of leaving all words unchanged."""
 
     scores: tuple[WordScores, ...]
 

@@ -100,7 +100,7 @@ def envelope(
     so far, ``left``, meets the top of the stack at x. If another line is higher there, the highest
     (of equals the one with the smallest slope) wins between the two and goes onto the stack.
     Otherwise the two are neighbours: x is a breakpoint, and the top becomes the new ``left``.
-    Sorting by slope would be O(N log N); this is O(N) for each winner, and most sentences have few.
+    Sorting by slope would be O(N log N); this is O(N) per winner, and winners are mostly few.
 
     Args:
         slopes: (N,) the slopes of the lines.
@@ -223,7 +223,7 @@ def find_changes(
     point: Point,
     room: LineSpace,
 ) -> int:
-    """Sum the winners' statistics at low, list the changes of winner up to high; count changes."""
+    """Sum the winners' statistics at low; list the changes of winner up to high, and count them."""
     direction, pool, point, room = borrowed((direction, pool, point, room))
     total = 0
     room.sums[:] = 0.0
@@ -280,7 +280,7 @@ def _best_interval(
         narrow: The width up to which intervals are ignored.
         shares: (metrics,) the shares of the objective.
     """
-    # borrowed, so that the call for each interval does not count references
+    # borrowed, so that the call for each interval does no reference counting
     sums, shares = borrowed((sums, shares))
     best, best_place, best_distance = -np.inf, 0, np.inf
     for place in range(order.size + 1):

@@ -7,7 +7,7 @@ optimum. So the search has three parts:
    region (``tuning.optimizers.annealing``).
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
    Directions come in small groups, in random order. The searches of a group start from the same
-   point, and the best of their steps is taken. A climb ends with a pass over all directions that
+   point, and the best of their steps is taken. A climb ends when a pass over all directions
    gains nothing. Only the first passes of some climbs search unbounded lines: later, long steps
    hardly ever gain anything, and searching a bounded line takes a third of the time.
 3. *Restarts*: a climb starts at the best point so far after a random change by a tenth or a fifth
@@ -43,8 +43,8 @@ from tuning.optimizers.workers import Workers
 
 # the number of passes that search unbounded lines, because a good region may be far away
 _WHOLE_PASSES = 2
-# a restart's random change of a weight is one of the strengths times a mixture of the weight's own
-# size, with this share, and the root mean square size of all weights
+# the deviation of a restart's random change to a weight is one of the strengths times a mixture of
+# the weight's own size, with the share _OWN_SIZE, and the root mean square size of all weights
 _STRENGTHS = (0.1, 0.2)
 _OWN_SIZE = 0.7
 _CLIMBS_AT_ONCE = 4

@@ -139,7 +139,7 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
     """Check a problem, fix the weights of constant features, and find the region to search.
 
     ``scalable`` is decided before constant features are fixed, so their weights are still scaled
-    with the others.
+    together with the free weights.
 
     Returns:
         The problem with fewer free weights, the region to search, and notes for the user.

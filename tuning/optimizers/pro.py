@@ -6,7 +6,7 @@ weights that rank the pairs. The constants are those of Moses's ``pro``. MegaM, 
 for the regression, also puts a Gaussian prior of precision 1 on the weights.
 
 Sentence BLEU is not corpus BLEU: the pairs that differ most teach translations that are too short
-(Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses as here. Hopkins
+(Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses and here. Hopkins
 and May therefore go only part of the way from the old weights to the learnt ones. Here an exact
 line search finds the best point on this way.
 """

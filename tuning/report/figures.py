@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _INK, _QUIET, _LINE = "#1b1f23", "#6e7781", "#d0d7de"
-_WIDTH = 8.0  # inches; the page stretches them to its column
+_WIDTH = 8.0  # inches; the page stretches a figure to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LEGEND_LINE = 0.1  # inches for each curve; two curves share a line
 Row = Sequence[str | float | None]
@@ -28,8 +28,8 @@ class DataTable:
     """A table of numbers whose first column names the rows.
 
     Args:
-        columns: The name of each column, mapped to its format as for ``format``; ``%`` shows a
-            fraction times 100, and ``p`` a p-value.
+        columns: The name of each column, mapped to its format as for ``format``; a format with
+            ``%`` shows a fraction times 100, and ``p`` shows a p-value.
         rows: Rows with one value for each column; ``None`` for an empty cell.
     """
 
@@ -193,7 +193,7 @@ def _plain_axes(canvas: Canvas) -> Axes:
 def _draw_lines(
     canvas: Canvas, axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
 ) -> None:
-    """Draw curves; the ``of_one`` curves of one run share its colour, and their dashes differ."""
+    """Draw curves; each run has ``of_one`` curves, in one colour with different dashes."""
     for place, (name, points) in enumerate(curves.items()):
         style: dict[str, Any] = {"color": COLOURS[place // of_one % len(COLOURS)]}
         if points:

@@ -67,7 +67,7 @@ class NeuralTerms(NamedTuple):
         stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
             covers the words of an option whose whole history is in the option, shape (options,).
         lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
-            model includes those of the neural models, which it replaces.
+            model includes the weights of the neural models, because it stands in for them.
         weights: The weights of the neural models.
     """
 
@@ -271,8 +271,8 @@ class HistoryScores:
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
-        # per network, the last hidden layer for each history that it read; and the row of each
-        # node, -1 for none
+        # for each network, a row with the last hidden layer of each history that it read; and the
+        # row of each node's history, -1 for none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
         self._row_of = np.empty(0, np.int32)
@@ -304,7 +304,8 @@ class HistoryScores:
         self._make_room(len(edges))
         nodes, words = edges["node"], edges["word"].copy()
         unread = nodes[self._row_of[nodes] == _NONE]
-        new = unread[np.sort(np.unique(unread, return_index=True)[1])]  # as first requested
+        # in the order of the first request
+        new = unread[np.sort(np.unique(unread, return_index=True)[1])]
         part = slice(self._rows, self._rows + len(new))
         self._row_of[new] = np.arange(part.start, part.stop)
         histories, rows = self.histories.contexts[new], self._row_of[nodes]
@@ -338,7 +339,7 @@ class HistoryScores:
     ) -> NDArray[np.float64]:
         """Return each model's scores of whole derivations, shape (N, models).
 
-        The end of the sentence counts, unless the last phrase is empty.
+        The scores include the end of the sentence, unless the last phrase is empty.
 
         Args:
             derivations: N derivations of one sentence.

@@ -57,7 +57,7 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
 
 @compiled
 def turn_to(previous_end: int, start: int) -> int:
-    """Return the `orientation` of every phrase that begins at ``start`` and does not swap."""
+    """Return the `orientation` of a phrase that begins at ``start``, unless the phrases swap."""
     if start == previous_end + 1:
         return MONOTONE
     if start > previous_end:

@@ -51,8 +51,8 @@ _REFUSED = (
         f"write them as &#91; and &#93;: {_ESCAPE}",
     ),
 )
-# the key combines a phrase without its last word (counted from 1) with that word; the value is the
-# phrase and its length
+# the key combines the number of a phrase, plus 1, with one more word; the value is the number of
+# the longer phrase, and its length
 _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
 
 

@@ -64,7 +64,7 @@ EDGE = np.dtype(
         ("first", np.int32),  # the first of the edge's hypotheses in ``ranked``
         ("hypotheses", np.int32),  # the number of hypotheses
         ("next", np.int32),  # the next edge to the same stack
-        ("seen", np.int32),  # the index of the edge's first number in ``seen``
+        ("seen", np.int32),  # the index in ``seen`` of the edge's first 64-bit word
         ("rows", np.int32),  # the number of rows in ``seen`` that are in use
         ("behind", np.int32),  # the word after the span
     ],
@@ -74,11 +74,11 @@ EDGE = np.dtype(
 RANKED = np.dtype(
     [
         ("score", np.float64),  # including the cost of the jump to the span
-        ("base", np.float64),  # ``score`` plus the forward reordering score, unless phrases swap
+        ("base", np.float64),  # ``score`` plus forward reordering; not used if the phrases swap
         ("lm_state", np.int64),
         ("number", np.int32),  # the number of the hypothesis
         ("start", np.int16),  # the first word of its last phrase
-        ("turn", np.int16),  # the orientation of the next phrase, unless the phrases swap
+        ("turn", np.int16),  # the orientation of the next phrase; not used if the phrases swap
     ],
     align=True,
 )
@@ -196,9 +196,9 @@ def _rank(
 ) -> int:
     """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
 
-    The hypotheses are ``number`` and the hypotheses chained after it. With a distortion limit they
-    are sorted again, because the costs of their jumps differ. Without a limit they keep their
-    order, as in Moses.
+    ``number`` is the first of a chain of hypotheses; the whole chain is ranked. With a distortion
+    limit the hypotheses are sorted again, because the costs of their jumps differ. Without a limit
+    they keep their order, as in Moses.
 
     Returns:
         The number of hypotheses whose jump is within the limit.
@@ -299,7 +299,7 @@ def _score_cell(
     cell.edge, cell.row, cell.column = edge_number, row, column
     before = cubes.ranked[edge.first + row]
     base, turn = np.float64(before.base), np.int64(before.turn)
-    # `_rank` already set every orientation but the swap; test the rare case first
+    # `_rank` set every orientation except swap; the condition that is rarely true comes first
     if before.start == edge.behind and turn != MONOTONE:
         turn = np.int64(SWAP)
         number = search.stacks.records[before.number].option
@@ -322,7 +322,8 @@ def _take(
 ) -> bool:
     """Put the hypothesis of a popped cell into its stack; return whether the stack has a new entry.
 
-    With neural language models the hypothesis is deferred, and counts as new until it is settled.
+    With neural language models the hypothesis is deferred. It counts as a new entry until `settle`
+    decides whether it enters the stack.
     """
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
@@ -414,7 +415,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 
 @compiled
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
-    """Score the best cell of every edge to a stack; return whether there was room."""
+    """Score cell (0, 0) of every edge to a stack; return whether there was room."""
     search, cubes = borrowed((search, cubes))
     used, ends = cubes.used[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0

@@ -113,7 +113,7 @@ def _write_nodes(
         records: All hypotheses.
         complete: The hypotheses that cover the sentence.
         path: The path.
-        shared: The index in ``nodes`` at which the path that this path deviates from begins.
+        shared: The index in ``nodes`` of the start of the path that it deviates from.
         nodes: The hypotheses of all paths taken so far.
     """
     records, complete = borrowed((records, complete))

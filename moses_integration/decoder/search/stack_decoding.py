@@ -264,7 +264,7 @@ def defer(
 
 @compiled
 def settle(search: SentenceSearch, waiting: Waiting) -> None:
-    """Put hypotheses without unscored words into their stacks; request the next word of the others.
+    """Put fully scored hypotheses into their stacks; request the next word of other hypotheses.
 
     The edges that hypotheses wait for must have scores, and there must be room for one more edge
     for each hypothesis. Cube pruning has counted every deferred hypothesis as an entry of its

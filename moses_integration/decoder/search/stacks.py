@@ -52,8 +52,8 @@ class Limits(NamedTuple):
             next; -1 for no limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
         joins_by_end: Whether hypotheses recombine only if their last phrases end at the same word.
-        joins_by_span: Whether their last phrases must also start at the same word (lexicalised
-            reordering).
+        joins_by_span: Whether hypotheses recombine only if their last phrases also start at the
+            same word (lexicalised reordering).
         pop_limit: The number of hypotheses that cube pruning pops for each stack.
         diversity: The minimum number of hypotheses per coverage in a stack of cube pruning.
     """

@@ -26,8 +26,8 @@ from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 VERSION = 5
 PROBING, _, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
-# the magic, padded by two zero bytes to a multiple of 8; 0.0, 1.0, -0.5; 1, the largest 32-bit
-# number, padding; 1 in 64 bits
+# the magic, padded by at least two zero bytes to a multiple of 8; 0.0, 1.0, -0.5; 1, the largest
+# 32-bit number, padding; 1 in 64 bits
 _SANITY = _MAGIC.ljust((len(_MAGIC) + 2 + 7) // 8 * 8, b"\0") + struct.pack(
     "<fffIIIQ", 0.0, 1.0, -0.5, 1, 0xFFFFFFFF, 0, 1
 )

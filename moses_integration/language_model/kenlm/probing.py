@@ -35,7 +35,7 @@ _WORD_BITS = np.uint64(6)
 _ONE = np.uint64(1)
 _BITMAP_BITS_PER_KEY = 16
 _TILE = 256  # the number of halves on each side of a tile
-# the maximum number of pairs to try for one order; this number takes over ten minutes
+# the maximum number of pairs to try for one order; trying this many takes over ten minutes
 MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
 _SPARE_MATCHES = 1024  # room for pairs that have the key of an n-gram by chance

@@ -169,7 +169,7 @@ def _take_high_bits(
     """Cut out the list of nodes at which the high bits of child positions increase.
 
     Returns:
-        The number of high bits, and the list, shape (greatest high bits + 1,).
+        The number of high bits, and the list, shape (greatest value of these bits + 1,).
     """
     start = sections.at
     version, max_moved = sections.take(np.uint8, 2, what).tolist()
