@@ -185,7 +185,7 @@ def copy_text(lines: Sequence[bytes], path: Path) -> None:
     """Write text with a line feed after every line; Moses drops a last line without one.
 
     Raises:
-        SettingsError: The folder cannot be written.
+        SettingsError: There are no lines, or the folder cannot be written.
     """
     if not lines:
         raise SettingsError("there is no text to translate", path=path)
@@ -194,7 +194,7 @@ def copy_text(lines: Sequence[bytes], path: Path) -> None:
 
 
 def weights_shown(text: str) -> dict[str, int]:
-    r"""Parse the output of ``moses -show-weights``: the number of values of each tuned feature.
+    r"""Parse the output of ``moses -show-weights``: the number of values of each tuneable feature.
 
     >>> weights_shown("LM0= 0.5\nUnknownWordPenalty0 UNTUNEABLE\nT0= 0.1 UNTUNEABLECOMPONENT\n")
     {'LM0': 1, 'T0': 2}
@@ -204,7 +204,7 @@ def weights_shown(text: str) -> dict[str, int]:
 
 
 def tuned_sizes(ini: MosesIni) -> dict[str, int]:
-    """Return the number of values of each tuned feature of an ini, in the order of n-best lists.
+    """Return the number of values of each tuneable feature, in the order of n-best lists.
 
     Raises:
         IniError: The features of the ini cannot be determined.
@@ -226,7 +226,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
 
     Raises:
         DecoderError: Moses could not be run, refuses the ini, or reads other features from it.
-        IniError: The features of the ini cannot be determined, or Moses has no such feature.
+        IniError: The features of the ini cannot be determined, or Moses does not have one of them.
     """
     refuse_in_moses(ini)
     command = [str(binary), "-f", str(path), "-show-weights"]

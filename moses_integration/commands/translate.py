@@ -45,12 +45,13 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     )
     length_bounds: bool = flag(
         "Bound the length of a translation as Bahdanau et al. (2014) do: at least half as many "
-        "words as the sentence has, and at most three times as many symbols (words and the end)."
+        "words as the sentence, and at most three times as many symbols, where the end of either "
+        "sentence is one symbol."
     )
     max_length: int | None = option(
         WORDS,
-        "The maximum number of words in a translation.  [default: three times the words of the "
-        "sentence, at least 10; with --length-bounds three times these words plus 2]",
+        "The maximum number of words in a translation.  [default: 3n for a sentence of n "
+        "words, but at least 10; with --length-bounds 3n + 2]",
     )
     no_unknown: bool = flag("Never write <unk>.", excludes=("replace_unknown",))
     replace_unknown: bool = flag(
@@ -59,8 +60,9 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     lexicon: str | None = option(
         INPUT,
         "With --replace-unknown: write the most probable translation of the source word in this "
-        "lexical table, if it has one. Give lex.f2e of Moses's model folder or of phrasescore "
-        "build, with lines 'target source p' (for models that read the target side: lex.e2f).",
+        "lexical table, if it has one. Give the lex.f2e that Moses or phrasescore build wrote; its "
+        "lines are 'target source p'. For a model trained with --direction target-source, give "
+        "lex.e2f.",
         needs=("replace_unknown",),
     )
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
@@ -85,13 +87,14 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
 def translate(options: TranslateOptions) -> None:
     """Translate sentences, one per line, with models of sentences.
 
-    The models translate alone, without a phrase table or language model (decode translates with a
-    moses.ini). The text must be prepared like the training text. An empty line stays empty. A model
-    trained with --direction target-source translates the target language into the source language.
+    The models translate alone, without a phrase table or language model (to translate with a
+    moses.ini, use decode). The text must be prepared like the training text. An empty line stays
+    empty. A model trained with --direction target-source translates the target language into the
+    source language.
 
     In the n-best list, AttentionModel0 is ln p of a translation, WordPenalty0 is minus the number
-    of its words, and the total is the score of the search. optimize and rerank read the list, and
-    nbest adds features.
+    of its words, and the total is the score of the search. The commands optimize and rerank
+    read the list, and the command nbest adds features to it.
 
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
@@ -120,7 +123,7 @@ def translate(options: TranslateOptions) -> None:
 def _translator(
     options: TranslateOptions, models: SentenceModels
 ) -> tuple[Translator, dict[str, Any]]:
-    """Return the translator, and all settings that decide the translations as JSON values."""
+    """Return the translator and, as JSON values, all settings that affect the translations."""
     from phrasescore.generation.targets import BeamSettings, TargetSettings
     from phrasescore.generation.translator import Translator, lexicon_digest
 

@@ -2,12 +2,12 @@
 
 Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
 alpha = softmax of e over j, c_i = sum over j of alpha_ij h_j. As in ``units``, the gradient is
-written by hand, so that each weight gradient is one large product at the end.
+written by hand, so that the gradient of each weight matrix is one large product after the steps.
 
 Shapes: ``B`` sequences; ``J`` positions of the longest source, its </s> included; ``D`` size of the
 vectors that are summed; ``A`` alignment units. The positions of all sequences are the rows of one
-matrix, and sequence b starts at row ``b * J``. Rows with the same source can therefore share its
-positions without copies.
+matrix, and sequence b starts at row ``b * J``. Each query names its first row (``begins``), so
+queries with the same source share its positions without copies.
 
 The compiled passes take matrices in float32, or in bfloat16 as bit patterns, and sum in float32.
 """
@@ -216,7 +216,7 @@ def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> l
 
 @dataclass(frozen=True)
 class AttentiveWeights:
-    """The parameters of a run in the type of its matrix products, but v_a in float32 or better.
+    """The weights of the unit, in the type of the matrix products; v_a in float32 or a wider type.
 
     Attributes:
         gates: ``(H, 2H)``, the recurrent weights of update and reset.
@@ -289,7 +289,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
         queries = inputs.new_empty(looks, B, weights.query.shape[1])
         contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
-        # the state accumulates over the steps: float32 even if products run in bfloat16
+        # the state is carried in float32 even if products run in bfloat16, because its rounding
+        # errors accumulate over the steps
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         for t in range(looks):
@@ -313,7 +314,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
     def backward(
         ctx: Any, grad_states: Tensor, grad_contexts: Tensor, _: Tensor
     ) -> tuple[Tensor | None, ...]:
-        """Go back through the sequence; one product sums each weight gradient over all steps."""
+        """Go back through the sequence, then compute each matrix's gradient as one product."""
         states, gates, candidates, resets, queries, contexts, alignments = ctx.saved_tensors[:7]
         seen = Attended(*ctx.saved_tensors[7:11])
         weights = AttentiveWeights(*ctx.saved_tensors[11:])

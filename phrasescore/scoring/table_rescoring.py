@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024
-_MIN_WORDS = 100  # words of a side that are needed to judge whether a model fits the table
+_MIN_WORDS = 100  # minimum number of words on each side for judging whether a model fits
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Rescoring:
             the same.
         settings: The settings of the scores.
         scorer: Scores blocks with the models, here or on workers.
-        begun: The blocks of a table that cannot be read twice, if its first block has been read;
-            they have the same sizes as the blocks of ``_read_table``.
+        begun: All blocks of a table that can be read only once and whose first block has been read
+            already; otherwise ``None``.
     """
 
     table: str | Path
@@ -199,7 +199,7 @@ def prepare(
 def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
     """Raise an error if a model does not know the words of the table, before hours of scoring.
 
-    The scores of a model for other languages, or for the other direction, do not look wrong.
+    The scores themselves would not look wrong, even with a model for other languages.
     """
     if not can_be_read_again(table):
         return
@@ -210,7 +210,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
         try:
             model = load_weights(folder)
         except ModelError:
-            continue  # loading the model, perhaps only on the workers, reports the error
+            continue  # reported when the model is loaded, which may happen only on the workers
         read_factor = model.settings.factor if factor is None else factor
         known = known_words(table, counts, model.sides, read_factor)
         if known.problem:

@@ -122,7 +122,7 @@ def add_point(path: Path, point: CurvePoint) -> None:
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
-    """Return the points before the first damaged line; a kill may have cut off the last line."""
+    """Return the points before the first damaged line; a killed run may have left half a line."""
     points = []
     lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines[:-1]:
@@ -141,7 +141,7 @@ def described(point: CurvePoint, of_text: bool) -> str:
 
     Args:
         point: A point as in :func:`add_point`.
-        of_text: Whether the model learns from a single text.
+        of_text: Whether the model learns from one text instead of pairs.
     """
     text = f"epoch {point.epoch:.2f}, {point.seconds:,.0f} s: nll {point.training_nll:.3f}"
     for nll, what in (

@@ -21,15 +21,16 @@ class TrainOptions(Options):
     dev: str = option(INPUT, "Other words and their normal forms, to tune on.", required=True)
     texts: tuple[str, ...] = option(
         INPUT,
-        "A text in the normal spelling, such as a list of words, for one more language model; "
-        "may be repeated.",
+        "A text in the normal spelling, such as a list of words, to train an additional language "
+        "model on; may be repeated.",
         "--language-model-text",
         many=True,
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train an attention model of whole words that chooses among the system's forms; it "
-        "is used if it improves the result on the dev words. This takes minutes."
+        "Also train an attention model, which chooses among the forms that the Moses system "
+        "proposes for a word; the model is used if it improves the result on the dev "
+        "words. This takes minutes."
     )
     threads: int | None = CORES
 
@@ -58,7 +59,7 @@ class EvaluateOptions(Result):
 
 @click.group("normalise")
 def normalise() -> None:
-    """Normalise the spelling of words: historical, non-standard, or another alphabet.
+    """Normalise words in historical or non-standard spelling, or in another alphabet.
 
     A Moses system translates each word as a sentence of characters.
     """
@@ -68,8 +69,9 @@ def normalise() -> None:
 def train(options: TrainOptions) -> None:
     """Learn to normalise from TSV, and write the normaliser to FOLDER.
 
-    Each line of TSV has a word, a tab, and the word's normal form. Empty lines are skipped. Each
-    step is a command, which is printed. The same command continues an interrupted training.
+    Each line of TSV has a word, a tab, and the word's normal form. Empty lines are skipped. The
+    training prints each command that it runs. To continue an interrupted training, repeat the call
+    of normalise train.
     """
     from phrasescore.runs.interruption import interruptible
     from tuning.metrics.score_tables import points

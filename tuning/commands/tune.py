@@ -40,7 +40,7 @@ class TuneOptions(OptimizationOptions, Result):
     )
     sections: tuple[tuple[str, str], ...] = sections(
         "Decode with this setting, e.g. search-algorithm=1; may be repeated. The tuned moses.ini "
-        "keeps the setting of MOSES_INI."
+        "still has the value of MOSES_INI."
     )
     nbest_size: int = option(
         BoundedInt(2, 10_000),
@@ -57,8 +57,8 @@ class TuneOptions(OptimizationOptions, Result):
     )
     runs: int = option(
         BoundedInt(1, 10_000),
-        "The number of runs; their seeds are --seed and the next numbers. Several runs write to "
-        "FOLDER/seedN.",
+        "The number of runs; their seeds are --seed and the next numbers. With several runs, "
+        "each has its own folder, FOLDER/seedN.",
         "--seeds",
         default=TuningSettings.runs,
     )

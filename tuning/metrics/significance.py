@@ -223,7 +223,7 @@ def compare_statistics(
 def compare_segments(
     systems: Mapping[str, Floats], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> tuple[ComparedSystem, ...]:
-    """Compare systems with the first of them by the mean of given scores of segments.
+    """Compare each system with the first by their mean segment scores, which are given.
 
     Args:
         systems: Each system's name, mapped to (R, S) scores of R runs over the same S segments,
@@ -232,7 +232,7 @@ def compare_segments(
         seed: The seed of each test.
     """
     # The tests treat differences up to _ROUNDING as noise, which suits scores near 1. Dividing by a
-    # power of two brings all other scores near 1 without rounding them.
+    # power of two brings the largest score near 1 without rounding.
     largest = max(float(np.abs(runs).max()) for runs in systems.values())
     scale = 2.0 ** math.frexp(largest)[1]
     parts = {name: runs[:, :, None] / scale for name, runs in systems.items()}

@@ -112,7 +112,7 @@ class CandidatePool:
     def _repeated(
         self, sentences: NDArray[np.int32], features: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Return (N,) true for each candidate that repeats an earlier one of the pool or round."""
+        """Return an (N,) mask of candidates that repeat one of the pool or an earlier new one."""
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
@@ -151,7 +151,7 @@ def _check(
 def _digests(
     sentences: NDArray[np.integer[Any]], features: NDArray[np.float32]
 ) -> NDArray[np.uint64]:
-    """Return a digest of each candidate, (N,), from its sentence and its (F, N) feature values."""
+    """Return (N,) digests of candidates, from their sentences and (F, N) feature values."""
     digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
     for values in features:
         digests ^= np.ascontiguousarray(values).view(np.uint32)
