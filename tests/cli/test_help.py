@@ -23,7 +23,7 @@ print(result.output)
 """
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, "ini show", "ini add-language-model"])
+@pytest.mark.parametrize("command", ["", *COMMANDS, "ini add-column", "ini add-language-model"])
 def test_help_loads_nothing_heavy(command: str) -> None:
     """Each --help explains the command and imports neither torch nor numpy."""
     done = subprocess.run(

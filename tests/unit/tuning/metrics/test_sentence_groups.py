@@ -111,7 +111,7 @@ def test_comparisons_of_a_group_are_those_of_its_text(folder: Path) -> None:
     text = found.to_text()
     assert f"1–5 words, {sentences} sentences" in text
     assert text.count("p (AR)") == 3
-    assert "some differ by chance" in " ".join(text.split())
+    assert "some show a difference by chance" in " ".join(text.split())
 
 
 def selected(folder: Path, model: str = "model", **options: Any) -> SelectedSentences:
