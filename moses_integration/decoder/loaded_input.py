@@ -210,7 +210,7 @@ class LoadedInput:
 
         Raises:
             InputError: A table cannot be read.
-            PhraseTableError: A table breaks its format or disagrees with the ini.
+            PhraseTableError: A table violates its format or disagrees with the ini.
         """
         features, settings = system.features, system.settings
         source = SourcePhrases(sentences, settings.max_phrase_length)

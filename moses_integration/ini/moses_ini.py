@@ -67,7 +67,7 @@ class MosesIni:
 
         Raises:
             InputError: The file cannot be read.
-            IniError: A line breaks the format; the error names it.
+            IniError: A line violates the format; the error names it.
         """
         with open_input(path) as stream:
             return cls.parse(stream.read(), str(path))

@@ -279,7 +279,7 @@ class NBestReader:
         """Read the whole list.
 
         Raises:
-            NBestError: The list is empty or cut short, a line breaks the format or lacks a
+            NBestError: The list is empty or cut short, a line violates the format or lacks a
                 feature, or sentence numbers decrease.
         """
         # values beyond float32 become infinite, which the pool of candidates refuses

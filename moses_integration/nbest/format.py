@@ -163,7 +163,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
     """Yield the candidates of a plain or gzip n-best list, in its order.
 
     Raises:
-        NBestError: A line breaks the format, sentence numbers decrease, or the list is cut short
+        NBestError: A line violates the format, sentence numbers decrease, or the list is cut short
             (its last line has no line feed).
     """
     last = 0

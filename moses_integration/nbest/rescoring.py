@@ -206,7 +206,7 @@ def read_table_words(table: str | Path) -> set[bytes]:
 
     Raises:
         InputError: The table cannot be read.
-        PhraseTableError: The table breaks its format.
+        PhraseTableError: The table violates its format.
     """
     words = WordTable()
     with Progress("reading the words of the table", unit="lines") as progress:
@@ -276,7 +276,7 @@ def rescore_nbest(
             continues only with the same settings.
 
     Raises:
-        NBestError: The list breaks its format, has no phrase segmentation, does not fit the
+        NBestError: The list violates its format, has no phrase segmentation, does not fit the
             source or the scores, or has a feature of this name already.
         SettingsError: Two features have the same name, or a source is missing.
         ModelError: A model returns a score that is not a log-probability.

@@ -282,7 +282,7 @@ def prune_table(
         lines_per_block: The number of lines to hold at a time.
 
     Raises:
-        InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
+        InputError: The table cannot be read, violates its format or is not sorted, or nothing is
             left of it.
         SettingsError: The conditions do not fit together, or do not fit the table.
     """
@@ -426,7 +426,7 @@ def prune_reordering(
         phrase_table: A plain or gzip phrase table, sorted.
 
     Raises:
-        InputError: A table cannot be read, breaks its format or is not sorted.
+        InputError: A table cannot be read, violates its format or is not sorted.
         SettingsError: The output cannot be written.
     """
     pairs = SortedPairs(read_source_runs(phrase_table))

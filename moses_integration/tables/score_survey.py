@@ -76,7 +76,7 @@ def survey_scores(path: str | Path) -> ScoreSurvey:
 
     Raises:
         InputError: The file cannot be read.
-        PhraseTableError: A line breaks the format or has another number of scores, or a score is
+        PhraseTableError: A line violates the format or has another number of scores, or a score is
             negative or not a finite float32; the error names the line.
     """
     survey = ScoreSurvey(0)

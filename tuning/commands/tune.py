@@ -52,7 +52,7 @@ class TuneOptions(OptimizationOptions, Result):
     )
     patience: int = option(
         BoundedInt(0, 10_000),
-        "End after this many rounds without a better score on the dev set; 0: never.",
+        "Stop after this many rounds without a better score on the dev set; 0: never.",
         default=TuningSettings.patience,
     )
     runs: int = option(

@@ -217,7 +217,7 @@ class TableLoader:
 
         Raises:
             InputError: The file cannot be read.
-            PhraseTableError: A line breaks the format, disagrees with the ini, or uses a feature
+            PhraseTableError: A line violates the format, disagrees with the ini, or uses a feature
                 that this decoder does not support; the error names the line.
         """
 
