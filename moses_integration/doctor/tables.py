@@ -1,8 +1,8 @@
 """Checks of phrase tables and reordering tables, by themselves and against the ini.
 
 A text table is read to its end, even after bad lines. Lines are read and checked by the same code
-as in every command (`read_blocks`). The survey also looks for valid lines that Moses misreads or
-uses badly.
+as in every command (`read_blocks`). The survey also looks for valid lines that Moses misreads,
+and for suspicious scores.
 
 The number of scores of a binary table is fixed when the table is made. Moses compares it with
 num-features only for compact tables. With the other two binary forms Moses crashes if the numbers
@@ -77,9 +77,9 @@ class TableSurvey:
         lines: The number of lines.
         fault: The error of the first bad line, if any.
         bad_lines: The number of bad lines.
-        odd: For each kind of odd line, the number of lines and the number of the first one.
+        odd: For each kind of odd line, how many there are, and the line number of the first.
         scores: Counts of odd scores.
-        alone: The source phrases of a single word: only these translate a word in any context.
+        alone: The one-word source phrases, which translate their word in every context.
         targets: The words of target phrases.
         ends_in_line_feed: Whether the last line ends in a line feed.
         broken: The error that stopped the reading before the end, if any.
@@ -165,7 +165,7 @@ class TableSurvey:
         self._count_odd("bar", numbers[(places[:, 1::2] > places[:, ::2]).any(axis=1)])
         has_label = np.zeros(len(pairs), np.bool_)
         for tokens in sides:
-            # a bar after a token belongs to the same word, and the token is its first factor
+            # if a bar follows a token, the token is only the first factor of a longer word
             bracketed = (
                 (data[tokens.begins] == OPEN)
                 & (data[tokens.ends - 1] == CLOSE)
@@ -309,7 +309,8 @@ def _check_reordering(
                     f"({share:.1%}) are not in the reordering table; their reordering scores are "
                     "0, better than all others",
                     "use two tables of the same training, or prune both in the same way (Moses's "
-                    "remove-orphan-phrase-pairs-from-reordering-table.perl does the opposite)",
+                    "remove-orphan-phrase-pairs-from-reordering-table.perl does not help: it only "
+                    "removes pairs that the phrase table lacks)",
                 )
 
 

@@ -1,10 +1,10 @@
-"""Checks of a development set: source text and references, and how many words a model knows.
+"""Checks of a development set: its source text, its references, and how many words are known.
 
 If the case, tokenisation or escaping of a text differs from that of the system, no program reports
 an error: the words of the text are simply unknown. The same is true of a text in the wrong
 language. Therefore every unknown word is also looked up in lower case, with a capital, escaped,
 unescaped, and without punctuation at its end (then also in lower case, because raw text often needs
-both). The spelling that makes the most tokens known is reported.
+both). The spelling that makes the most tokens known is reported, if it helps enough of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXAMPLES = 5
 # shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# the share of unknown tokens that another spelling must make known to count as the reason
+# another spelling is reported only if it makes at least this share of the unknown tokens known
 _REASON = 0.25
 
 
@@ -149,7 +149,7 @@ def check_texts(
 
 
 _PREPROCESS = "phrasescore preprocess"
-# name of a spelling -> its function, and the advice where this spelling is known
+# name of a spelling -> its function, and the advice if words are known in this spelling
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
     "with a capital letter": (
@@ -232,7 +232,7 @@ class TextWords:
     def _check_spelling(
         self, found: Diagnosis, missing: Sequence[bytes], owner: str, knows: Knows
     ) -> None:
-        """Report the spelling that makes the most missing words known, if these are many."""
+        """Report the spelling that makes the most missing words known, if it helps enough words."""
 
         def is_known(word: bytes, change: Callable[[str], str]) -> bool:
             spelt = change(word.decode("utf-8", "surrogateescape"))

@@ -1,16 +1,17 @@
 """Interpolated modified Kneser-Ney estimation, with the same numbers as KenLM's lmplz.
 
 Sources: Chen and Goodman (1998), section 3, for the estimate; Heafield et al. (2013), "Scalable
-Modified Kneser-Ney Language Model Estimation", for the streams. An n-gram a of order n with the
-context c (all but its last word) and the suffix s (all but its first word) has
+Modified Kneser-Ney Language Model Estimation", for the adjusted counts. For an n-gram ``a`` of
+order n with the context c (all but its last word) and the suffix s (all but its first word),
 
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
 where count(a) is the adjusted count. In the highest order, and for n-grams that begin with
 ``<s>``, it is the number of occurrences of a; otherwise it is the number of different words that
-precede a. D_n are the discounts of order n. The total and gamma are sums over the n-grams with
-context c. The distribution p of the empty suffix is uniform over the vocabulary with ``<unk>`` and
-without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
+precede a. D_n are the discounts of order n. Over the n-grams with context c, total(c) is the sum
+of the counts, and gamma(c) is the sum of the discounts divided by total(c). The distribution p of
+the empty suffix is uniform over the vocabulary with ``<unk>`` and without ``<s>``. All arithmetic
+is in float32 and in lmplz's order, so that the digits agree.
 
 lmplz --discount_fallback writes the same file, byte for byte. Unlike this module, lmplz can sort
 corpora that do not fit in memory.
@@ -60,8 +61,8 @@ class Corpus:
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: First ``<unk>``, so that every word of the vocabulary occurs. Then each sentence:
-            order - 1 times ``<s>`` (at least once), the words, and ``</s>``.
+        ids: ``<unk>``, so that it occurs, too. Then for each sentence: order - 1 times ``<s>`` (at
+            least once), the words, and ``</s>``.
     """
 
     words: list[bytes]
@@ -145,8 +146,8 @@ class NGramCounts:
         last: The position of the last word in one occurrence of each n-gram, shape (n-grams,).
         occurrences: The number of occurrences of each n-gram, shape (n-grams,).
         extensions: The number of different words that precede each n-gram, shape (n-grams,).
-        number_at: The number of the n-gram that ends at each position of the text, -1 for none. Its
-            shape is that of the text; in the highest order it is empty.
+        number_at: For each position of the text, the index of the n-gram that ends there, or -1 if
+            none does; empty in the highest order.
     """
 
     order: int
@@ -165,8 +166,8 @@ def count_ngrams(
         corpus: The text.
         by_words: The positions of the text, sorted by at least ``order`` words.
         order: The number of words of an n-gram.
-        highest: The highest order of the model; its n-grams need no numbers, because no longer
-            n-grams are made from them.
+        highest: The highest order of the model; its n-grams need no indexes, because no higher
+            order looks them up.
     """
     is_there = by_words.longest >= order
     positions, shared = by_words.positions[is_there], by_words.shared[is_there]
@@ -194,7 +195,7 @@ def count_ngrams(
 def write_arpa(
     corpus_path: str | Path, order: int, output: str | Path
 ) -> tuple[tuple[int, ...], tuple[Discounts, ...]]:
-    """Estimate a model and write it as lmplz does; a name ending in ``.gz`` is compressed.
+    """Estimate a model and write it as lmplz does, as gzip if the name ends in ``.gz``.
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
@@ -341,7 +342,7 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     """Format the log10 of each factor with the fewest digits that read back to the same number.
 
     The notation is that of double-conversion's ToShortestSingle as KenLM configures it: decimal
-    from 1e-6 up, otherwise ``1.5e-7``.
+    from 1e-6 up, and with an exponent below, such as ``1.5e-7``.
 
     Args:
         factors: The factors, all above 0, shape (rows,).

@@ -7,11 +7,11 @@ reason words are numbered in the byte order of the word plus a space. The number
 which words sort before ``||| ``.
 
 All positions of the text are sorted by the words that follow (a suffix array cut at the longest
-phrase). Neighbours that share their first words form a tree. A walk through this tree visits the
-phrases in the byte order of ``phrase ||| ``. In this order, a phrase comes after those of its
-continuations whose next word sorts before ``|||``, and before its other continuations. Each phrase
-gets its index in this order as its number. Then a phrase pair is two numbers, and a phrase table is
-sorted by sorting integers.
+phrase). Positions with the same first words are then neighbours, so the phrases form a tree. A walk
+through this tree visits the phrases in the byte order of ``phrase ||| ``. In this order, a phrase
+comes after those of its continuations whose next word sorts before ``|||``, and before its other
+continuations. Each phrase gets its index in this order as its number. Then a phrase pair is two
+numbers, and a phrase table is sorted by sorting integers.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def _number_in_order(
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
-    A phrase gets its number before the first longer phrase that sorts after it. If there is none,
-    it gets its number after the last position that begins with it. ``open_at`` describes the
+    A phrase gets its number before the first of its continuations that sort after it. If there is
+    none, it gets its number after the last position that begins with it. ``open_at`` describes the
     current phrase at each depth: its first row, and its number plus one, or 0 if it has no number
     yet.
     """

@@ -1,4 +1,4 @@
-"""Phrases for the analyses (from a phrase table or a text file), and their summaries c."""
+"""Phrases for the analyses (from a phrase table or a text file), and their summaries."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
 
 
 def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) -> Vectors:
-    """Return the summaries c of N phrases (ids without </s>), ``(N, H)``.
+    """Return the summaries (the vectors c of the paper) of N phrases, ``(N, H)``.
 
     Args:
-        loaded: A model of a kind that ``summarises``.
-        phrases: The phrases.
+        loaded: A model of a kind whose ``summarises`` is true.
+        phrases: The phrases, as ids without </s>.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:

@@ -1,18 +1,19 @@
-"""Minimum error rate training (Och 2003): weights whose best candidates have the highest score.
+"""Minimum error rate training (Och 2003): weights whose top candidates give the best score.
 
 The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
 optimum. So the search has three parts:
 
-1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
-   region (``tuning.optimizers.annealing``).
+1. *Annealing*: climbing the expected score, at rising sharpness, leads from the start weights to a
+   good region (``tuning.optimizers.annealing``).
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
    Directions come in small groups, in random order. The searches of a group start from the same
    point, and the best of their steps is taken. A climb ends when a pass over all directions
-   gains nothing. Only the first passes of some climbs search unbounded lines: later, long steps
-   hardly ever gain anything, and searching a bounded line takes a third of the time.
-3. *Restarts*: a climb starts at the best point so far after a random change by a tenth or a fifth
-   of the weights' size; four such climbs run at a time. Every twentieth restart changes the weights
-   by their full size and is annealed too.
+   gains nothing. Only the climb from the start weights searches unbounded lines, in its first two
+   passes: after that, long steps hardly ever gain anything, and searching a bounded line takes a
+   third of the time.
+3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights'
+   size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
+   the weights by their full size and is annealed, too.
 
 The result does not depend on the number of threads.
 """
@@ -43,8 +44,8 @@ from tuning.optimizers.workers import Workers
 
 # the number of passes that search unbounded lines, because a good region may be far away
 _WHOLE_PASSES = 2
-# the deviation of a restart's random change to a weight is one of the strengths times a mixture of
-# the weight's own size, with the share _OWN_SIZE, and the root mean square size of all weights
+# the standard deviation of a restart's random change to a weight is one of the strengths times
+# (_OWN_SIZE * the weight's own size + (1 - _OWN_SIZE) * the root mean square of the free weights)
 _STRENGTHS = (0.1, 0.2)
 _OWN_SIZE = 0.7
 _CLIMBS_AT_ONCE = 4
@@ -65,7 +66,7 @@ class Mert:
     Args:
         restarts: The number of climbs after the first two, which begin at the start weights and
             at the annealed start weights.
-        threads: The number of threads; they share climbs, and the lines of a climb.
+        threads: The number of threads, which divide climbs and the lines of a climb among them.
     """
 
     restarts: int
@@ -101,7 +102,7 @@ class _Start(NamedTuple):
     Attributes:
         weights: (F,) the point.
         sharpnesses: The sharpnesses to anneal the point at before the climb; empty for none.
-        whole_passes: The number of first passes that search unbounded lines.
+        whole_passes: How many passes, from the first on, search unbounded lines.
     """
 
     weights: Weights
@@ -168,7 +169,7 @@ def climb(
         search: The line search over the pool of candidates.
         weights: (F,) the point to begin at.
         region: The region of weight space to search.
-        whole_passes: The number of first passes that search unbounded lines.
+        whole_passes: How many passes, from the first on, search unbounded lines.
         seed: The seed of the random order of directions.
         workers: Threads that share the lines from one point.
 

@@ -1,4 +1,4 @@
-"""Reads a results folder, and writes the report page from its templates."""
+"""Reads a results folder, and writes the report page from the templates of this package."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _NOUNS: dict[type, str] = {
 
 @dataclass
 class Results:
-    """All results in a folder; runs and models are keyed by the name of their seed's folder.
+    """All results in a folder.
 
     Args:
         name: The name of the folder.
@@ -66,8 +66,8 @@ class Results:
         experiments: The records of experiments.
         scores: Scores of translations.
         texts: Differences of translations, by the title of their scores.
-        tunings: The tuning runs that have at least one round, by system.
-        models: The learning curve of each model, by name.
+        tunings: The tuning runs that have at least one round, by system and run.
+        models: The learning curve of each model, by name and run.
         configs: The settings of finished models, by name.
         provenances: The provenance of each record, by the name of the record.
         unfinished: Sentences about work that is not done yet.
@@ -116,8 +116,8 @@ def read_results(
         raise InputError(
             "the folder has no results of phrasescore" if some else "the folder is empty",
             path=folder,
-            remedy="name a folder that experiment, tune, train or the demo wrote, or a folder that "
-            "contains such folders or the JSON of --json-file",
+            remedy="name a folder written by the demo or by the command experiment, tune or train, "
+            "or a folder that contains such folders or files written with --json-file",
         )
     results = Results(folder.absolute().name)
     # the runs of all seeds and their summary count as one

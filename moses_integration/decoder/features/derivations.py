@@ -154,7 +154,7 @@ def feature_values(
         size: The number of components of the feature vector.
 
     Returns:
-        Unweighted values in the order of n-best lists, shape (N, size).
+        The unweighted values, with components in their order in n-best lists, shape (N, size).
     """
     features = np.zeros((len(derivations.offsets) - 1, size))
     _add_features(tables, derivations, features)

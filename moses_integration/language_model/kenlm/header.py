@@ -26,8 +26,8 @@ from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 VERSION = 5
 PROBING, _, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
-# the magic, padded by at least two zero bytes to a multiple of 8; 0.0, 1.0, -0.5; 1, the largest
-# 32-bit number, padding; 1 in 64 bits
+# the magic, padded with at least two zero bytes to a multiple of 8; the floats 0.0, 1.0 and -0.5;
+# in 32 bits each, the number 1, the largest number, and 0 as padding; the number 1 in 64 bits
 _SANITY = _MAGIC.ljust((len(_MAGIC) + 2 + 7) // 8 * 8, b"\0") + struct.pack(
     "<fffIIIQ", 0.0, 1.0, -0.5, 1, 0xFFFFFFFF, 0, 1
 )
@@ -48,7 +48,7 @@ class KenlmHeader:
     Attributes:
         kind: The type of the model, such as ``PROBING``.
         multiplier: The number of slots per entry of the probing tables.
-        counts: n-gram counts, order 1 first, at least two.
+        counts: The number of n-grams of each order, from order 1 up; at least two orders.
     """
 
     kind: int
@@ -93,7 +93,7 @@ class Sections:
 
 
 def read_header(sections: Sections) -> KenlmHeader:
-    """Parse the header of a KenLM binary, with which ``sections`` begins.
+    """Parse the header of a KenLM binary; ``sections`` must be at the start of the file.
 
     Raises:
         LanguageModelError: The file is no binary of format version 5, or its words cannot be read.

@@ -7,7 +7,7 @@ target words do not depend on each other.
 
 Letters are those of docs/architecture.md, and K is ``phrase_length``. The vectors of the source's
 words, of size E each, are concatenated and pass through two tanh layers of H units. Each position
-of the target has R separate outputs, and all positions share the output vectors.
+of the target has its own R features, and all positions share the output vectors of words.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class FeedForwardPhrase(SequenceModel):
         return state, self._next_word(state)
 
     def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, ``(B, T + 1)`` words with </s>, and the mask of real words."""
+        """Return features, the words with </s>, ``(B, T + 1)``, and the mask of real words."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted
