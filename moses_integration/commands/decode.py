@@ -18,6 +18,7 @@ from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.processes import usable_cores
 from phrasescore.table.input_files import whole_number
 
 if TYPE_CHECKING:
@@ -147,7 +148,9 @@ def decode(options: DecodeOptions) -> None:
 
 def _threads_of(ini: MosesIni) -> int:
     text = [*ini.values("threads"), "1"][0]
-    threads = whole_number(text, 256)
+    threads = usable_cores() if text == "all" else whole_number(text, 256)
     if not threads:
-        raise IniError(f"[threads] is {text!r}, expected a number from 1 to 256", path=ini.path)
+        raise IniError(
+            f"[threads] is {text!r}, expected a number from 1 to 256, or all", path=ini.path
+        )
     return threads

@@ -51,6 +51,9 @@ def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
     text = TEXT * 20
     one = phrasescore("decode", ini, stdin=text)
     assert phrasescore("decode", ini, "--threads", "3", stdin=text).stdout == one.stdout
+    setting = ini.with_name("all.ini")
+    setting.write_bytes(ini.read_bytes() + b"\n[threads]\nall\n")
+    assert phrasescore("decode", setting, stdin=text).stdout == one.stdout
 
 
 def test_a_killed_run_is_gone_on_with(
