@@ -1,7 +1,7 @@
 """Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
 
-``results.json`` has the statistics of all runs but none of the texts, so a table can be made
-without the translations. The statistics of a translation are lines of numbers separated by spaces,
+``results.json`` has the statistics of all runs but no text, so a table can be made without the
+translations. The statistics of a translation are lines of numbers separated by spaces,
 one number per sentence: ``length``, the length in words; and ``matches``, four lines with the
 matching n-grams of one to four words. All translations of a text share its ``reference_lengths``.
 
@@ -272,7 +272,7 @@ class ResultsKeeper:
 
         Returns:
             The results to keep, which include rows of earlier calls that the experiment file no
-            longer has; and the runs of each system as the file describes it now.
+            longer has; and the runs of each system that the experiment file describes now.
 
         Raises:
             CorpusError: A translation has another number of lines than its references.
@@ -293,10 +293,10 @@ class ResultsKeeper:
         return KeptResults(self._plan.settings.name, self._old.texts, rows), current
 
     def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
-        """Return the old results, updated with the rows of this experiment in another file.
+        """Return the old results, updated with this experiment's rows from another file.
 
         Raises:
-            SettingsError: These rows have other settings, inputs or texts, or there are no rows.
+            SettingsError: These rows have other settings, inputs or texts, or are not in the file.
         """
         if not self._rows.keys() & given.rows.keys():
             raise SettingsError("no row of this experiment is in the file", path=path)
@@ -486,7 +486,7 @@ def _comparison(
 def _compared(
     name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
-    """Return the BLEU of a system's runs, and the gain over the first system's runs, if any."""
+    """Return the BLEU of a system's runs, and the gain over ``first`` unless it is empty."""
     systems = {
         key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for key, each in (("", first), (name, runs))

@@ -87,7 +87,7 @@ class WeightPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(T,) a name for every component in n-best lists, with its number in the moses.ini."""
+        """(T,) a name for every component in n-best lists, with its index in the moses.ini."""
         return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
 
     def with_frozen(self, names: Iterable[str]) -> WeightPlan:
