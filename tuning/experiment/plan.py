@@ -112,7 +112,7 @@ class Plan:
     def steps(self) -> tuple[CommandStep, ...]:
         """Return all distinct steps, each after the steps whose outputs it reads.
 
-        The steps for the first seed of all rows precede those for the second, and so on, so the
+        All rows' steps for the first seed precede the steps for the second, and so on, so the
         table is complete after each seed.
         """
         rows = [system for system in self.settings.systems if not system.not_run]

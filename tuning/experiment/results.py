@@ -460,7 +460,7 @@ def _comparison(
     texts: Mapping[str, KeptText],
     compared: Callable[[str, str, str], ComparedSystem],
 ) -> ComparisonRecord:
-    """Compare all systems that translated a text with the first system."""
+    """Compare the first system with every system that translated a text."""
     files: dict[str, tuple[str, ...]] = {}
     for system in plan.settings.systems:
         own = [run for run in runs.get(system.name, ()) if text.name in run.texts]

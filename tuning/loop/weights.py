@@ -33,7 +33,7 @@ class WeightPlan:
         start: The start weights of each feature.
         sparse_weights: Weights of single sparse features; tuning never changes these.
         hidden: The features with a weight other than 0 that n-best lists show partly or not at all.
-        frozen: The indices of the components in n-best lists whose weight must not change.
+        frozen: The indices, among the components in n-best lists, of weights that must not change.
     """
 
     layout: FeatureLayout

@@ -42,7 +42,7 @@ from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
-# replaces other spaces; from Unicode's private use area, so no text should contain it
+# replaces spaces other than U+0020; from Unicode's private use area, so no text should contain it
 _STAND_IN = "\ue000"
 LABELS = {
     "bleu": "BLEU",

@@ -69,8 +69,8 @@ class Choice:
 
     Args:
         lowercase: Whether all text is lower-cased.
-        remembered: The minimum number of times that training must have seen a word to give it its
-            most frequent form; ``None`` to use the system for every word.
+        remembered: A word gets its most frequent form if training saw the word at least this many
+            times; ``None`` to use the system for every word.
         attention: Whether the attention model chooses among the forms of the system.
         dev_words: The number of dev words.
         system_right: The share of dev words that the system alone gets right.

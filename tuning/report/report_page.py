@@ -100,8 +100,8 @@ def read_results(
 
     Args:
         folder: The results folder.
-        source_paths: Texts that may be the source of a comparison that does not name its own.
-        data: Further folders; files in them may be shown if the results name them.
+        source_paths: Texts that may be the source of a comparison that names no source.
+        data: Further folders; the page may show files in them that the results name.
 
     Raises:
         InputError: The folder has no results, or a source text cannot be read.

@@ -23,7 +23,7 @@ _LARGEST_JSON = 1 << 24
 
 
 class ResultFiles:
-    """The files that a report may read: files in its folder, and files that the user named.
+    """The files that a report may read: in the results folder, or named by the user.
 
     Links are resolved first, so a foreign folder cannot make a report show the user's other files.
 
