@@ -1,9 +1,9 @@
 """Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
 
 ``results.json`` has the statistics of all runs but no text, so a table can be made without the
-translations. The statistics of a translation are lines of numbers separated by spaces,
-one number per sentence: ``length``, the length in words; and ``matches``, four lines with the
-matching n-grams of one to four words. All translations of a text share its ``reference_lengths``.
+translations. The statistics of a translation are lines of numbers separated by spaces, one number
+per sentence: ``length``, the length in words; and ``matches``, four lines with the matching n-grams
+of one to four words. All translations of a text share its ``reference_lengths``.
 
 A row of an earlier call is still valid if its description in the experiment file and the content of
 the system, the texts and its other inputs are unchanged. So a table can grow row by row, move to
@@ -296,7 +296,7 @@ class ResultsKeeper:
         """Return the old results, updated with this experiment's rows from another file.
 
         Raises:
-            SettingsError: These rows have other settings, inputs or texts, or are not in the file.
+            SettingsError: These rows have other settings, inputs or texts, or none is in the file.
         """
         if not self._rows.keys() & given.rows.keys():
             raise SettingsError("no row of this experiment is in the file", path=path)
@@ -486,7 +486,7 @@ def _comparison(
 def _compared(
     name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
-    """Return the BLEU of a system's runs, and the gain over ``first`` unless it is empty."""
+    """Return the BLEU of a system's runs, and the gain over ``first`` if ``first`` has runs."""
     systems = {
         key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for key, each in (("", first), (name, runs))

@@ -1,9 +1,8 @@
 """Reads and checks words with their normal forms, and remembers each word's most frequent form.
 
 A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Both may
-contain spaces. Empty lines are the ends of sentences and are
-skipped. All text is converted to composed characters (Unicode NFC), so that equal letters are equal
-characters.
+contain spaces. Empty lines are the ends of sentences and are skipped. All text is converted to
+composed characters (Unicode NFC), so that equal letters are equal characters.
 """
 
 from __future__ import annotations

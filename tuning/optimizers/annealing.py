@@ -179,7 +179,7 @@ class ExpectedScore:
         return gradient
 
     def _slopes(self) -> NDArray[np.float64]:
-        """Return the derivative of the objective by each sum, from central differences."""
+        """Return the derivative of the objective in each sum, by central differences."""
         slopes = np.zeros(len(self._sums))
         for column, value in enumerate(self._sums.tolist()):
             size = _RELATIVE_DIFFERENCE * value

@@ -42,7 +42,7 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# the first passes of a climb search unbounded lines, because a good region may be far away
+# how many passes search unbounded lines at first, because a good region may be far away
 _WHOLE_PASSES = 2
 # the standard deviation of a restart's random change to a weight is one of the strengths times
 # (_OWN_SIZE * the weight's own size + (1 - _OWN_SIZE) * the root mean square of the free weights)

@@ -100,7 +100,8 @@ def _hope_and_fear(
     """Return the rows of hope and fear (the first, if equal), and the difference of their worth.
 
     To compute a candidate's worth, its statistics are added to the background. The worth is the
-    objective of this sum times its reference length, to have the scale of model scores.
+    objective of the sum, multiplied by the sum's reference length to reach the scale of model
+    scores.
     """
     combine(pool.features, begin, end, state.weights, state.scores)
     hope = fear = begin
@@ -128,7 +129,7 @@ def learn(
     shares: NDArray[np.float64],
     state: MiraState,
 ) -> None:
-    """Make one pass over sentences, and update the weights if hope and fear are too close.
+    """Make one pass over sentences, and update the weights if hope and fear are too close in score.
 
     Args:
         pool: The candidates.

@@ -127,7 +127,7 @@ def share_of_each(
 def compare_texts(
     record: ComparisonRecord, folder: Path, files: ResultFiles, sources: Sequence[Lines]
 ) -> TextDifferences:
-    """Compare each other system's first run with the first system's, sentence by sentence.
+    """Compare other systems' first runs with the first system's first run, by sentence.
 
     Translations are shown only if they still have the score in the record.
 
