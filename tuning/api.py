@@ -99,8 +99,8 @@ def compare(
         baseline: The baseline's translation, or a list with one translation for each tuning run.
         systems: The name of each other system, mapped to its translation or translations.
         references: One text, or a list of several. ``None`` if ``baseline`` and ``systems`` hold
-            segment scores of another metric (larger is better) instead of translations, as lists
-            of numbers or files with one number per line.
+            segment scores of another metric (larger is better) instead of translations. Segment
+            scores are lists of numbers, or files with one number per line.
         metrics: One or more of ``bleu``, ``chrf``, ``ter``, ``accuracy``, ``cer`` and ``wer``; by
             default the first three.
         tokenize: BLEU's tokenisation, as for ``evaluate``.
@@ -114,10 +114,11 @@ def compare(
         segment scores is called ``segments``.
 
     Raises:
-        TypeError: A text or a list of scores has the wrong type, or a number is not a whole number.
+        TypeError: A text or a list of scores has the wrong type, or ``trials`` or ``seed`` is not a
+            whole number.
         CorpusError: The texts have different numbers of lines, or no lines.
-        SettingsError: A metric or tokenisation is unknown, a number is out of bounds, or a system
-            is called ``baseline``.
+        SettingsError: A metric or tokenisation is unknown, ``trials`` or ``seed`` is out of bounds,
+            or a system is called ``baseline``.
     """
     check_whole_number("trials", trials, 1, 10_000_000)
     check_whole_number("seed", seed, 0, 2**32 - 1)
@@ -178,7 +179,7 @@ def tune(
         All runs, the best run with its weights (``best_run``), and the tuned ini.
 
     Raises:
-        TypeError: A number is not a whole number.
+        TypeError: ``nbest_size``, ``rounds``, ``runs`` or ``seed`` is not a whole number.
         PhrasescoreError: An input cannot be used, or the folder belongs to another run.
     """
     for name, number in {"nbest_size": nbest_size, "rounds": rounds, "runs": runs}.items():

@@ -20,7 +20,7 @@ from tuning.experiment.runner import run_command
 
 _LOOK = 0.5  # seconds between two checks for free workers and new files
 # seconds to wait for a lock, and between attempts: after a command on another machine was killed,
-# a network file system may keep its lock for ten minutes
+# a network file system may keep the command's lock for ten minutes
 _LOCKED, _BETWEEN = 660.0, 15.0
 _SEEN = 60.0  # maximum seconds until a file from another machine is visible here
 

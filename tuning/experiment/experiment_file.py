@@ -35,7 +35,7 @@ else:
 _LONGEST_NAME = 100
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# step names contain the name of a text, or "tune", so no test set may have these two names
+# step names contain "dev", "tune" or the name of a test set, so test sets need other names
 _TAKEN_NAMES = (DEV, "tune")
 # the kinds of model that each list of a row may name; ``rerank`` may name any kind
 _KINDS = {
@@ -174,7 +174,7 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
 
 
 def kind_problems(system: ExperimentSystem, name: str, kind: Kind) -> Iterator[str]:
-    """Yield a problem for each use of a model in a row that its kind does not support."""
+    """Yield a problem for each use of a model in a row that the model's kind does not support."""
     for use, kinds in _KINDS.items():
         if name in getattr(system, use) and kind not in kinds:
             yield (

@@ -191,8 +191,8 @@ class ExperimentSystem:
 
     Args:
         name: The name of the system in the table.
-        models: The models that add a column of scores each to the phrase table; empty for the
-            original system.
+        models: The models, each of which adds a column of scores to the phrase table; empty for
+            the original system.
         unknown_column: Whether to add a column that counts words outside the first model's
             shortlists (the paper's WP).
         unknown: The treatment of words outside the shortlist, as for ``score --unknown``.
@@ -242,7 +242,7 @@ class ExperimentSystem:
 
     @property
     def features(self) -> tuple[object, ...]:
-        """The settings of the row's tuning; a row with ``rerank`` shares an equal row's tuning."""
+        """The settings of the row's tuning; a row with ``rerank`` uses an equal row's tuning."""
         return self.columns, self.language_models
 
 
@@ -252,7 +252,7 @@ class ExperimentSettings:
 
     Args:
         name: The heading of the table.
-        seeds: The seeds of tuning; each row shows the mean over them.
+        seeds: The seeds of tuning; each row shows the mean over all seeds.
         data: The system and the texts.
         decoder: The decoder and its search settings.
         tuning: Settings of tuning.

@@ -17,9 +17,10 @@ All outputs are in the results folder:
 
 * ``steps/``: a stamp and a log for each step.
 
-Rows with ``rerank`` rescore the n-best lists of the tuned system with the same columns; the lists
-are made once for all such rows. Each row adds the scores of its models to the lists, optimises the
-weights of all features on the dev set, and chooses the candidates that score highest.
+Rows with ``rerank`` rescore the n-best lists of the tuned system that has equal columns; these
+lists are made once for all such rows. Each row adds the scores of its models to the lists,
+optimises the weights of all features on the dev set, and chooses the candidates with the highest
+weighted sums.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Plan:
     def steps(self) -> tuple[CommandStep, ...]:
         """Return all distinct steps, each after the steps whose outputs it reads.
 
-        The steps for the first seed of all rows precede those for the second, and so on, so the
+        All rows' steps for the first seed precede the steps for the second, and so on, so the
         table is complete after each seed.
         """
         rows = [system for system in self.settings.systems if not system.not_run]
@@ -333,7 +334,7 @@ class Run:
         return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:
-        """Return whether the table, or an ini with so many language models, depends on a seed."""
+        """Return whether the table, or an ini with ``language_models`` models, is made per seed."""
         names = (*self.system.models, *self.system.language_models[:language_models])
         return self.plan.settings.has_per_seed(names)
 

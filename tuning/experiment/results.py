@@ -1,9 +1,9 @@
 """Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
 
-``results.json`` has the statistics of all runs but none of the texts, so a table can be made
-without the translations. The statistics of a translation are lines of numbers separated by spaces,
-one number per sentence: ``length``, the length in words; and ``matches``, four lines with the
-matching n-grams of one to four words. All translations of a text share its ``reference_lengths``.
+``results.json`` has the statistics of all runs but no text, so a table can be made without the
+translations. The statistics of a translation are lines of numbers separated by spaces, one number
+per sentence: ``length``, the length in words; and ``matches``, four lines with the matching n-grams
+of one to four words. All translations of a text share its ``reference_lengths``.
 
 A row of an earlier call is still valid if its description in the experiment file and the content of
 the system, the texts and its other inputs are unchanged. So a table can grow row by row, move to
@@ -272,7 +272,7 @@ class ResultsKeeper:
 
         Returns:
             The results to keep, which include rows of earlier calls that the experiment file no
-            longer has; and the runs of each system as the file describes it now.
+            longer has; and the runs of each system that the experiment file describes now.
 
         Raises:
             CorpusError: A translation has another number of lines than its references.
@@ -293,10 +293,10 @@ class ResultsKeeper:
         return KeptResults(self._plan.settings.name, self._old.texts, rows), current
 
     def _with_given(self, given: KeptResults, path: Path) -> KeptResults:
-        """Return the old results, updated with the rows of this experiment in another file.
+        """Return the old results, updated with this experiment's rows from another file.
 
         Raises:
-            SettingsError: These rows have other settings, inputs or texts, or there are no rows.
+            SettingsError: These rows have other settings, inputs or texts, or none is in the file.
         """
         if not self._rows.keys() & given.rows.keys():
             raise SettingsError("no row of this experiment is in the file", path=path)
@@ -460,7 +460,7 @@ def _comparison(
     texts: Mapping[str, KeptText],
     compared: Callable[[str, str, str], ComparedSystem],
 ) -> ComparisonRecord:
-    """Compare all systems that translated a text with the first system."""
+    """Compare the first system with every system that translated a text."""
     files: dict[str, tuple[str, ...]] = {}
     for system in plan.settings.systems:
         own = [run for run in runs.get(system.name, ()) if text.name in run.texts]
@@ -486,7 +486,7 @@ def _comparison(
 def _compared(
     name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
-    """Return the BLEU of a system's runs, and the gain over the first system's runs, if any."""
+    """Return the BLEU of a system's runs, and the gain over ``first`` if ``first`` has runs."""
     systems = {
         key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
         for key, each in (("", first), (name, runs))

@@ -221,7 +221,7 @@ class Runner:
             part = hidden(output, "part")
             if status == 0:
                 with part.open("rb") as stream:
-                    os.fsync(stream.fileno())  # before the stamp declares the output complete
+                    os.fsync(stream.fileno())  # before a stamp declares the output complete
                 part.replace(output)
             else:
                 part.unlink()
@@ -257,7 +257,7 @@ class Runner:
 
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
-    """Return whether the steps that make a step's inputs, or their parent folders, are done."""
+    """Return whether the steps that make a step's inputs, or the inputs' folders, are done."""
     needed = {
         makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
     }

@@ -39,7 +39,7 @@ def markdown(
 
 
 def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:
-    """Return a line for each part of a system: its gain on each test set."""
+    """Return a table with each part of a system and the part's gain on each test set."""
     header, cells = ["part", "of", "over"], []
     for text in settings.data.tests:
         header += [f"{text.name} gain", "95 % interval", "p"]

@@ -1,9 +1,9 @@
 """The decoders that tuning can use, real Moses or the embedded one, and the check of the dev set.
 
 The tables are filtered once for the dev set, into the work folder, with all their columns. The
-search settings may differ from those of the tuned system. Both decoders write lists in one format.
-Before the first round the words of the dev set are compared with the tables, because a dev set in
-another language, or tokenised differently, would waste the whole run.
+search settings may differ from the settings in the system's moses.ini. Both decoders write n-best
+lists in the same format. Before the first round the words of the dev set are compared with the
+tables, because a dev set in another language, or tokenised differently, would waste the whole run.
 """
 
 from __future__ import annotations

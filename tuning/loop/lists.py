@@ -32,7 +32,7 @@ class ScoredList:
 
     Args:
         candidates: The N candidates of the list.
-        statistics: (N, K) their statistics against the references.
+        statistics: (N, K) the candidates' statistics against the references.
         decoded: (K,) the summed statistics of the decoder's first choices; a sentence without a
             candidate counts as an empty translation.
         notes: Warnings for the user.
@@ -86,7 +86,7 @@ def read_scored(
     Args:
         path: The list, plain or gzipped.
         statistics: The references and the objective.
-        expected: The features that the list must have, in order, with their numbers of values.
+        expected: The features that the list must have, in order, and how many values each has.
         sparse_weights: Weights of single sparse features.
 
     Raises:

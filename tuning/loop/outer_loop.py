@@ -1,4 +1,4 @@
-"""The outer loop of tuning: decode, merge, optimise, repeat; the best decoded weights win.
+"""The outer loop of tuning: decode, merge, optimise, repeat; keep the weights that decode best.
 
 Each round decodes the dev set with the current weights, adds the candidates to the pool of all
 earlier rounds, and optimises the weights over the whole pool. A run ends after ``rounds``

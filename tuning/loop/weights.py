@@ -33,7 +33,7 @@ class WeightPlan:
         start: The start weights of each feature.
         sparse_weights: Weights of single sparse features; tuning never changes these.
         hidden: The features with a weight other than 0 that n-best lists show partly or not at all.
-        frozen: The indices of the components in n-best lists whose weight must not change.
+        frozen: The indices, among the components in n-best lists, of weights that must not change.
     """
 
     layout: FeatureLayout
@@ -87,7 +87,7 @@ class WeightPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(T,) a name for every component in n-best lists, with its number in the moses.ini."""
+        """(T,) a name for every component in n-best lists, with its index in the moses.ini."""
         return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
 
     def with_frozen(self, names: Iterable[str]) -> WeightPlan:

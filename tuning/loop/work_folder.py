@@ -1,4 +1,4 @@
-"""The work folder of a tuning run: readable by people, and consistent even after a kill.
+"""The work folder of a tuning run: readable by people, and consistent even if the run is killed.
 
 Every file gets its final name only when it is complete, and every step of a round ends with one
 file. A stopped run therefore continues after the last finished file. A run with other settings or

@@ -43,7 +43,7 @@ class TextScores:
 
     @classmethod
     def from_text(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
-        """Score the sentences of a text that the indices ``rows`` (K,) select."""
+        """Score the sentences with the indices ``rows`` (K,) of a text."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
@@ -95,7 +95,7 @@ class Evaluation:
         return tuple(note for text in self.texts for note in text.notes)
 
     def to_text(self) -> str:
-        """Return the scores times 100, the length ratios and the signatures for a terminal."""
+        """Return the scores (times 100), length ratios and signatures, for a terminal."""
         header = ["", *(LABELS[metric] for metric in self.signatures), "length ratio"]
         rows = []
         for text in self.texts:

@@ -4,10 +4,10 @@ The statistics add up over sentences, so an optimiser needs only arrays. A matri
 these columns, or only those of BLEU if BLEU is the only metric:
 
 * BLEU: 9 (``bleu.py``)
-* chrF: 3 for each of 6 orders: n-grams of the candidate, n-grams of the reference, matches
+* chrF: 18, three for each of 6 orders (n-grams of the candidate, n-grams of the reference, matches)
 * every other metric: 2, and the score is the first divided by the second. TER: edits and reference
   words, both multiplied by the number of references to stay whole numbers. Accuracy: correct lines
-  and lines. Error rates of characters and words: edits and the length of the closest reference.
+  and all lines. Error rates of characters and words: edits and the length of the closest reference.
 
 Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make
 the mixture negative.
@@ -64,7 +64,7 @@ def _chrf(sums: NDArray[np.float64]) -> float:
 
 @compiled
 def _quotient(sums: NDArray[np.float64]) -> float:
-    """Divide the first sum by the second; if the second is 0, return 1 for edits, otherwise 0."""
+    """Divide the first sum by the second; 0 / 0 is 0, and other quotients by 0 are 1."""
     if sums[1] > 0:
         return sums[0] / sums[1]
     return 1.0 if sums[0] > 0 else 0.0
@@ -124,7 +124,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
-    """Return the objective of each candidate, (N,), from (N, K); BLEU has add-one smoothing."""
+    """Return (N,) the objective of each candidate, given (N, K); BLEU has add-one smoothing."""
     bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
         return bleu

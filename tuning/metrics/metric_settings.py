@@ -108,7 +108,7 @@ class Objective:
 
     @property
     def metrics(self) -> tuple[MetricName, ...]:
-        """The metrics that have a share."""
+        """The metrics with a share above 0."""
         return tuple(name for name, share in zip(METRICS, self.shares, strict=True) if share)
 
     @property

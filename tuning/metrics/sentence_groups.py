@@ -1,7 +1,7 @@
 """Selects sentences to score: groups by source length, and sentences whose words a model knows.
 
-Bahdanau et al. (2014) report both: scores by the number of source words in Figure 2, and scores of
-the sentences without unknown words in the second half of Table 1.
+Bahdanau et al. (2014) report both: Figure 2 has scores by the number of source words, and the
+second half of Table 1 has scores of the sentences without unknown words.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class SelectedSentences:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the criterion of the selection as JSON values; empty if all are selected."""
+        """Return the criterion of the selection as JSON values; empty for all sentences."""
         if self.known_words is None:
             return {}
         return {"known_words": {"model": self.known_words, "of": self.total}}

@@ -11,13 +11,13 @@ difference is at least the observed one. The runs of a system are swapped togeth
 translations by the same system.
 
 *The two-level bootstrap* generalises to other sentences and other runs. Sentences are drawn with
-replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
-to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So runs
-are not drawn. Instead each system adds the variance of a random effect, at least 0: the variance of
-its scores over runs (divisor R - 1), minus the part that differences in single sentences explain.
-The draws of sentences contain that part already. (Drawing both sentences and runs would count the
-part three times; Owen 2007.) Interval and p come from Student's t with the degrees of freedom of
-Welch (1947) and Satterthwaite (1946).
+replacement (Koehn 2004), the same sentences for all runs of both systems. Three or five runs are
+too few to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So
+runs are not drawn. Instead a random effect of each system adds variance: the variance of the
+system's scores over runs (divisor R - 1), minus the part that differences in single sentences
+explain, but at least 0. The draws of sentences contain that part already. (Drawing both sentences
+and runs would count the part three times; Owen 2007.) Interval and p come from Student's t with the
+degrees of freedom of Welch (1947) and Satterthwaite (1946).
 
 The p-value of the randomisation holds for the given runs only, and so does the result of the
 bootstrap if a system has one run.
@@ -223,7 +223,7 @@ def compare_statistics(
 def compare_segments(
     systems: Mapping[str, Floats], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> tuple[ComparedSystem, ...]:
-    """Compare each system with the first by their mean segment scores, which are given.
+    """Compare each system with the first by the mean of given segment scores.
 
     Args:
         systems: Each system's name, mapped to (R, S) scores of R runs over the same S segments,

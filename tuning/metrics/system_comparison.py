@@ -51,7 +51,7 @@ class SystemComparison:
         return points(score, sign=sign)
 
     def table(self) -> ScoreTable:
-        """Return the table of scores times 100, gains and p-values."""
+        """Return the table of scores, gains and p-values."""
         return self._table(self.scores)
 
     def length_tables(self) -> Iterator[tuple[str, ScoreTable]]:

@@ -11,9 +11,9 @@ Shapes: S sentences, K statistics.
 
 sacrebleu computes chrF and TER, and rapidfuzz computes edit distances, once for every distinct
 translation of a sentence. The accuracy is the share of lines that equal a reference. CER and WER
-are the Levenshtein distance to the closest reference divided by its length, in characters (spaces
-included) and in words. sacrebleu splits words at every Unicode space, Moses at U+0020 only, so
-other spaces are replaced before sacrebleu sees a text.
+are the Levenshtein distance to the closest reference divided by that reference's length, in
+characters (spaces included) and in words. sacrebleu splits words at every Unicode space, Moses at
+U+0020 only, so other spaces are replaced before sacrebleu sees a text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
-# replaces other spaces; from Unicode's private use area, so no text should contain it
+# replaces spaces other than U+0020; from Unicode's private use area, so no text should contain it
 _STAND_IN = "\ue000"
 LABELS = {
     "bleu": "BLEU",

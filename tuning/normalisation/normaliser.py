@@ -57,7 +57,7 @@ _WORDS_TO_TUNE_ON = 2000
 _CANDIDATES = 20
 # a small model, because words are few and short
 _MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
-# the number of epochs, within these limits, lets the model read about this many words
+# within these limits, the number of epochs lets the model read about ``_WORDS_TO_SEE`` words
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
 # the values of ``Choice.remembered`` to try; the simplest comes first
 _TIMES = (None, 1, 2)
@@ -69,8 +69,8 @@ class Choice:
 
     Args:
         lowercase: Whether all text is lower-cased.
-        remembered: The minimum number of times that training must have seen a word to give it its
-            most frequent form; ``None`` to use the system for every word.
+        remembered: A word gets its most frequent form if training saw the word at least this many
+            times; ``None`` to use the system for every word.
         attention: Whether the attention model chooses among the forms of the system.
         dev_words: The number of dev words.
         system_right: The share of dev words that the system alone gets right.

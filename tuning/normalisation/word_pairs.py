@@ -1,9 +1,8 @@
 """Reads and checks words with their normal forms, and remembers each word's most frequent form.
 
-A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Either may
-consist of several words with spaces between them. Empty lines are the ends of sentences and are
-skipped. All text is converted to composed characters (Unicode NFC), so that equal letters are equal
-characters.
+A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Both may
+contain spaces. Empty lines are the ends of sentences and are skipped. All text is converted to
+composed characters (Unicode NFC), so that equal letters are equal characters.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _PAIRS = "write one word on each line: the word, a tab, its normal form"
 
 @dataclass(frozen=True)
 class Words:
-    """Words, and their normal forms where these are known.
+    """Words, with their normal forms if these are known.
 
     Args:
         words: The words, composed, without spaces at the ends.
-        forms: The normal form of each word; empty if they are not known.
+        forms: The normal form of each word; empty if the forms are not known.
         notes: Notes for the user about changes made while reading.
     """
 
@@ -111,7 +110,7 @@ class Memory:
     """The most frequent normal form of every known word.
 
     Args:
-        forms: By word, its most frequent form and the number of times that the word was seen.
+        forms: Each word, mapped to its most frequent form and the number of its occurrences.
     """
 
     forms: dict[str, tuple[str, int]]

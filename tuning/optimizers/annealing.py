@@ -4,7 +4,7 @@ If every sentence chose its candidate at random, with probability proportional t
 times model score), the objective of the expected statistics would be the expected score (Smith and
 Eisner 2006; Rosti et al. 2010). The expected score is smooth in the weights, so its gradient can
 lead to a good region. At low sharpness there are few local optima; at high sharpness the expected
-score approaches the score of the single best candidates.
+score approaches the objective of the candidates with the highest model scores.
 
 Each weight is measured in units of its ``Region.spread``, so that a sharpness has the same effect
 on every pool. Annealing is worth 0.2 BLEU: MERT with seeds 1 to 5 reaches on average 59.68 with it
@@ -47,9 +47,9 @@ def _fill_probabilities(
     sharpness: float,
     probabilities: NDArray[np.float64],
 ) -> None:
-    """Fill each candidate's probability: exp(sharpness * score), divided by its sentence's sum.
+    """Fill each candidate's probability: exp(sharpness * score), divided by the sentence's sum.
 
-    Scores enter relative to the sentence's best one, so that exp cannot overflow.
+    Scores are taken relative to the sentence's highest score, so that exp cannot overflow.
     """
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
@@ -90,8 +90,9 @@ def _fill_factors(
 ) -> None:
     """Fill the derivative of the expected score with respect to each candidate's model score.
 
-    The derivative is sharpness p (v - E[v]), where p is the candidate's probability, v = slopes ·
-    statistics its linearised value, and E[v] the mean of v over the sentence.
+    The derivative is ``sharpness`` · p · (v - E[v]). Here p is the candidate's probability,
+    v = slopes · statistics is its linearised value, and E[v] is the mean of v over the sentence,
+    weighted by p.
     """
     for sentence in range(starts.size - 1):
         begin, end = starts[sentence], starts[sentence + 1]
@@ -160,7 +161,7 @@ class ExpectedScore:
         self.score = objective_score(objective, self._sums)
 
     def gradient(self) -> Weights:
-        """Return (F,) sharpness times the covariance of a candidate's value and its features."""
+        """Return (F,) sharpness times the covariance of the candidates' values and features."""
         pool, slopes = self._pool, self._slopes()
         factors, gradient = np.empty(len(pool.statistics)), np.empty(len(pool.features))
 
@@ -178,7 +179,7 @@ class ExpectedScore:
         return gradient
 
     def _slopes(self) -> NDArray[np.float64]:
-        """Return the derivative of the objective for each sum, from central differences."""
+        """Return the derivative of the objective in each sum, by central differences."""
         slopes = np.zeros(len(self._sums))
         for column, value in enumerate(self._sums.tolist()):
             size = _RELATIVE_DIFFERENCE * value
@@ -203,7 +204,7 @@ def _gradient(weights: Weights, expected: ExpectedScore, region: Region) -> Weig
 
 
 def _allowed(scaled: Weights, region: Region) -> Weights:
-    """Return weights in their own units, scaled to size 1 if they are scalable."""
+    """Return scaled weights in their own units; scalable weights first get size 1."""
     weights = scaled * region.spread
     return weights / np.linalg.norm(weights / region.spread) if region.scalable else weights
 

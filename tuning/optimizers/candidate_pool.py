@@ -33,7 +33,7 @@ class PoolArrays(NamedTuple):
             in the order in which they were found. Features are rows, so that weighted sums read
             contiguous memory.
         statistics: (C, K) the statistics that the objective is computed from.
-        starts: (S + 1,) the first candidate of each sentence, then C.
+        starts: (S + 1,) the index of each sentence's first candidate, then C.
     """
 
     features: NDArray[np.float32]
@@ -67,7 +67,7 @@ class CandidatePool:
 
     @property
     def empty_sentences(self) -> NDArray[np.int64]:
-        """The sentences that have no candidate."""
+        """The indices of the sentences that have no candidate."""
         return np.flatnonzero(np.diff(self.arrays.starts) == 0)
 
     def add(
@@ -79,7 +79,7 @@ class CandidatePool:
         """Add candidates after the older ones of their sentences; return how many are new.
 
         Args:
-            sentences: (N,) the sentence of each candidate, in rising order.
+            sentences: (N,) the sentence index of each candidate, in rising order.
             features: (N, F) unweighted feature values.
             statistics: (N, K) the statistics that the objective is computed from.
 
@@ -112,7 +112,7 @@ class CandidatePool:
     def _repeated(
         self, sentences: NDArray[np.int32], features: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Return an (N,) mask of candidates that repeat one of the pool or an earlier new one."""
+        """Return an (N,) mask of new candidates that repeat a pooled or earlier new candidate."""
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
@@ -184,8 +184,8 @@ class Point(NamedTuple):
 
     Attributes:
         scores: (C,) the model scores of all candidates.
-        winners: (S,) the best candidate of each sentence (the first, if several are equal), or -1
-            for a sentence without candidates.
+        winners: (S,) the index of the candidate with the highest score in each sentence (the first,
+            if several are equal), or -1 for a sentence without candidates.
     """
 
     scores: NDArray[np.float64]

@@ -2,9 +2,10 @@
 
 At step x along a direction, the model score of candidate i is intercept_i + x slope_i: a line. The
 lines of a sentence that are highest somewhere form its upper envelope, from the smallest slope at
-x = -infinity to the largest at +infinity. Where two neighbours of the envelope meet, the winner
-changes; this x is a breakpoint. Between two neighbouring breakpoints of all sentences the winners,
-and so the corpus score, are constant. So the breakpoints are sorted, and every interval is scored.
+x = -infinity to the largest at +infinity. At the step x at which two neighbouring lines of the
+envelope meet, the winner changes; this x is a breakpoint. The breakpoints of all sentences are
+sorted. Between two neighbouring breakpoints no winner changes, so the corpus score is constant, and
+is computed once for each interval.
 
 Rules of the envelope, each with a test:
 
@@ -18,13 +19,13 @@ Rules of the step, each with a test:
 
 * *nearest*: among intervals with the same best score, the one nearest to step 0 wins, so a search
   that gains nothing does not move;
-* *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies inside. A
-  breakpoint at 0 lies in neither interval beside it, because two candidates tie there;
-* *open ends*: in the interval before the first or after the last breakpoint, the step goes a tenth
-  of D beyond it, where D is the distance from 0 to the farther of these two breakpoints;
+* *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies inside. If 0 is a
+  breakpoint, it lies inside neither interval beside it, because two candidates tie there;
+* *open ends*: in the interval before the first or after the last breakpoint, the step goes beyond
+  that breakpoint by a tenth of D, the distance from 0 to the farther of these two breakpoints;
 * *no breakpoint*: the step is 0;
 * *narrow*: an interval narrower than a millionth of the breakpoints' interquartile range is
-  ignored, because weights rounded to nine digits could miss it;
+  ignored, because weights rounded to nine digits could miss the interval;
 * *bounds*: only the part of the line within [low, high] is searched, and the rule of open ends does
   not apply to finite bounds.
 """
@@ -52,7 +53,7 @@ class EnvelopeSpace(NamedTuple):
     """Scratch arrays for the envelope of one sentence.
 
     Attributes:
-        winners: (lines + 1,) the lines of the envelope, from left to right.
+        winners: (lines + 1,) the indices of the envelope's lines, from left to right.
         breakpoints: (lines,) the steps at which each winner gives way to the next.
         pending: (lines + 1,) a stack of known winners further to the right.
     """
@@ -75,8 +76,8 @@ def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: f
         rise = slopes[i] - slopes[best]
         gain = intercepts[i] - intercepts[best]
         if np.isinf(x):
-            # the larger slope at +infinity, the smaller at -infinity; the intercept decides between
-            # parallel lines
+            # the larger slope wins at +infinity, the smaller slope at -infinity, and the larger
+            # intercept among parallel lines
             better = rise * x > 0.0 if rise != 0.0 else gain > 0.0
         else:
             better = intercepts[i] + x * slopes[i] > intercepts[best] + x * slopes[best]
@@ -97,10 +98,10 @@ def envelope(
 
     Divide and conquer with a stack. Every line on the stack is known to win somewhere, and the
     slopes fall from the bottom (the winner at ``high``) to the top. The last line of the envelope
-    so far, ``left``, meets the top of the stack at x. If another line is higher there, the highest
-    (of equals the one with the smallest slope) wins between the two and goes onto the stack.
-    Otherwise the two are neighbours: x is a breakpoint, and the top becomes the new ``left``.
-    Sorting by slope would be O(N log N); this is O(N) per winner, and winners are mostly few.
+    so far, ``left``, meets the top of the stack at x. If other lines are higher at x, the highest
+    of them (of equals the one with the smallest slope) goes onto the stack as a winner. Otherwise
+    ``left`` and the top are neighbours: x is a breakpoint, and the top becomes the new ``left``.
+    Sorting by slope would take O(N log N); the stack takes O(N) per winner, and winners are few.
 
     Args:
         slopes: (N,) the slopes of the lines.
@@ -110,7 +111,7 @@ def envelope(
         space: Scratch arrays for N lines; receives the winners and breakpoints.
 
     Returns:
-        The number of breakpoints; the number of winners is larger by one.
+        The number of breakpoints, which is the number of winners less one.
     """
     left, right = winner_at(slopes, intercepts, low), winner_at(slopes, intercepts, high)
     space.winners[0], space.pending[0] = left, right
@@ -151,8 +152,8 @@ class LineSpace(NamedTuple):
     Attributes:
         slopes: (N,) the slopes of one sentence's lines; no sentence has more than N candidates.
         kept: (N,) the candidates that can win.
-        kept_slopes: (N,) their slopes.
-        kept_intercepts: (N,) their intercepts.
+        kept_slopes: (N,) the slopes of the kept candidates.
+        kept_intercepts: (N,) the intercepts of the kept candidates.
         envelope: Scratch arrays for the envelope of a sentence.
         sums: (K,) the summed statistics of the winners at the smallest step.
         where: (C,) the steps at which the winner of some sentence changes, unsorted.
@@ -199,8 +200,8 @@ def _keep(
 ) -> int:
     """Keep the candidates that can win between low and high; return their number.
 
-    ``winner`` wins at step 0. The lead of a candidate over it is linear in the step, so its maximum
-    is at low or high: a candidate that leads at neither end cannot win anywhere between them.
+    ``winner`` wins at step 0. A candidate's score minus the winner's is linear in the step, so the
+    maximum is at low or high: a candidate that is ahead at neither end cannot win between them.
     """
     kept, kept_slopes, kept_intercepts = room.kept, room.kept_slopes, room.kept_intercepts
     slope, intercept = slopes[winner], intercepts[winner]
@@ -361,7 +362,7 @@ class LineSearch:
         ends: NDArray[np.float64],
         workers: Workers = ALONE,
     ) -> list[tuple[float, float]]:
-        """Return the best step along each of L directions and the score it reaches.
+        """Return the best step along each of L directions, and the score at this step.
 
         Args:
             point: The point at step 0.

@@ -1,4 +1,4 @@
-"""Minimum error rate training (Och 2003): weights whose top candidates give the best score.
+"""Minimum error rate training (Och 2003): weights whose top candidates have the best corpus score.
 
 The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
 optimum. So the search has three parts:
@@ -42,7 +42,7 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# the number of passes that search unbounded lines, because a good region may be far away
+# how many passes search unbounded lines at first, because a good region may be far away
 _WHOLE_PASSES = 2
 # the standard deviation of a restart's random change to a weight is one of the strengths times
 # (_OWN_SIZE * the weight's own size + (1 - _OWN_SIZE) * the root mean square of the free weights)
@@ -66,7 +66,7 @@ class Mert:
     Args:
         restarts: The number of climbs after the first two, which begin at the start weights and
             at the annealed start weights.
-        threads: The number of threads, which divide climbs and the lines of a climb among them.
+        threads: The number of threads, which share the climbs and the lines of each climb.
     """
 
     restarts: int
@@ -101,7 +101,7 @@ class _Start(NamedTuple):
 
     Attributes:
         weights: (F,) the point.
-        sharpnesses: The sharpnesses to anneal the point at before the climb; empty for none.
+        sharpnesses: The sharpness values of the annealing before the climb; empty for none.
         whole_passes: How many passes, from the first on, search unbounded lines.
     """
 

@@ -1,11 +1,11 @@
 """Batch MIRA on k-best lists (Cherry and Foster 2012).
 
 For each sentence the hope (high model score, high BLEU) should beat the fear (high model score, low
-BLEU) by at least the difference of their BLEU. The weights make the smallest move that achieves
-this, with a step of at most C. The BLEU of a sentence is computed on top of a background: decaying
-statistics of the hopes chosen so far. The weights are averaged over all updates, and the average
-that scores best after an epoch is the result. The constants and the order of operations are those
-of Moses's ``kbmira``.
+BLEU) by at least the difference of their BLEU. The weights move along hope minus fear by the
+smallest step that achieves this, at most C. The BLEU of a sentence is computed on top of a
+background: decaying statistics of the hopes chosen so far. The weights are averaged over all
+updates; the averages after each epoch are scored, and the best of them are the result. The
+constants and the order of operations are those of Moses's ``kbmira``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MiraState(NamedTuple):
 
     Attributes:
         weights: (F,) the current weights.
-        total: (F,) the sum of the weights after each update, and of the start weights.
+        total: (F,) the sum of the start weights and of the weights after each update.
         updates: (1,) the number of weight vectors in ``total``.
         background: (K,) the decaying statistics of past hopes.
         scores: Scratch: the model scores of one sentence's candidates.
@@ -99,8 +99,9 @@ def _hope_and_fear(
 ) -> tuple[int, int, float]:
     """Return the rows of hope and fear (the first, if equal), and the difference of their worth.
 
-    A candidate's worth is the objective of its statistics plus the background, times the reference
-    length of this sum. The length brings a fraction to the scale of the model scores.
+    To compute a candidate's worth, its statistics are added to the background. The worth is the
+    objective of the sum, multiplied by the sum's reference length to reach the scale of model
+    scores.
     """
     combine(pool.features, begin, end, state.weights, state.scores)
     hope = fear = begin
@@ -128,7 +129,7 @@ def learn(
     shares: NDArray[np.float64],
     state: MiraState,
 ) -> None:
-    """Make one pass over sentences, and update the weights where the hope's lead is too small.
+    """Make one pass over sentences, and update the weights if hope and fear are too close in score.
 
     Args:
         pool: The candidates.

@@ -94,7 +94,7 @@ def rounded(weights: Weights, *, scalable: bool) -> Weights:
 
     Args:
         weights: (F,) the weights to round.
-        scalable: Whether to scale them first, to a sum of absolute values of 1.
+        scalable: Whether to scale them first, so that their absolute values add up to 1.
     """
     total = np.abs(weights).sum()
     if scalable and total > 0:
@@ -102,7 +102,7 @@ def rounded(weights: Weights, *, scalable: bool) -> Weights:
     return np.array([float(f"{weight:.{_DIGITS}g}") for weight in weights])
 
 
-# above this ratio of the largest influence to the median, one feature decides everything
+# above this ratio of the largest to the median influence, one feature decides everything
 _LARGEST_RATIO = 1e6
 
 
@@ -113,8 +113,8 @@ class Region(NamedTuple):
         free: The indices of the weights that may change.
         spread: (F,) the natural unit of each weight: one over the standard deviation of its feature
             among the candidates of a sentence.
-        scalable: Whether a common factor on all weights changes nothing; if so, they are kept at a
-            sum of absolute values of 1.
+        scalable: Whether a common factor on all weights changes nothing; if so, the resulting
+            weights are scaled until their absolute values add up to 1.
     """
 
     free: NDArray[np.int64]

@@ -2,8 +2,8 @@
 
 Pairs of candidates are drawn from every sentence. Each pair that differs enough in sentence BLEU is
 an example of a better and a worse feature vector, and a logistic regression without bias finds
-weights that rank the pairs. The constants are those of Moses's ``pro``. MegaM, which Moses calls
-for the regression, also puts a Gaussian prior of precision 1 on the weights.
+weights that rank the pairs. The constants are those of Moses's ``pro``. As in MegaM, which Moses
+calls for the regression, the weights have a Gaussian prior of precision 1.
 
 Sentence BLEU is not corpus BLEU: the pairs that differ most teach translations that are too short
 (Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses and here. Hopkins
@@ -55,7 +55,7 @@ class Pro:
     interpolate: bool = True
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the weights that rank the pairs best, or the best point on the way there."""
+        """Return the weights that rank the pairs best, or the best point on the line to them."""
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         differences = self._pairs(problem, rng)

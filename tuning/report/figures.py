@@ -199,7 +199,7 @@ def _draw_lines(
         if points:
             style |= {"linestyle": _DASHES[place % of_one], "linewidth": 1.6, "marker": "o"}
             axes.plot(*zip(*points, strict=True), markersize=4, label=_short(name), **style)
-    # above the axes, where no line runs through it
+    # the legend is above the axes, so that no curve runs through it
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         canvas.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)

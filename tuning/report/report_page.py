@@ -100,8 +100,8 @@ def read_results(
 
     Args:
         folder: The results folder.
-        source_paths: Texts that may be the source of a comparison that does not name its own.
-        data: Further folders; files in them may be shown if the results name them.
+        source_paths: Texts that may be the source of a comparison that names no source.
+        data: Further folders; the page may show files in them that the results name.
 
     Raises:
         InputError: The folder has no results, or a source text cannot be read.
@@ -120,7 +120,7 @@ def read_results(
             "or a folder that contains such folders or files written with --json-file",
         )
     results = Results(folder.absolute().name)
-    # the runs of all seeds and their summary count as one
+    # the runs of all seeds and their summary count as one result
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
     results.holds = ", ".join(
@@ -296,7 +296,7 @@ def in_short(value: object) -> str:
 
 
 def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return each distinct set of versions and machine, with the names of its records."""
+    """Return each combination of versions and machine, with the names of its records."""
     found: dict[str, list[str]] = {}
     for name, made in provenances.items():
         said = {key: made[key] for key in _VERSIONS if key in made}

@@ -23,7 +23,7 @@ _LARGEST_JSON = 1 << 24
 
 
 class ResultFiles:
-    """The files that a report may read: files in its folder, and files that the user named.
+    """The files that a report may read: in the results folder, or named by the user.
 
     Links are resolved first, so a foreign folder cannot make a report show the user's other files.
 
@@ -76,13 +76,13 @@ class ResultFiles:
             raise InputError(f"cannot be read ({error.strerror})", path=path) from None
 
     def located(self, name: str, near: Path) -> Path:
-        """Find a file that a record names, even if its command ran in another folder.
+        """Find a file that a record names, even if the record's command ran in another folder.
 
         A results folder may have been moved together with its texts, so nearby files come first.
 
         Args:
             name: The name that the command used.
-            near: The folder of the record that has the name.
+            near: The folder of the record.
 
         Raises:
             InputError: No allowed file has this name.
@@ -125,8 +125,8 @@ class FoundResult:
 
     Args:
         path: The file of the record.
-        name: The path relative to the searched folder: of the file, or of its folder if the file is
-            a ``result.json``.
+        name: The path of the file (of its folder, if it is a ``result.json``), relative to the
+            searched folder.
         record: The record; ``None`` if the file is damaged.
         note: The sentence about the damage.
     """

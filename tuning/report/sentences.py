@@ -1,10 +1,10 @@
 """Compares two translations sentence by sentence: shares in the gain, and changed words.
 
-BLEU is a score of a text, not of a sentence, and smoothed BLEU scores of sentences do not add up to
-it. So the effect of a sentence is its *share*: the change of the text's score if only this sentence
-is taken from the other system. The change is computed in the text of the first system and in the
-text of the second one, and the share is the mean of both. Shares nearly add up to the difference
-between the two texts; the page shows their sum and the difference.
+BLEU is a score of a text, and smoothed BLEU scores of its sentences do not add up to it. So the
+effect of a sentence is its *share*: the change of the text's score if only this sentence is taken
+from the other system. The change is computed in the text of the first system and in the text of the
+second one, and the share is the mean of both. Shares nearly add up to the difference between the
+two texts; the page shows their sum and the difference.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def share_of_each(
 def compare_texts(
     record: ComparisonRecord, folder: Path, files: ResultFiles, sources: Sequence[Lines]
 ) -> TextDifferences:
-    """Compare the first run of each system with the first system's, sentence by sentence.
+    """Compare other systems' first runs with the first system's first run, by sentence.
 
     Translations are shown only if they still have the score in the record.
 
