@@ -31,7 +31,7 @@ class BeamSearch(Prefixes):
     Args:
         settings: Settings of the search.
         allowed: The constraints on targets.
-        numbers: (N,) numbers of the sources; a beam search does not use them.
+        numbers: (N,) indexes of the sources; a beam search does not use them.
         lengths: (N,) the number of words of each source.
     """
 
@@ -73,7 +73,7 @@ class BeamSearch(Prefixes):
         alive = ~ended
         owners = self._owners[parents]
         if not self._settings.length_normalisation:
-            # ln p only decreases, so drop a prefix if ``best`` finished targets are better than it
+            # ln p decreases with each word: drop a prefix if ``best`` finished targets beat it
             best = self._settings.best
             bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
             alive &= sums > bound[owners]
@@ -106,9 +106,9 @@ class BeamSearch(Prefixes):
 
 
 def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the places of the largest finite numbers in descending order, at most ``count``.
+    """Return the indexes of the ``count`` largest finite numbers, the largest number first.
 
-    Among equal numbers the earlier place wins.
+    There may be fewer. Among equal numbers the lower index wins.
     """
     bound = -np.inf if len(sums) <= count else np.partition(sums, -count)[-count]
     places = np.flatnonzero((sums >= bound) & (sums > -np.inf))

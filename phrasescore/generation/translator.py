@@ -57,7 +57,7 @@ SENTENCES_PER_BLOCK = 512
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return each word's most probable translation; in a tie, the first in byte order.
+    """Return each word's most probable translation; of equal ones, the first in byte order.
 
     Args:
         path: The lexical table: plain, gzip, or ``-`` for standard input.
@@ -67,11 +67,11 @@ def read_lexicon(
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is not ``word word probability``, or the words of lines are in the
+        CorpusError: A line is not ``word word probability``, or the words of the lines are in
             reverse order.
     """
     best: dict[bytes, tuple[float, bytes]] = {}
-    right = swapped = 0  # numbers of lines with words in the expected and in the reverse order
+    right = swapped = 0  # how many lines have the words in the expected order, and in reverse
     with Progress("reading the lexicon", unit="lines") as progress:
         for number, line in enumerate(read_lines(path), 1):
             translation, word, p = _fields(line, path, number)
@@ -154,7 +154,7 @@ class Translated:
     """A line and its translations.
 
     Attributes:
-        number: The number of the line, from 1.
+        number: The line number, from 1.
         source: The words as the models read them.
         unknown: The number of words that the models do not know.
         translations: Distinct translations, best first; none for an empty line.
@@ -217,7 +217,7 @@ class Translator:
 
         Args:
             lines: The tokens of the lines.
-            first: The number of the first line, from 1.
+            first: The line number of the first line, from 1.
 
         Raises:
             ModelError: A result of the model is not a number.
@@ -249,7 +249,7 @@ class Translator:
         ]
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
-        """Return the alignments that are needed, by the number of the target."""
+        """Return the alignments that are needed, by the index of the target."""
         if self._alignments is None:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
@@ -364,7 +364,7 @@ def translate_text(
     asked: dict[str, Any],
     longest: int,
 ) -> StreamReport[TranslationCounts]:
-    """Write the translations of a text with a sentence on each line; such a run can be continued.
+    """Translate a text that has a sentence on each line; an interrupted run can be continued.
 
     Args:
         path: The text: plain, gzip, or ``-`` for standard input.

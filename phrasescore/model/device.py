@@ -24,8 +24,8 @@ def choose_device(name: str) -> torch.device:
     Under ``torchrun``, each process of a machine gets a different CUDA device.
 
     Raises:
-        SettingsError: There is no CUDA device, no device of this number, or fewer devices than
-            processes.
+        SettingsError: There is no CUDA device, no device with this index, or there are fewer
+            devices than processes.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
@@ -134,7 +134,7 @@ def in_fitting_parts(
     except torch.OutOfMemoryError:
         if len(rows) < 2:
             raise
-    # outside of the except block, where the traceback would keep the tensors of the failed work
+    # outside of the except block: inside, the traceback keeps the tensors of the failed work alive
     torch.cuda.empty_cache()
     halves = np.array_split(rows, 2)
     return [found for half in halves for found in in_fitting_parts(work, half)]

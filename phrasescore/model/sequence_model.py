@@ -202,7 +202,7 @@ class SequenceModel(StepModel):
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Encode sources into their summaries c, ``(B, H)``; only if the kind ``summarises``.
+        """Encode sources into summaries c, ``(B, H)``; only if ``summarises`` of the kind is true.
 
         Args:
             source: ``(B, S)`` word ids without </s>, padded with </s>.

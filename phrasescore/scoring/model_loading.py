@@ -65,7 +65,7 @@ class PrecisionCheck:
 
     @property
     def is_within_bounds(self) -> bool:
-        """Whether bfloat16 may replace float32; false if a difference is not a number."""
+        """Whether bfloat16 may replace float32; false if a difference is NaN."""
         return self.mean_per_word <= MAX_MEAN and self.largest_per_word <= MAX_DIFFERENCE
 
     def __str__(self) -> str:

@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep, the best lines; ``None`` keeps all.
+        share: The share of the scored lines to keep: those with the highest scores; ``None``: all.
     """
 
     words: bool = False
@@ -307,10 +307,10 @@ def score_texts(
     if share is None:
         return stream.write(output)
     # All scored lines are first written to a hidden file. The best lines are selected before that
-    # file gets its final name. If a kill interrupts the selection, the journal still exists, and
-    # the next run does not score the lines again.
+    # file gets its final name. If the run is killed during the selection, the journal still exists,
+    # and the next run does not score the lines again.
     scored = hidden(output, "scored.gz")
-    place = -2 if settings.words and not settings.dual else -1  # index of the column that decides
+    place = -2 if settings.words and not settings.dual else -1  # index of the score column
     kept = [0]
 
     def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:

@@ -286,12 +286,12 @@ def read_blocks(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines in a block.
-        skip: The number of blocks to skip at the beginning, whose lines are not checked.
+        skip: The number of blocks to skip at the beginning; their lines are not checked.
         first: The number of lines in the first block; each next block has four times as many, up to
             ``lines``.
         format_of: Determines the format from the first lines.
-        on_fault: Receives the error of each faulty line, whose spans are set to 0. Without
-            ``on_fault``, the error is raised.
+        on_fault: Receives the error of each faulty line; the spans of that line are set to 0.
+            Without ``on_fault``, the error is raised.
 
     Raises:
         InputError: The file cannot be read.
@@ -336,8 +336,8 @@ def read_source_runs(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines to hold at a time.
-        skip_lines: The number of lines to skip at the beginning, which are not checked. A block
-            must have ended there.
+        skip_lines: The number of lines to skip at the beginning, which are not checked. They must
+            be whole blocks.
         format_of: Determines the format from the first lines; reordering tables need another
             function.
 
@@ -401,7 +401,7 @@ def checked_block(
         first_line: The 1-based number of the first line.
         path: The file of the lines, for errors.
         expected: The format of the table.
-        on_fault: Receives the error of each faulty line, whose spans are set to 0.
+        on_fault: Receives the error of each faulty line; the spans of that line are set to 0.
 
     Raises:
         PhraseTableError: A line is faulty, and ``on_fault`` is ``None``.

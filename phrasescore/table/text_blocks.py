@@ -109,7 +109,7 @@ class Texts:
         """Yield the lines in blocks.
 
         Args:
-            skip: The number of blocks to skip at the beginning, whose lines are not checked.
+            skip: The number of blocks to skip at the beginning; their lines are not checked.
 
         Raises:
             InputError: A file cannot be read.

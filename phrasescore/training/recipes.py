@@ -1,6 +1,6 @@
 """Training recipes: batches, optimiser, initial weights and learning rate.
 
-The recipe ``paper`` follows the authors (section 4.1.1 and their program). The recipe
+The recipe ``paper`` follows section 4.1.1 of Cho et al. (2014) and their program. The recipe
 ``fast`` reaches the same likelihood in a fraction of the time on today's machines.
 """
 
@@ -66,7 +66,7 @@ class Recipe:
     min_share: int = 8
 
     def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
-        """Return the learning rate after ``updates``, at a ``progress`` of 0 to 1 through the run.
+        """Return the learning rate after ``updates`` updates, at a ``progress`` from 0 to 1.
 
         If a finished model is trained further, the rate warms up again after its ``begun`` updates.
         """

@@ -35,7 +35,7 @@ RecipeName = Literal["fast", "paper"]
 
 INPUT = "sha256 of the input"  # a key of the result of `TrainingSettings.asked`
 DEFAULT_EPOCHS = 10
-MAX_LENGTH = 50  # words of a training sentence; the larger one of the paper's two limits
+MAX_LENGTH = 50  # maximum words of a training sentence; the larger of the paper's two limits
 HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
 
 

@@ -47,7 +47,7 @@ def open_gates(
 
     Args:
         products: ``(P, 2H)``, states of parents times the recurrent weights of the gates.
-        first: The number of the parent in row 0 of ``products``.
+        first: The rank of the parent in row 0 of ``products``.
         nodes: ``(B, 3)``: the parents, words and sources of the children.
         table: ``(V, >= 3H)``, projections of words.
         context: ``(S, >= 3H)``, projections of sources.
