@@ -18,7 +18,7 @@ class PhrasescoreError(Exception):
     Attributes:
         problem: What was expected and what was found, one sentence without a final full stop.
         path: The file with the problem, or ``None``.
-        line: The number of the line in that file, from 1, or ``None``.
+        line: The line number in that file, from 1, or ``None``.
         remedy: What the user can do, one sentence without a final full stop, or ``None``.
         exit_code: The exit status of a command that ends with this error.
     """

@@ -49,7 +49,7 @@ class TopSettings:
         min_targets: Minimum number of targets in the table; a single target cannot be ranked.
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
-        column: Number of the score that is p(target | source), counted from 1.
+        column: Index of the score that is p(target | source), counted from 1.
         best: Number of targets in the table's list and in the model's list.
         samples: Number of targets to sample from the model for each source.
         seed: Seed of the draw and of the samples.
@@ -171,7 +171,7 @@ def _source_count(block: TableBlock, row: int) -> float:
 
 
 def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int) -> ChosenSource:
-    """Return source number ``run`` of a block with its targets."""
+    """Return the source with the index ``run`` of a block, with its targets."""
     begin, end = block.run_offsets[run : run + 2].tolist()
     p = block.score_column(column)[begin:end].tolist()
 

@@ -22,7 +22,7 @@ from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
 _MIN_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # number of words that are skipped at once if none beats the worst word in the list
+_BLOCK = 64  # number of words to skip at once if the worst word in the list beats them all
 
 
 class BeamSearch(Prefixes):
@@ -156,8 +156,8 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # the maximum of a block is vectorised; once the list is full, it is usually below the
-            # worst word in the list, and the block is skipped
+            # the maximum of a block is vectorised; once the list is full, this maximum is usually
+            # below the worst word in the list, and the block is skipped
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest

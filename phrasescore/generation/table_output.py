@@ -36,7 +36,7 @@ from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
-# a killed run loses at most one block, the work of some seconds
+# a killed run loses at most one block, which takes some seconds to compute
 TABLE_LINES_PER_BLOCK = 4096
 
 

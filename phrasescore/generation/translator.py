@@ -2,8 +2,8 @@
 
 A model writes ``<unk>`` for every word outside its vocabulary. ``<unk>`` can be replaced by the
 source word with the largest attention, or by the most probable translation of that source word in a
-lexical table of Moses. A line of such a table is ``WRITTEN READ p(WRITTEN | READ)``, where the
-model reads the word READ and writes the word WRITTEN; NULL means no word. Moses writes two tables:
+lexical table of Moses. A line of a lexical table is ``WRITTEN READ p(WRITTEN | READ)``: the model
+reads the word READ and writes the word WRITTEN; NULL means no word. Moses writes two tables:
 in ``lex.f2e`` the first word of a line is a target word, and in ``lex.e2f`` it is a source word.
 """
 
@@ -50,7 +50,7 @@ _FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "le
 _GROUP = {"cpu": 64, "cuda": 1024}
 _CHUNK = {"cpu": 256, "cuda": 1024}
 _DECIMALS = 4  # decimals of alpha
-# a killed run loses at most one block, the work of some seconds
+# a killed run loses at most one block, which takes some seconds to compute
 SENTENCES_PER_BLOCK = 512
 
 

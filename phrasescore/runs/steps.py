@@ -262,8 +262,8 @@ def run_steps(
         update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
-        ResumeError: An earlier run had other settings and ``update`` is false, or a file has been
-            changed since, or another process is using the folder.
+        ResumeError: An earlier run had other settings and ``update`` is false, a file has been
+            changed since that run, or another process is using the folder.
     """
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):

@@ -82,8 +82,8 @@ class ReadyModels:
     Args:
         identities: The digest and the direction of each model, in the order of the columns.
         factor: The factor that the models read.
-        numerics: Every setting of the computation that can change digits, as JSON values;
-            ``precision`` has an entry for each distinct folder.
+        numerics: Every setting of the computation that can change digits of scores, as JSON
+            values; ``precision`` has an entry for each distinct folder.
         checks: The comparison of precisions for each model that was compared.
         notes: Lines for the user.
     """

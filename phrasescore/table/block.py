@@ -1,4 +1,4 @@
-"""Blocks of thousands of phrase-table lines; compiled loops find their columns and tokens.
+"""Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
 
 The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` checks
 every doubtful line, so that the rules and the errors are in one place. Tokens do not become Python
@@ -122,7 +122,7 @@ class TokenSpans:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Some consecutive lines of a phrase table, checked.
+    """Some consecutive lines of a phrase table, which have been checked.
 
     Args:
         text: The bytes of the lines, line feeds included.

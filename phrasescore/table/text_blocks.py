@@ -113,7 +113,7 @@ class Texts:
 
         Raises:
             InputError: A file cannot be read.
-            CorpusError: A line cannot be scored, and such lines are not skipped.
+            CorpusError: A line cannot be scored, and ``skips`` is false.
         """
         first_line = 1
         rows = itertools.zip_longest(*(read_lines(path) for path in self.paths))

@@ -1,8 +1,8 @@
 r"""The vocabulary of one side: the shortlist that a model knows, and the words outside it.
 
-In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside it,
-and the words follow from id 2 on, the most frequent first. The file has one word on each line. The
-line number (from 0) is the id, and lines end only at ``\n``.
+In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside the
+shortlist, and the words follow from id 2 on, the most frequent first. The file has one word on each
+line. The line number (from 0) is the id, and lines end only at ``\n``.
 
 With byte pairs, the shortlist has pieces of words. A word that cannot be cut into known pieces is a
 single ``<unk>``, so a sequence of ids shows where its words end.
