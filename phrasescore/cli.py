@@ -195,7 +195,7 @@ def _run() -> int:
 
 
 def _known(error: Exception) -> PhrasescoreError | None:
-    """Turn an error into one that a user can act on, or ``None`` for an internal error."""
+    """Turn an error into an error that a user can act on; ``None`` for an internal error."""
     if isinstance(error, PhrasescoreError):
         return error
     if isinstance(error, OSError):

@@ -169,7 +169,7 @@ def draw_alignment(
         # a letter that the font lacks appears as an empty box, which needs no warning
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         axes = figure.add_subplot()
-        # the scale ends at the largest share, or a weak alignment would be one dark square
+        # the scale ends at the largest share; otherwise a weak alignment would be one dark square
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
         # no interpolation between cells, in vector formats either
         cells = axes.imshow(

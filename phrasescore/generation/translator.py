@@ -57,7 +57,7 @@ SENTENCES_PER_BLOCK = 512
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return each word's most probable translation; of equal ones, the first in byte order.
+    """Return each word's most probable translation; among equals, the first in byte order.
 
     Args:
         path: The lexical table: plain, gzip, or ``-`` for standard input.

@@ -121,7 +121,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 def in_fitting_parts(
     work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
 ) -> list[tuple[NDArray[Any], Found]]:
-    """Call ``work`` for the rows; halve the rows as long as they do not fit into GPU memory.
+    """Call ``work`` for the rows, which are halved until they fit into GPU memory.
 
     Returns:
         The parts in order, each with its result; usually a single part.

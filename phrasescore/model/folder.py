@@ -60,7 +60,7 @@ def is_model_folder(folder: Path) -> bool:
 
 
 def backup_of(folder: Path) -> Path:
-    """Return the backup name, which the old model has while a new one replaces it."""
+    """Return the backup name of an old model, used while a new model replaces the old one."""
     return hidden(folder, "replaced")
 
 

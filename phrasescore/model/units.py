@@ -7,7 +7,7 @@ the memory. Vectors are rows, so a layer is ``x @ W``.
 
 The gradient of the gated unit over a sequence is written by hand. Autograd would record about
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
-matrix products and a few passes over its gates, and each weight gradient is one large product at
+matrix products and a few passes over the gates, and each weight gradient is one large product at
 the end. The formulas are those of section 2.3 of the paper in the form of the authors' program
 (which applies the reset gate before the product). Tests compare them with numerical gradients.
 """
@@ -316,7 +316,7 @@ def _state_forward(
 ) -> None:
     H = carried.shape[1]
     candidates.add_(inputs[:, :H]).tanh_()
-    # z h + (1 - z) k, as k + z (h - k)
+    # k + z (h - k), which equals z h + (1 - z) k
     carried.sub_(candidates).mul_(gates[:, :H]).add_(candidates)
     states.copy_(carried)
 

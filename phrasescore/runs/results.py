@@ -140,7 +140,7 @@ class ComparisonRecord(Record):
     Args:
         references: The reference files.
         sentences: The number of compared sentences.
-        known_words: The model whose vocabularies selected the sentences, if they were selected.
+        known_words: The model whose vocabularies selected the sentences, if a model selected them.
         signatures: For each metric, its settings as a signature of sacrebleu.
         trials: The number of trials of each test.
         seed: The seed of each test.

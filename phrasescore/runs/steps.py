@@ -1,4 +1,4 @@
-"""Runs each step of long work once; a stamp records that a step is done, and its inputs.
+"""Runs each step of long work once; a stamp records a step's inputs, and that the step is done.
 
 A step is done if its stamp has the current settings and digests of inputs, and its outputs exist
 with the recorded digests. Therefore a second run continues where the first run stopped, and a run

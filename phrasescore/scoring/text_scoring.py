@@ -310,7 +310,7 @@ def score_texts(
     # file gets its final name. If the run is killed during the selection, the journal still exists,
     # and the next run does not score the lines again.
     scored = hidden(output, "scored.gz")
-    place = -2 if settings.words and not settings.dual else -1  # index of the score column
+    place = -2 if settings.words and not settings.dual else -1  # index of the ranking column
     kept = [0]
 
     def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:

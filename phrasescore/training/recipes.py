@@ -49,7 +49,8 @@ class Recipe:
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
         optimizer: Changes weights, with the arguments of :func:`adam`.
         initialisation: How the initial weights are drawn.
-        keeps_best: Whether the run writes the best model that it evaluated; otherwise the last.
+        keeps_best: Whether the run writes the model with the lowest held-out loss; otherwise the
+            last model.
         plan_held_out: Cuts the held-out pairs into batches.
         min_share: Minimum number of pairs per core; with fewer, matrix products are inefficient.
     """

@@ -117,7 +117,7 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
-    """Declare an option for the model's setting of the same name, for kinds that have one."""
+    """Declare an option for the model's setting of the same name, for kinds with this setting."""
     click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 

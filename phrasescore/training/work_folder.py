@@ -61,7 +61,7 @@ class TrainingState:
         seconds: Seconds of training over all resumed runs.
         evaluations: Number of evaluations.
         best_nll: Lowest held-out nats per word.
-        since_best: Number of evaluations since ``best_nll``.
+        since_best: Number of evaluations after the evaluation that found ``best_nll``.
         loss: Sum of the loss since the last evaluation.
         loss_words: Number of words that ``loss`` is summed over.
     """

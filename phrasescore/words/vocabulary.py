@@ -49,7 +49,7 @@ _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be add
 _RESTORE = "restore the file, or train the model again"
 _SHOWN = 80  # maximum number of bytes of a word or line in an error
 _MAX_DIGITS = 18  # a count with this many digits fits into 64 bits
-_MAX_BYTES = 1 << 30  # limit of a list of words: ten bytes for each of a hundred million words
+_MAX_BYTES = 1 << 30  # maximum size of a file of words: a hundred million words of ten bytes
 
 
 @dataclass(frozen=True)
