@@ -108,7 +108,7 @@ class BeamSearch(Prefixes):
 def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the indexes of the ``count`` largest finite numbers, the largest number first.
 
-    There may be fewer. Among equal numbers the lower index wins.
+    The result is shorter if fewer numbers are finite. Among equal numbers the lower index wins.
     """
     bound = -np.inf if len(sums) <= count else np.partition(sums, -count)[-count]
     places = np.flatnonzero((sums >= bound) & (sums > -np.inf))
@@ -142,7 +142,7 @@ def best_words(
         ln_p: ``(rows, V)`` float32, ln p of each word.
         counts: ``(rows,)`` the number of words to find.
         ending: ``(rows,)`` bool, true where only </s> is allowed.
-        words: ``(rows, K)`` on return the ids, best first; -1 if there are fewer.
+        words: ``(rows, K)`` on return the ids, the most probable first; -1 if there are fewer.
         gains: ``(rows, K)`` float32, -inf on entry; on return their ln p.
     """
     rows, V = ln_p.shape

@@ -130,7 +130,7 @@ class StepModel(nn.Module, ABC):
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
             dtype: Type of the recurrent products, here and in the steps that follow.
         """
 
@@ -206,7 +206,7 @@ class SequenceModel(StepModel):
 
         Args:
             source: ``(B, S)`` word ids without </s>, padded with </s>.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
             dtype: Type of the matrix products; ``None`` for the type of the parameters.
         """
         raise NotImplementedError(f"{type(self).__name__} has no summaries")

@@ -188,7 +188,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
-    """Create a folder that only its owner can write, or check an existing one; return its path.
+    """Create or check a folder that only its owner can write; return the real path of the folder.
 
     Args:
         path: The folder.

@@ -126,7 +126,7 @@ class TableBlock:
 
     Args:
         text: The bytes of the lines, line feeds included.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file, for errors.
         format: The format that all lines of the table have.
         spans: (lines, 6) int64: begin and end of source, target and scores, without blanks around
@@ -206,7 +206,7 @@ class TableBlock:
         """Return (lines,) float64: one score of each line.
 
         Args:
-            number: The number of the score, counted from 1.
+            number: The index of the score, counted from 1.
 
         Raises:
             SettingsError: The table has no such score.
@@ -398,7 +398,7 @@ def checked_block(
     Args:
         text: The lines.
         lines: The number of lines.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file of the lines, for errors.
         expected: The format of the table.
         on_fault: Receives the error of each faulty line; the spans of that line are set to 0.

@@ -48,7 +48,7 @@ class TextBlock:
     Args:
         lines: The bytes of the lines without line feeds; texts of several files have a tab between
             them.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file, or the file of the first texts, for errors.
         tokens: The tokens of each text; meaningless for faulty lines.
         faulty: (lines,) bool, true if a line cannot be scored.

@@ -46,8 +46,8 @@ def uniform_plan(
     pairs come in larger batches.
 
     Args:
-        source_lengths: ``(N,)`` words of each source, without </s>.
-        target_lengths: ``(N,)`` words of each target, without </s>.
+        source_lengths: ``(N,)`` how many words each source has, without </s>.
+        target_lengths: ``(N,)`` how many words each target has, without </s>.
         size: Pairs of average length in a batch.
         rng: Random numbers for the order.
 
