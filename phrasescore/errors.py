@@ -1,4 +1,4 @@
-"""The exceptions: each error has a problem, a place, a remedy and an exit status.
+"""The exceptions: an error has a problem and an exit status, and often a file and a remedy.
 
 Library code raises errors; only ``phrasescore.cli`` prints them. This module imports only the
 standard library.

@@ -86,7 +86,7 @@ def choose_folder() -> None:
 
 
 def _own_folders() -> list[Path]:
-    """Return the folders to try if the user names none, the best first."""
+    """Return the folders to try if the user names none, in order of preference."""
     import tempfile  # late, because it would slow --help down
 
     folders = [_BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]

@@ -46,7 +46,7 @@ class BeamSearch(Prefixes):
         self._finished = np.full((len(lengths), settings.size), -np.inf)
 
     def prepare(self) -> None:
-        """Allocate arrays for the best words that follow each row."""
+        """Allocate arrays for the most probable words that follow each row."""
         super().prepare()
         rows, K = len(self._owners), self._settings.size
         self._wanted = self._room[self._owners]
@@ -54,7 +54,7 @@ class BeamSearch(Prefixes):
         self._gains = np.full((rows, K), -np.inf, np.float32)
 
     def choose(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Find the best words of rows ``a`` to ``b``."""
+        """Find the most probable words of rows ``a`` to ``b - 1``."""
         part, ids = slice(a, b), None
         if ln_p.is_cuda:
             ids, ln_p = _candidates(ln_p, self._settings.size)
@@ -66,7 +66,7 @@ class BeamSearch(Prefixes):
             words[:] = np.where(words < 0, words, known)
 
     def extend(self) -> NDArray[np.int64]:
-        """Select the best continuations; return the parent row of each unfinished continuation."""
+        """Select the most probable continuations; return the parent row of each unfinished one."""
         parents, words, sums = self._chosen()
         ended = words == END
         self._keep_ended(parents[ended], sums[ended])
@@ -82,7 +82,7 @@ class BeamSearch(Prefixes):
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return row, word and ln p of the best continuations, in the order of the sources."""
+        """Return row, word and ln p of the selected continuations, in the order of the sources."""
         K = self._words.shape[1]
         # fmax: a sum that is not a number is never chosen
         sums = np.fmax(self._totals[:, None] + self._gains, -np.inf).ravel()
@@ -116,7 +116,7 @@ def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Select, on a GPU, </s> and the best ``count`` words of each row; only these are copied.
+    """Select, on a GPU, </s> and the ``count`` most probable words of each row; copy only these.
 
     Returns:
         ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and

@@ -54,7 +54,7 @@ class Sampling(Prefixes):
         self._uniform = uniform[self._samples]
 
     def choose(self, a: int, b: int, found: Tensor) -> None:
-        """Draw the words of the samples of rows ``a`` to ``b``."""
+        """Draw the words of the samples of rows ``a`` to ``b - 1``."""
         ln_p = found.cpu().numpy()
         ln_p[self._early[a:b], END] = -np.inf
         begins = self._begins[a : b + 1]

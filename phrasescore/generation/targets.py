@@ -102,7 +102,7 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets of N sources, in the order of the sources; the best target of a source comes first.
+    """Targets of N sources, in the order of the sources; per source, the highest ranked first.
 
     Args:
         offsets: (N + 1,) the targets of source n are ``offsets[n]`` to ``offsets[n + 1] - 1``.
@@ -204,9 +204,9 @@ class Prefixes(ABC):
         self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 
     def targets(self) -> Targets:
-        """Return the targets in the order of the sources; the best target of a source comes first.
+        """Return the targets in the order of the sources; per source, the highest ranked first.
 
-        If targets are equally good, the target that ended earlier comes first.
+        If ranking scores are equal, the target that ended earlier comes first.
         """
         found, sources = self._found, np.arange(len(self._limits) + 1)
         owners = np.concatenate([each.owners for each in found])

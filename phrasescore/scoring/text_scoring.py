@@ -306,8 +306,8 @@ def score_texts(
     )
     if share is None:
         return stream.write(output)
-    # All scored lines are first written to a hidden file. The best lines are selected before that
-    # file gets its final name. If the run is killed during the selection, the journal still exists,
+    # All scored lines are first written to a hidden file. Lines are selected from this file before
+    # it gets its final name. If the run is killed during the selection, the journal still exists,
     # and the next run does not score the lines again.
     scored = hidden(output, "scored.gz")
     place = -2 if settings.words and not settings.dual else -1  # index of the ranking column
@@ -331,7 +331,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
-    """Return ``(lines,)``: true for the best lines; of equal scores, the first are taken."""
+    """Return ``(lines,)``: true for the highest scores; of equal scores, the first are taken."""
     texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
     scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
     scorable = np.flatnonzero(~np.isnan(scores))

@@ -91,7 +91,7 @@ def save_checkpoint(
         path: The file.
         state: Progress of the run.
         weights: The model's ``state_dict``.
-        moments: The optimiser's moments; ``None`` for the best model, since no run resumes from it.
+        moments: The optimiser's moments; ``None`` for the best model: no run resumes from it.
     """
     buffer = io.BytesIO()
     optimizer = None if moments is None else {"moments": moments}

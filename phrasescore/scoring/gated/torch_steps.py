@@ -43,7 +43,7 @@ def take_step(
 
 
 def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
-    """Copy states to their places, in the type of ``kept``."""
+    """Copy states to the rows ``places``, in the type of ``kept``."""
     kept[places] = states.to(kept.dtype)
 
 
