@@ -116,7 +116,7 @@ def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Select, on a GPU, </s> and the ``count`` most probable words of each row; copy only these.
+    """Select, on a GPU, </s> and the ``count`` most probable words; only these leave the GPU.
 
     Returns:
         ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and

@@ -20,7 +20,7 @@ _MIN_KEY = np.int32(-0x80000000)
 
 
 class Sampling(Prefixes):
-    """The distinct prefixes of a step, and the samples that have reached each of them.
+    """The distinct prefixes of a step, and the samples that have reached each prefix.
 
     The ln p of a target does not depend on the temperature: it is the ln p of the model.
 

@@ -199,7 +199,7 @@ class Prefixes(ABC):
         """Select the surviving prefixes and return the parent row of each."""
 
     def _go_on(self, parents: Rows, words: Rows, totals: NDArray[np.float64]) -> None:
-        """Replace the prefixes by continuations of some of them."""
+        """Replace the prefixes by the selected continuations."""
         self._owners, self._totals = self._owners[parents], totals
         self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 

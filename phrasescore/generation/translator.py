@@ -268,7 +268,7 @@ class Translator:
     def _translations(
         self, source: list[bytes], targets: Targets, rows: range, alignments: dict[int, Alignment]
     ) -> list[Translation]:
-        """Return the targets ``rows`` of a source; of targets with equal words, only the best."""
+        """Return the targets ``rows`` of a source; of targets with equal words, only the first."""
         found: dict[bytes, Translation] = {}
         part = slice(rows.start, rows.stop)
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]

@@ -43,7 +43,7 @@ def _attend_rows(
     weights: Array,
     found: Array,
 ) -> None:
-    """Align each row with its source positions, and compute the weighted sum of their values.
+    """Align each row with its source positions, and sum the positions' values by weight.
 
     Args:
         queries: ``(N, A)``, s W_a.

@@ -71,7 +71,7 @@ class Cores:
     """Threads that compute on one core each; they start when there is work.
 
     On some processors the last digits of a matrix product depend on the number of cores that share
-    it. Here a single core computes each group of rows, so digits depend only on the group. Threads
+    it. Here a single core computes each group of rows, so results depend only on the group. Threads
     are kept until :meth:`rest` ends them, because each new thread would leak memory.
 
     Args:

@@ -115,7 +115,7 @@ class LoadedModel:
     """A model that was loaded from a folder.
 
     Attributes:
-        settings: Everything that determines the shapes of the weights and their meaning.
+        settings: Everything that determines the shapes and the meaning of the weights.
         source_vocabulary: Words that the model reads; only ``</s>`` and ``<unk>`` for a language
             model.
         target_vocabulary: Words that the model predicts.

@@ -148,7 +148,7 @@ class SequenceModel(StepModel):
     """p(target | source), or p(target), word by word.
 
     Attributes:
-        settings: Everything that determines the shapes of the weights and their meaning.
+        settings: Everything that determines the shapes and the meaning of the weights.
     """
 
     settings: ModelSettings

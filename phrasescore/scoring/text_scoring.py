@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep: those with the highest scores; ``None``: all.
+        share: The share of the scored lines to keep, by highest score; ``None`` keeps all.
     """
 
     words: bool = False
