@@ -142,7 +142,7 @@ class ScatterRecord(Record):
     Args:
         pairs: Number of pairs in the table.
         drawn_pairs: Number of drawn pairs, from which all figures are computed.
-        pearson: Correlation of the two ln p; ``None`` if one of them is constant.
+        pearson: Correlation of the two ln p; ``None`` if either ln p is constant.
         spearman: Rank correlation; equal values share their mean rank.
         near: Share of pairs whose two ln p differ by at most 1 nat.
         far: Share of pairs whose two ln p differ by more than 5 nats.

@@ -301,7 +301,7 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
 
 
 def markdown(preferences: Iterable[Preferences]) -> bytes:
-    """Return tables laid out like those of the paper, one for each group of sources."""
+    """Return tables in the layout of the paper's tables, one for each group of sources."""
     lines: list[str] = []
     for group, members in itertools.groupby(preferences, key=lambda each: each.source.group):
         lines += ["", f"**{_TITLES[group]}**", ""] if lines else [f"**{_TITLES[group]}**", ""]

@@ -77,7 +77,7 @@ class Stamp:
 
 
 class Steps:
-    """Steps with their stamps in one folder, a JSON file for each; threads may share an object.
+    """Steps with stamps in one folder, a JSON file per stamp; threads may share an object.
 
     Args:
         folder: The folder of the stamps, which is created if it does not exist. Outputs must be in

@@ -393,7 +393,7 @@ def checked_block(
     expected: TableFormat,
     on_fault: FaultHandler | None = None,
 ) -> TableBlock:
-    """Find the columns of some lines and check them.
+    """Find the columns of some lines, and check the lines.
 
     Args:
         text: The lines.

@@ -212,7 +212,7 @@ def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
 
 
 def plain_lines(path: str | Path) -> list[bytes]:
-    """Return the lines of a file that is never compressed, without their line feeds.
+    """Return the lines, without line feeds, of a file that is never compressed.
 
     Raises:
         InputError: The file cannot be read.
