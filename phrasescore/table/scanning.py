@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 # the columns of the spans of a line
 SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
-# larger scores may overflow a double, so Python checks a line that has one
+# larger scores may overflow a double, so Python checks a line with such a score
 _MAX_PLAIN_SCORE = 1e300
 
 
@@ -130,7 +130,7 @@ def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, i
 def _is_gap(data: Bytes, begin: int, end: int) -> bool:
     if data[begin] != OPEN or data[end - 1] != CLOSE:
         return False
-    for i in range(begin, end - 1):  # noqa: SIM110 - compiled, and a generator is not
+    for i in range(begin, end - 1):  # noqa: SIM110 - a generator would not be compiled
         if data[i] == CLOSE and data[i + 1] == OPEN:
             return True
     return False
