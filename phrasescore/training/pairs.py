@@ -36,7 +36,7 @@ class PairSettings:
     Args:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
-        factor: The factor of each token to read, counted from 0.
+        factor: Index of the factor that is read of each token, from 0.
         byte_pairs: Number of merges of byte pairs to learn; the shortlists then contain all pieces
             of words. ``None``: whole words.
     """

@@ -1,4 +1,4 @@
-"""The work folder of a training run, from which the run or a finished model is continued.
+"""The work folder of a training run; training continues from there, or from a finished model.
 
 ``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
 curve and two checkpoints: the latest state and the best model so far. Each file is replaced

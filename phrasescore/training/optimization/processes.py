@@ -153,8 +153,8 @@ class Crew:
             theirs.close()
             return process, ours
         try:
-            # close inherited copies of channels: with a copy open in another member, this member
-            # would not notice that member 0 has closed the channel
+            # close inherited copies of channels: a member notices that member 0 has closed a
+            # channel only if no other copy is open
             for channel in (ours, *(channel for _, channel in self._others)):
                 channel.close()
             self._serve(number, theirs)
