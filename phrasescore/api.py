@@ -127,7 +127,7 @@ class Model:
             return scorer.score(read, predicted)
 
     def score_words(self, texts: Iterable[Text]) -> list[NDArray[np.float64]]:
-        """Return ln p of each predicted word and of the text's end; ``score`` returns their sums.
+        """Return ln p of each predicted word and of the text's end; ``score`` returns the sums.
 
         Args:
             texts: N pairs or strings, as for ``score``.

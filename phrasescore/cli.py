@@ -34,7 +34,7 @@ from phrasescore.runs.system_errors import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_OBJECTS = 400_000  # new objects before a garbage collection; importing torch and numba makes fewer
+_OBJECTS = 400_000  # new objects until garbage is collected; importing torch and numba makes fewer
 _READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
 _COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
@@ -195,7 +195,7 @@ def _run() -> int:
 
 
 def _known(error: Exception) -> PhrasescoreError | None:
-    """Turn an error into one that a user can act on, or ``None`` for an internal error."""
+    """Turn an error into an error that a user can act on; ``None`` for an internal error."""
     if isinstance(error, PhrasescoreError):
         return error
     if isinstance(error, OSError):
@@ -231,7 +231,7 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # gets the lowest free number
+            os.open(os.devnull, flags)  # gets the lowest free descriptor
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115

@@ -77,7 +77,7 @@ def from_mapping(
             ``Between`` bounds, ``X | None``, tuples of one type for lists, such dataclasses for
             tables, dicts of one type, or lists and dicts with unchecked content.
         values: The fields by name; fields with defaults may be missing.
-        where: The name of the place in an error, e.g. ``config.json``.
+        where: The origin of the values, for an error, e.g. ``config.json``.
         only_known: Whether an unknown key is an error; otherwise it is ignored.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The exceptions: each error has a problem, a place, a remedy and an exit status.
+"""The exceptions: an error has a problem and an exit status, and often a file and a remedy.
 
 Library code raises errors; only ``phrasescore.cli`` prints them. This module imports only the
 standard library.
@@ -18,7 +18,7 @@ class PhrasescoreError(Exception):
     Attributes:
         problem: What was expected and what was found, one sentence without a final full stop.
         path: The file with the problem, or ``None``.
-        line: The number of the line in that file, from 1, or ``None``.
+        line: The line number in that file, from 1, or ``None``.
         remedy: What the user can do, one sentence without a final full stop, or ``None``.
         exit_code: The exit status of a command that ends with this error.
     """

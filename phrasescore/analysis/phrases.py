@@ -25,7 +25,7 @@ from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
 
-_BATCH = {"cpu": 256, "cuda": 4096}  # phrases
+_BATCH = {"cpu": 256, "cuda": 4096}  # maximum number of phrases in a batch
 _LONG = 64  # a padded batch has at most this number times _BATCH words, padding included
 
 Rows: TypeAlias = NDArray[np.int64]

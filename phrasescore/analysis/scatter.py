@@ -20,7 +20,7 @@ from phrasescore.scoring.probability_column import FLOOR_LN, ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import SIDES, Side, TableFormat, parse_entry, phrase_tokens
 
-NEAR, FAR = 1.0, 5.0  # nats
+NEAR, FAR = 1.0, 5.0  # nats between the two ln p of a pair
 _PAIRS_AT_ONCE = 8192
 _INCHES = 6.0, 5.0
 _CELLS = 70  # number of hexagons in a row of the density plot
@@ -78,8 +78,8 @@ class Scores:
     """The two scores to compare.
 
     Args:
-        column: Number of the table's score, counted from 1.
-        model: The model, or the number of a score that a model has written into the table.
+        column: Index of the table's score, counted from 1.
+        model: The model, or the index of a score that a model has written into the table.
         factor: The factor of factored tokens that the model reads.
     """
 
@@ -142,7 +142,7 @@ class ScatterRecord(Record):
     Args:
         pairs: Number of pairs in the table.
         drawn_pairs: Number of drawn pairs, from which all figures are computed.
-        pearson: Correlation of the two ln p; ``None`` if one of them is constant.
+        pearson: Correlation of the two ln p; ``None`` if either ln p is constant.
         spearman: Rank correlation; equal values share their mean rank.
         near: Share of pairs whose two ln p differ by at most 1 nat.
         far: Share of pairs whose two ln p differ by more than 5 nats.
@@ -227,7 +227,7 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
     """Draw ln p of N pairs by the model over ln p by the table, as a density plot.
 
     Both axes have the same scale and bounds, and a dashed line marks equal values. At most one pair
-    in 200 for each axis is outside the plot; the title states their number.
+    in 200 for each axis is outside the plot; the title states how many pairs are outside.
 
     Args:
         path: Output file; the extension chooses the format.

@@ -49,7 +49,7 @@ class TopSettings:
         min_targets: Minimum number of targets in the table; a single target cannot be ranked.
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
-        column: Number of the score that is p(target | source), counted from 1.
+        column: Index of the score that is p(target | source), counted from 1.
         best: Number of targets in the table's list and in the model's list.
         samples: Number of targets to sample from the model for each source.
         seed: Seed of the draw and of the samples.
@@ -171,7 +171,7 @@ def _source_count(block: TableBlock, row: int) -> float:
 
 
 def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int) -> ChosenSource:
-    """Return source number ``run`` of a block with its targets."""
+    """Return the source with the index ``run`` of a block, with its targets."""
     begin, end = block.run_offsets[run : run + 2].tolist()
     p = block.score_column(column)[begin:end].tolist()
 
@@ -301,7 +301,7 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
 
 
 def markdown(preferences: Iterable[Preferences]) -> bytes:
-    """Return tables laid out like those of the paper, one for each group of sources."""
+    """Return tables in the layout of the paper's tables, one for each group of sources."""
     lines: list[str] = []
     for group, members in itertools.groupby(preferences, key=lambda each: each.source.group):
         lines += ["", f"**{_TITLES[group]}**", ""] if lines else [f"**{_TITLES[group]}**", ""]

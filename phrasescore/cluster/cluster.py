@@ -2,8 +2,8 @@
 
 Dask finds the workers and sends each task to a worker. If this worker dies or gives no sign of life
 for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If the
-software of a worker could produce other output bytes than this process, its task raises an error,
-and the work ends.
+software of a worker could produce other output bytes than this process, the worker's task raises an
+error, and the work ends.
 """
 
 from __future__ import annotations

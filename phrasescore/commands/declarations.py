@@ -1,8 +1,8 @@
 """Declares each command-line option once, as a typed field of a class of options.
 
 Each command has a class of options, whose base classes are groups of options that several commands
-share. The help lists the options of the class itself first, then those of its base classes, in
-their order. A declaration also says which other options an option needs or excludes. This is
+share. The help lists the options of the class itself first, then the options of its base classes,
+base by base. A declaration also says which other options an option needs or excludes. This is
 checked when the command line is parsed.
 """
 

@@ -1,7 +1,7 @@
 """Numbers on the command line, which must be finite and within bounds.
 
-Without a maximum, an option could request more memory or time than there is, or a number that does
-not fit into a machine word. Each option therefore has a maximum, well above any useful value.
+Without a maximum, an option could request more memory or time than there is, or its value might not
+fit into a machine word. Each option therefore has a maximum, well above any useful value.
 """
 
 from __future__ import annotations

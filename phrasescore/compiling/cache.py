@@ -4,9 +4,9 @@ numba unpickles the files in its cache folder, so anybody who can write to that 
 as this user. numba also reads ``.numba_config.yaml`` in the current folder, which can name another
 cache folder.
 
-numba compiles a function again when its own file has changed, but not when a function or a constant
-in another file has changed. So the name of the folder contains a digest of all modules with
-compiled functions and of all modules that these import, directly or not.
+numba compiles a function again when the file of the function has changed, but not when a function
+or a constant in another file has changed. So the name of the folder contains a digest of all
+modules with compiled functions and of all modules that these modules import, directly or not.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def choose_folder() -> None:
 
 
 def _own_folders() -> list[Path]:
-    """Return the folders to try if the user names none, the best first."""
+    """Return the folders to try if the user names none, in order of preference."""
     import tempfile  # late, because it would slow --help down
 
     folders = [_BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]
@@ -128,7 +128,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _digest() -> str:
-    """Return a digest of all that compiled code depends on, except the processor (numba checks)."""
+    """Digest all that compiled code depends on, except the processor, which numba checks."""
     from importlib import metadata  # late, because it would make --help a fifth slower
 
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]

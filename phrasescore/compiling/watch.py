@@ -2,9 +2,9 @@
 
 numba numbers the files of its cache without a lock. If two processes compile a function for
 different types, the code of one could be stored under the name of the other. numba looks into the
-cache while it holds its internal lock, and emits an event when it acquires that lock. A process
-that waits at this event until another process has compiled a function then finds that function in
-the cache.
+cache while it holds its internal lock, and emits an event when it acquires that lock. If a process
+waits at this event until another process has compiled a function, it finds that function in the
+cache.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
 _MIN_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # number of words that are skipped at once if none beats the worst word in the list
+_BLOCK = 64  # number of words to skip at once if the worst word in the list beats them all
 
 
 class BeamSearch(Prefixes):
@@ -31,7 +31,7 @@ class BeamSearch(Prefixes):
     Args:
         settings: Settings of the search.
         allowed: The constraints on targets.
-        numbers: (N,) numbers of the sources; a beam search does not use them.
+        numbers: (N,) indexes of the sources; a beam search does not use them.
         lengths: (N,) the number of words of each source.
     """
 
@@ -46,7 +46,7 @@ class BeamSearch(Prefixes):
         self._finished = np.full((len(lengths), settings.size), -np.inf)
 
     def prepare(self) -> None:
-        """Allocate arrays for the best words that follow each row."""
+        """Allocate arrays for the most probable words that follow each row."""
         super().prepare()
         rows, K = len(self._owners), self._settings.size
         self._wanted = self._room[self._owners]
@@ -54,7 +54,7 @@ class BeamSearch(Prefixes):
         self._gains = np.full((rows, K), -np.inf, np.float32)
 
     def choose(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Find the best words of rows ``a`` to ``b``."""
+        """Find the most probable words of rows ``a`` to ``b - 1``."""
         part, ids = slice(a, b), None
         if ln_p.is_cuda:
             ids, ln_p = _candidates(ln_p, self._settings.size)
@@ -66,14 +66,14 @@ class BeamSearch(Prefixes):
             words[:] = np.where(words < 0, words, known)
 
     def extend(self) -> NDArray[np.int64]:
-        """Select the best continuations; return the parent row of each unfinished continuation."""
+        """Select the most probable continuations; return the parent row of each unfinished one."""
         parents, words, sums = self._chosen()
         ended = words == END
         self._keep_ended(parents[ended], sums[ended])
         alive = ~ended
         owners = self._owners[parents]
         if not self._settings.length_normalisation:
-            # ln p only decreases, so drop a prefix if ``best`` finished targets are better than it
+            # ln p decreases with each word: drop a prefix if ``best`` finished targets beat it
             best = self._settings.best
             bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
             alive &= sums > bound[owners]
@@ -82,7 +82,7 @@ class BeamSearch(Prefixes):
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return row, word and ln p of the best continuations, in the order of the sources."""
+        """Return row, word and ln p of the selected continuations, in the order of the sources."""
         K = self._words.shape[1]
         # fmax: a sum that is not a number is never chosen
         sums = np.fmax(self._totals[:, None] + self._gains, -np.inf).ravel()
@@ -106,9 +106,9 @@ class BeamSearch(Prefixes):
 
 
 def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the places of the largest finite numbers in descending order, at most ``count``.
+    """Return the indexes of the ``count`` largest finite numbers, the largest number first.
 
-    Among equal numbers the earlier place wins.
+    The result is shorter if fewer numbers are finite. Among equal numbers the lower index wins.
     """
     bound = -np.inf if len(sums) <= count else np.partition(sums, -count)[-count]
     places = np.flatnonzero((sums >= bound) & (sums > -np.inf))
@@ -116,7 +116,7 @@ def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Select, on a GPU, </s> and the best ``count`` words of each row; only these are copied.
+    """Select, on a GPU, </s> and the ``count`` most probable words; only these leave the GPU.
 
     Returns:
         ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and
@@ -142,7 +142,7 @@ def best_words(
         ln_p: ``(rows, V)`` float32, ln p of each word.
         counts: ``(rows,)`` the number of words to find.
         ending: ``(rows,)`` bool, true where only </s> is allowed.
-        words: ``(rows, K)`` on return the ids, best first; -1 if there are fewer.
+        words: ``(rows, K)`` on return the ids, the most probable first; -1 if there are fewer.
         gains: ``(rows, K)`` float32, -inf on entry; on return their ln p.
     """
     rows, V = ln_p.shape
@@ -156,8 +156,8 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # the maximum of a block is vectorised; once the list is full, it is usually below the
-            # worst word in the list, and the block is skipped
+            # the maximum of a block is vectorised; once the list is full, this maximum is usually
+            # below the worst word in the list, and the block is skipped
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest

@@ -23,7 +23,7 @@ from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
-# a killed run loses at most one block, the work of some seconds
+# a killed run loses at most one block, which takes some seconds to compute
 PHRASES_PER_BLOCK = 2048
 
 

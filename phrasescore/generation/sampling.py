@@ -1,7 +1,7 @@
 """Ancestral sampling: draws targets word by word from the model, for many sources at once.
 
 Samples of a source with the same prefix share a row, so each distinct prefix is computed once. The
-random numbers of a source depend only on the seed and the number of the source, so the grouping of
+random numbers of a source depend only on the seed and the index of the source, so the grouping of
 sources does not change samples.
 """
 
@@ -20,7 +20,7 @@ _MIN_KEY = np.int32(-0x80000000)
 
 
 class Sampling(Prefixes):
-    """The distinct prefixes of a step, and the samples that have reached each of them.
+    """The distinct prefixes of a step, and the samples that have reached each prefix.
 
     The ln p of a target does not depend on the temperature: it is the ln p of the model.
 
@@ -28,7 +28,7 @@ class Sampling(Prefixes):
         settings: Settings of the draws.
         allowed: The constraints on targets. If ``<unk>`` is not allowed, the other words share its
             probability.
-        numbers: (N,) the number of each source among all sources; it selects random numbers.
+        numbers: (N,) the index of each source among all sources; it selects random numbers.
         lengths: (N,) the number of words of each source.
     """
 
@@ -39,7 +39,7 @@ class Sampling(Prefixes):
         N, count = len(numbers), settings.count
         self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers
-        # for each unfinished sample, its row and its number among all samples of the group
+        # for each unfinished sample, its row and its index among all samples of the group
         self._rows, self._samples = np.repeat(np.arange(N), count), np.arange(N * count)
         self._count = count
 
@@ -54,7 +54,7 @@ class Sampling(Prefixes):
         self._uniform = uniform[self._samples]
 
     def choose(self, a: int, b: int, found: Tensor) -> None:
-        """Draw the words of the samples of rows ``a`` to ``b``."""
+        """Draw the words of the samples of rows ``a`` to ``b - 1``."""
         ln_p = found.cpu().numpy()
         ln_p[self._early[a:b], END] = -np.inf
         begins = self._begins[a : b + 1]

@@ -72,7 +72,7 @@ class Ensemble(StepModel):
 
 
 def _averaged(answers: Sequence[tuple[State, Tensor]]) -> tuple[EnsembleState, Tensor]:
-    """Join the states of the members; return them with the ln of the mean p of the next words."""
+    """Return the joined states of the members, and the ln of the mean p of each next word."""
     ln_p = answers[0][1]
     for _, more in answers[1:]:
         ln_p = torch.logaddexp(ln_p, more)

@@ -60,7 +60,7 @@ class SoftAlignments:
 
         Args:
             sources: N sequences of ids of the side that the models read, without </s>.
-            targets: N sequences of ids of the side that they predict, without </s>.
+            targets: N sequences of ids of the side that the models predict, without </s>.
 
         Raises:
             CorpusError: A pair is too long.
@@ -144,8 +144,8 @@ def draw_alignment(
 
     Args:
         path: The picture; its ending names the format.
-        source: J words, </s> the last of them.
-        target: I words, </s> the last of them.
+        source: J words, including the final </s>.
+        target: I words, including the final </s>.
         alignment: (I, J) the share of attention that each target word gives each source word. The
             darkest colour is 0, and the lightest is the largest share, which the scale shows.
 
@@ -169,7 +169,7 @@ def draw_alignment(
         # a letter that the font lacks appears as an empty box, which needs no warning
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         axes = figure.add_subplot()
-        # the scale ends at the largest share, or a weak alignment would be one dark square
+        # the scale ends at the largest share; otherwise a weak alignment would be one dark square
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
         # no interpolation between cells, in vector formats either
         cells = axes.imshow(
@@ -203,7 +203,7 @@ def draw_alignments(
         models: At least one of them has attention.
         source: The source text, plain, gzip or ``-``.
         target: The target text; each line translates the same line of the source text.
-        sentences: The numbers of the lines to draw, from 1.
+        sentences: The line numbers of the pairs to draw, from 1.
         folder: The folder for the pictures, each named after its line; created if missing.
         form: ``png``, ``svg`` or ``pdf``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
@@ -242,7 +242,7 @@ def draw_alignments(
 def _read(
     models: SentenceModels, source: str | Path, target: str | Path, sentences: Sequence[int]
 ) -> dict[int, _Pair]:
-    """Return the given pairs by their numbers, in ascending order."""
+    """Return the pairs on the given lines, by line number, in ascending order."""
     wanted, found, lines = set(sentences), dict[int, _Pair](), 0
     sides = slice(None, None, -1 if models.first.direction == "target-source" else 1)
     texts_of_both = Texts((source, target), factor=models.first.settings.factor, empties=True)

@@ -1,10 +1,10 @@
-"""Writes phrase tables with a model's targets, which replace the table's pairs or are added.
+"""Writes phrase tables with a model's targets, which replace the old pairs or are added to them.
 
 A decoder needs all scores of every pair, but the model computes only one score. Therefore, for each
 old score, a new pair gets the geometric mean of this score over the table's pairs with the same
-source, which neither favours nor penalises the new pair. Two more scores follow: p(target | source)
-by the model, and a flag, which is e for a new pair and 1 for a pair of the table, so that tuning
-can find a weight for new pairs.
+source; this mean neither favours nor penalises the new pair. Two more scores follow:
+p(target | source) by the model, and a flag, which is e for a new pair and 1 for a pair of the
+table, so that tuning can find a weight for new pairs.
 
 If a pair has no line in the lexicalised reordering table, a decoder gives it the score 0, which is
 the best possible. Therefore a new pair gets a line with the means over all lines of its source; the
@@ -36,7 +36,7 @@ from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 _BAR = ord("|")
 _SHOWN = 60  # characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
-# a killed run loses at most one block, the work of some seconds
+# a killed run loses at most one block, which takes some seconds to compute
 TABLE_LINES_PER_BLOCK = 4096
 
 
@@ -286,7 +286,7 @@ def generate_reordering(
 
 
 class _Sources:
-    """Looks up the lines of a sorted reordering table; sources must be requested in its order."""
+    """Looks up lines of a sorted reordering table; sources must be requested in sorted order."""
 
     def __init__(self, blocks: Iterator[TableBlock]) -> None:
         self._runs = (run for block in blocks for run in _lines_and_means(block))
@@ -364,8 +364,8 @@ def generate_table(
     made: list[ReorderingCounts] = []
 
     def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
-        # write this before the table gets its final name: after a kill the journal still exists,
-        # and the table need not be generated again
+        # write this before the table gets its final name: if the run is killed here, the journal
+        # still exists, and the table need not be generated again
         if reordering:
             made.append(generate_reordering(*reordering, outputs.part_path))
 

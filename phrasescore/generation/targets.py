@@ -39,7 +39,7 @@ class TargetSettings:
         unknown: Whether ``<unk>`` may be one of the words.
         length_bounds: Whether to limit lengths as the program of Bahdanau et al. (2014) does. A
             target then has at least half as many words as its source. Without ``max_length``, it
-            has at most three times as many symbols, </s> counted on both sides.
+            has at most three times as many symbols as its source, </s> counted on both sides.
     """
 
     max_length: int | None = None
@@ -66,7 +66,7 @@ class BeamSettings:
     """Settings of a beam search.
 
     Args:
-        size: The maximum number of unfinished and finished hypotheses of a source at a time.
+        size: The maximum number of hypotheses of a source at a time, finished ones included.
         best: The number of targets to return for each source, at most ``size``.
         length_normalisation: Whether to rank by ln p divided by the number of words, </s> counted.
     """
@@ -89,7 +89,7 @@ class SampleSettings:
 
     Args:
         count: The number of targets to draw for each source.
-        seed: The seed. The random numbers depend only on the seed and the number of the source.
+        seed: The seed. The random numbers depend only on the seed and the index of the source.
         temperature: Words are drawn from softmax(ln p / temperature); 1 draws them from p.
         best: Number of distinct targets to return for each source; ``None``: all targets drawn.
     """
@@ -102,7 +102,7 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets of N sources, in the order of the sources; the best target of a source comes first.
+    """Targets of N sources, in the order of the sources; per source, the highest ranked first.
 
     Args:
         offsets: (N + 1,) the targets of source n are ``offsets[n]`` to ``offsets[n + 1] - 1``.
@@ -196,17 +196,17 @@ class Prefixes(ABC):
 
     @abstractmethod
     def extend(self) -> Rows:
-        """Select the surviving prefixes and return each one's parent row."""
+        """Select the surviving prefixes and return the parent row of each."""
 
     def _go_on(self, parents: Rows, words: Rows, totals: NDArray[np.float64]) -> None:
-        """Replace the prefixes by continuations of some of them."""
+        """Replace the prefixes by the selected continuations."""
         self._owners, self._totals = self._owners[parents], totals
         self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 
     def targets(self) -> Targets:
-        """Return the targets in the order of the sources; the best target of a source comes first.
+        """Return the targets in the order of the sources; per source, the highest ranked first.
 
-        If targets are equally good, the target that ended earlier comes first.
+        If ranking scores are equal, the target that ended earlier comes first.
         """
         found, sources = self._found, np.arange(len(self._limits) + 1)
         owners = np.concatenate([each.owners for each in found])
@@ -227,7 +227,7 @@ class Prefixes(ABC):
 
 
 # Creates a `BeamSearch` or `Sampling` with its settings, which begins with N empty prefixes. The
-# arguments are ``(N,)`` the numbers of the N sources among all sources, which select random
+# arguments are ``(N,)`` the indexes of the N sources among all sources, which select random
 # numbers, and ``(N,)`` the lengths of the sources.
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
@@ -274,8 +274,8 @@ class TargetGenerator:
         model: A model of any kind, on any device.
         method: Beam search or sampling.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        group: Number of sources in a group, fewer if they are long; ``None`` for the default of the
-            device.
+        group: Number of sources in a group, fewer if the sources are long; ``None`` for the default
+            of the device.
         chunk: Number of prefixes at a time; ``None`` for the default of the device.
 
     Attributes:
@@ -304,7 +304,7 @@ class TargetGenerator:
 
         Args:
             sources: Phrases of ids of the side that the model reads, without </s>.
-            first: The number of the first source among all sources; it selects random numbers.
+            first: The index of the first source among all sources; it selects random numbers.
 
         Raises:
             ModelError: A result of the model is not a number.

@@ -2,8 +2,8 @@
 
 A model writes ``<unk>`` for every word outside its vocabulary. ``<unk>`` can be replaced by the
 source word with the largest attention, or by the most probable translation of that source word in a
-lexical table of Moses. A line of such a table is ``WRITTEN READ p(WRITTEN | READ)``, where the
-model reads the word READ and writes the word WRITTEN; NULL means no word. Moses writes two tables:
+lexical table of Moses. A line of a lexical table is ``WRITTEN READ p(WRITTEN | READ)``: the model
+reads the word READ and writes the word WRITTEN; NULL means no word. Moses writes two tables:
 in ``lex.f2e`` the first word of a line is a target word, and in ``lex.e2f`` it is a source word.
 """
 
@@ -50,14 +50,14 @@ _FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "le
 _GROUP = {"cpu": 64, "cuda": 1024}
 _CHUNK = {"cpu": 256, "cuda": 1024}
 _DECIMALS = 4  # decimals of alpha
-# a killed run loses at most one block, the work of some seconds
+# a killed run loses at most one block, which takes some seconds to compute
 SENTENCES_PER_BLOCK = 512
 
 
 def read_lexicon(
     path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
 ) -> dict[bytes, bytes]:
-    """Return each word's most probable translation; in a tie, the first in byte order.
+    """Return each word's most probable translation; among equals, the first in byte order.
 
     Args:
         path: The lexical table: plain, gzip, or ``-`` for standard input.
@@ -67,11 +67,11 @@ def read_lexicon(
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is not ``word word probability``, or the words of lines are in the
+        CorpusError: A line is not ``word word probability``, or the words of the lines are in
             reverse order.
     """
     best: dict[bytes, tuple[float, bytes]] = {}
-    right = swapped = 0  # numbers of lines with words in the expected and in the reverse order
+    right = swapped = 0  # how many lines have the words in the expected order, and in reverse
     with Progress("reading the lexicon", unit="lines") as progress:
         for number, line in enumerate(read_lines(path), 1):
             translation, word, p = _fields(line, path, number)
@@ -154,7 +154,7 @@ class Translated:
     """A line and its translations.
 
     Attributes:
-        number: The number of the line, from 1.
+        number: The line number, from 1.
         source: The words as the models read them.
         unknown: The number of words that the models do not know.
         translations: Distinct translations, best first; none for an empty line.
@@ -217,7 +217,7 @@ class Translator:
 
         Args:
             lines: The tokens of the lines.
-            first: The number of the first line, from 1.
+            first: The line number of the first line, from 1.
 
         Raises:
             ModelError: A result of the model is not a number.
@@ -249,7 +249,7 @@ class Translator:
         ]
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
-        """Return the alignments that are needed, by the number of the target."""
+        """Return the alignments that are needed, by the index of the target."""
         if self._alignments is None:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
@@ -268,7 +268,7 @@ class Translator:
     def _translations(
         self, source: list[bytes], targets: Targets, rows: range, alignments: dict[int, Alignment]
     ) -> list[Translation]:
-        """Return the targets ``rows`` of a source; of targets with equal words, only the best."""
+        """Return the targets ``rows`` of a source; of targets with equal words, only the first."""
         found: dict[bytes, Translation] = {}
         part = slice(rows.start, rows.stop)
         ln_p, lengths = targets.ln_p[part], targets.words.lengths[part]
@@ -364,7 +364,7 @@ def translate_text(
     asked: dict[str, Any],
     longest: int,
 ) -> StreamReport[TranslationCounts]:
-    """Write the translations of a text with a sentence on each line; such a run can be continued.
+    """Translate a text that has a sentence on each line; an interrupted run can be continued.
 
     Args:
         path: The text: plain, gzip, or ``-`` for standard input.

@@ -43,7 +43,7 @@ def _attend_rows(
     weights: Array,
     found: Array,
 ) -> None:
-    """Align each row with its source positions, and compute the weighted sum of their values.
+    """Align each row with its source positions, and sum the positions' values by weight.
 
     Args:
         queries: ``(N, A)``, s W_a.
@@ -289,8 +289,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
         queries = inputs.new_empty(looks, B, weights.query.shape[1])
         contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
-        # the state is carried in float32 even if products run in bfloat16, because its rounding
-        # errors accumulate over the steps
+        # the state is carried in float32 even if products run in bfloat16, because rounding errors
+        # of the state accumulate over the steps
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         for t in range(looks):

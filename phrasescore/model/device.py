@@ -24,8 +24,8 @@ def choose_device(name: str) -> torch.device:
     Under ``torchrun``, each process of a machine gets a different CUDA device.
 
     Raises:
-        SettingsError: There is no CUDA device, no device of this number, or fewer devices than
-            processes.
+        SettingsError: There is no CUDA device, no device with this index, or there are fewer
+            devices than processes.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
@@ -71,7 +71,7 @@ class Cores:
     """Threads that compute on one core each; they start when there is work.
 
     On some processors the last digits of a matrix product depend on the number of cores that share
-    it. Here a single core computes each group of rows, so digits depend only on the group. Threads
+    it. Here a single core computes each group of rows, so results depend only on the group. Threads
     are kept until :meth:`rest` ends them, because each new thread would leak memory.
 
     Args:
@@ -121,7 +121,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 def in_fitting_parts(
     work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
 ) -> list[tuple[NDArray[Any], Found]]:
-    """Call ``work`` for the rows; halve the rows as long as they do not fit into GPU memory.
+    """Call ``work`` for the rows, which are halved until they fit into GPU memory.
 
     Returns:
         The parts in order, each with its result; usually a single part.
@@ -134,7 +134,7 @@ def in_fitting_parts(
     except torch.OutOfMemoryError:
         if len(rows) < 2:
             raise
-    # outside of the except block, where the traceback would keep the tensors of the failed work
+    # outside of the except block: inside, the traceback keeps the tensors of the failed work alive
     torch.cuda.empty_cache()
     halves = np.array_split(rows, 2)
     return [found for half in halves for found in in_fitting_parts(work, half)]

@@ -5,10 +5,10 @@ text files, the words outside the shortlist in a third text file, the origin in 
 the learning curve in ``curves.jsonl``, and the digests in ``SHA256SUMS``. Nothing is pickled.
 Torch is imported only to build a network. The decoder reads the weights as numpy arrays.
 
-A kill during saving loses no model. The new folder is written beside the old one, with a hidden
-name. Then the old folder gets a backup name, the new one gets the final name, and the model files
-of the backup are removed. After a kill, the next command that saves or trains calls
-:func:`recover`.
+A process that is killed during saving loses no model. The new folder is written beside the old one,
+with a hidden name. Then the old folder gets a backup name, the new one gets the final name, and the
+model files of the backup are removed. If the process was killed, the next command that saves or
+trains calls :func:`recover`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def is_model_folder(folder: Path) -> bool:
 
 
 def backup_of(folder: Path) -> Path:
-    """Return the backup name, which the old model has while a new one replaces it."""
+    """Return the backup name of an old model, used while a new model replaces the old one."""
     return hidden(folder, "replaced")
 
 
@@ -106,7 +106,7 @@ def digest_of_folder(folder: Path) -> str:
     return hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
 
 
-_LONGEST = 80  # characters of a name in an error
+_LONGEST = 80  # maximum number of characters of a name in an error
 _KIND = "F32"  # the type of all weights: the name of float32 in safetensors
 
 
@@ -115,7 +115,7 @@ class LoadedModel:
     """A model that was loaded from a folder.
 
     Attributes:
-        settings: Everything that determines the shapes of the weights and their meaning.
+        settings: Everything that determines the shapes and the meaning of the weights.
         source_vocabulary: Words that the model reads; only ``</s>`` and ``<unk>`` for a language
             model.
         target_vocabulary: Words that the model predicts.
@@ -212,7 +212,7 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     weights = {}
     try:
         with safetensors.safe_open(path, framework="numpy") as stored:
-            for name in stored.keys():  # noqa: SIM118 - it is no mapping
+            for name in stored.keys():  # noqa: SIM118 - `stored` is not a mapping
                 kind = stored.get_slice(name).get_dtype()
                 if kind != _KIND:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
@@ -307,7 +307,7 @@ def _build_network(stored: LoadedModel) -> SequenceModel:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
         raise _damaged(stored.path / WEIGHTS, problem)
-    # not with to_empty: for meta tensors it imports a computer algebra system, which takes 0.7 s
+    # to_empty is not used: for meta tensors it imports a computer algebra system, which takes 0.7 s
     weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
     model.load_state_dict(weights, assign=True)
     return model
@@ -367,7 +367,7 @@ def save_model(
 
 
 def recover(folder: Path) -> None:
-    """If a kill interrupted the replacement of a model, complete or undo the replacement."""
+    """Complete or undo the replacement of a model that a killed process has left unfinished."""
     before = backup_of(folder)
     if before.is_symlink() or not before.is_dir():
         return

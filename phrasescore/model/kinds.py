@@ -27,7 +27,7 @@ from phrasescore.model.model_settings import (
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
-_LONGEST = 80  # characters of a name in an error
+_LONGEST = 80  # maximum number of characters of a name in an error
 
 # the material that a kind learns from: phrase pairs, sentence pairs, or text of one language
 Material = Literal["phrases", "sentences", "text"]
@@ -43,7 +43,7 @@ class Kind:
         inputs: Names of the files that ``train`` reads, as shown in its help.
         settings: Class of its settings.
         network: ``module:class`` of the :class:`SequenceModel`.
-        feature: Name of its scores in an n-best list, without the number that follows.
+        feature: Name of its scores in an n-best list, without the index that follows.
         reads_source: Whether it reads a source and so has two vocabularies; a language model does
             not.
         of_sentences: Whether it learns from and scores whole sentences, with optional dropout and

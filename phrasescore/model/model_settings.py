@@ -1,4 +1,4 @@
-"""Settings of models: everything that determines their shape and meaning, as in ``config.json``."""
+"""Settings of models, as in ``config.json``: all that determines a model's shape and meaning."""
 
 from __future__ import annotations
 
@@ -158,6 +158,6 @@ class RnnSearchSettings(_SentenceModelSettings):
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings by name; ``alignment`` is by default ``hidden``, as in the paper."""
+        """Return the settings by name; by default, ``alignment`` is ``hidden``, as in the paper."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"alignment": hidden, **super().completed(sizes)}

@@ -130,7 +130,7 @@ class StepModel(nn.Module, ABC):
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
             dtype: Type of the recurrent products, here and in the steps that follow.
         """
 
@@ -148,7 +148,7 @@ class SequenceModel(StepModel):
     """p(target | source), or p(target), word by word.
 
     Attributes:
-        settings: Everything that determines the shapes of the weights and their meaning.
+        settings: Everything that determines the shapes and the meaning of the weights.
     """
 
     settings: ModelSettings
@@ -202,11 +202,11 @@ class SequenceModel(StepModel):
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Encode sources into their summaries c, ``(B, H)``; only if the kind ``summarises``.
+        """Encode sources into summaries c, ``(B, H)``; only if ``summarises`` of the kind is true.
 
         Args:
             source: ``(B, S)`` word ids without </s>, padded with </s>.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
             dtype: Type of the matrix products; ``None`` for the type of the parameters.
         """
         raise NotImplementedError(f"{type(self).__name__} has no summaries")

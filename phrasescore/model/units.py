@@ -7,7 +7,7 @@ the memory. Vectors are rows, so a layer is ``x @ W``.
 
 The gradient of the gated unit over a sequence is written by hand. Autograd would record about
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
-matrix products and a few passes over its gates, and each weight gradient is one large product at
+matrix products and a few passes over the gates, and each weight gradient is one large product at
 the end. The formulas are those of section 2.3 of the paper in the form of the authors' program
 (which applies the reset gate before the product). Tests compare them with numerical gradients.
 """
@@ -25,8 +25,8 @@ from torch.autograd.function import once_differentiable
 from phrasescore.model import kernels
 from phrasescore.model.model_settings import UnitName
 
-# With this input to its sigmoid, the update gate is exactly 1 and keeps the old state. After its
-# end, a phrase keeps its state in this way until the longer phrases of the batch have ended.
+# If its sigmoid gets this input, the update gate is exactly 1 and keeps the old state. In this way,
+# a phrase that has ended keeps its state until the longer phrases of the batch have ended.
 _KEEP = 1e4
 
 
@@ -268,7 +268,7 @@ class _Recurrence(torch.autograd.Function):
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(_seen_by_passes, given)
-        # `flowing` is the gradient of the state after step t, then of the state before it
+        # `flowing` begins as the gradient of the state after step t, and ends as that before step t
         for t in range(L - 1, -1, -1):
             back_state(f, g[t], k[t], s[t], out[t])
             torch.mm(into_candidate[t], candidate_back, out=product)
@@ -316,7 +316,7 @@ def _state_forward(
 ) -> None:
     H = carried.shape[1]
     candidates.add_(inputs[:, :H]).tanh_()
-    # z h + (1 - z) k, as k + z (h - k)
+    # k + z (h - k), which equals z h + (1 - z) k
     carried.sub_(candidates).mul_(gates[:, :H]).add_(candidates)
     states.copy_(carried)
 

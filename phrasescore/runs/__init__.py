@@ -1,1 +1,1 @@
-"""Lets long work survive kills: files, final names, locks, journals, steps, interruption."""
+"""Lets work survive a killed process: files, final names, locks, journals, steps, interruption."""

@@ -1,8 +1,8 @@
 """Kinds of files: regular files, pipes, devices, and folders that other users can write.
 
 A pipe can be read only once, and some devices never end. Opening a named pipe a second time would
-wait for a second writer, and the shell's ``<(...)`` would then be empty. Therefore a second reading
-is an error.
+wait for a second writer, and a second reading of the shell's ``<(...)`` would find it empty.
+Therefore a second reading is an error.
 
 Work folders, results and models may come from somebody else. If such a folder has a named pipe in
 place of a file, reading it would wait for ever; a link to ``/dev/zero`` would fill the memory.
@@ -188,7 +188,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def private_folder(path: str | Path, option: str, mode: int = 0o700) -> Path:
-    """Create a folder that only its owner can write, unless it exists; return its real path.
+    """Create or check a folder that only its owner can write; return the real path of the folder.
 
     Args:
         path: The folder.

@@ -31,8 +31,8 @@ _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # no slash, backslash or control character
-_MAX_NAME = 255  # bytes of a file name, on all usual file systems
-_MAX_STEM = 200  # bytes of a name, before endings are added
+_MAX_NAME = 255  # maximum number of bytes of a file name, on all usual file systems
+_MAX_STEM = 200  # maximum number of bytes of a name, before endings are added
 
 
 @contextlib.contextmanager
@@ -282,7 +282,7 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
 
 
 def whole_name(part: str) -> str | None:
-    """Return the output that a part or scratch folder belongs to; ``None`` for other names."""
+    """Return the name of the output of a part or scratch folder; ``None`` for other names."""
     found = _PART.fullmatch(part)
     return found[1] if found is not None else None
 

@@ -28,7 +28,7 @@ def parse_json(text: bytes | str) -> Any:
         text: The text; bytes are UTF-8.
 
     Raises:
-        JsonError: The text is not JSON, has more than 100 levels, or a number that is not finite.
+        JsonError: The text is not JSON, or has more than 100 levels or a number that is not finite.
     """
     try:
         value = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)

@@ -65,7 +65,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
             )
         finally:
             os.close(report)
-        # starting the program closes the pipe, and nothing is read
+        # if the program starts, the pipe is closed, and nothing is read
         number = reading.read(_MAX_REPORT)
     if number:
         process.communicate()
@@ -97,7 +97,7 @@ def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
     that the child finds it.
     """
     entries = environment.get("PYTHONPATH", "").split(os.pathsep)
-    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - a text
+    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - the entry is text
     root = Path(phrasescore.__file__).parent.parent
     if root.name not in ("site-packages", "dist-packages"):
         kept.insert(0, str(root))

@@ -140,7 +140,7 @@ class ComparisonRecord(Record):
     Args:
         references: The reference files.
         sentences: The number of compared sentences.
-        known_words: The model whose vocabularies selected the sentences, if they were selected.
+        known_words: The model whose vocabularies selected the sentences, if a model selected them.
         signatures: For each metric, its settings as a signature of sacrebleu.
         trials: The number of trials of each test.
         seed: The seed of each test.
@@ -230,9 +230,9 @@ class TunedRound:
     """One round of a tuning.
 
     Attributes:
-        number: The number of the round, from 1.
+        number: The index of the round, from 1.
         weights: The weights that the round decoded with, by component.
-        score: The objective of the decoded translations.
+        score: The value of the objective for the decoded translations.
         bleu: The BLEU of the decoded translations.
         length_ratio: The number of words of the decoded translations per reference word.
         new: The number of candidates that did not occur in an earlier round.
@@ -255,14 +255,14 @@ class TuningRecord(Record):
     """The record of ``tune``, for a single run or for the best of several runs.
 
     Args:
-        objective: The score that is maximised.
+        objective: The metric that is maximised.
         curve: The finished rounds; empty for several runs, each of which has a record with a curve.
         weights: The best weights by feature; the latest weights if the run is not finished.
         bleu: The BLEU of the best round.
-        score: The objective of the best round.
+        score: The value of the objective in the best round.
         why: The reason why the run ended; empty for an unfinished run and for several runs.
-        round: The number of the best round.
-        rounds: The number of rounds.
+        round: The best round, counted from 1.
+        rounds: How many rounds there were.
         seed: The seed of the best run, if there are several.
         mean: The mean of the objective over seeds.
         deviation: The standard deviation of the objective over seeds.

@@ -1,4 +1,4 @@
-"""Runs each step of long work once; a stamp records that a step is done, and its inputs.
+"""Runs each step of long work once; a stamp records a step's inputs, and that the step is done.
 
 A step is done if its stamp has the current settings and digests of inputs, and its outputs exist
 with the recorded digests. Therefore a second run continues where the first run stopped, and a run
@@ -77,7 +77,7 @@ class Stamp:
 
 
 class Steps:
-    """Steps with their stamps in one folder, a JSON file for each; threads may share an object.
+    """Steps with stamps in one folder, a JSON file per stamp; threads may share an object.
 
     Args:
         folder: The folder of the stamps, which is created if it does not exist. Outputs must be in
@@ -262,8 +262,8 @@ def run_steps(
         update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
-        ResumeError: An earlier run had other settings and ``update`` is false, or a file has been
-            changed since, or another process is using the folder.
+        ResumeError: An earlier run had other settings and ``update`` is false, a file has been
+            changed since that run, or another process is using the folder.
     """
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):

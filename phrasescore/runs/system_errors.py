@@ -1,6 +1,6 @@
 """Turns errors of the operating system into errors that a user can act on.
 
-Code that reads or writes a file uses these functions, because it knows the file and its purpose.
+Code that reads or writes a file uses these functions, because such code knows the file's purpose.
 The command line uses them for all other errors of the operating system, so that none is reported as
 an internal error.
 """

@@ -54,7 +54,8 @@ class ScoringJob:
         compute: Settings of the computation.
         factor: The factor to read; ``None`` for the factor of the models.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
-        digests: The digests that the models must have; empty until a worker has described them.
+        digests: The digests that the models must have; empty until a worker has described the
+            models.
         settings: The settings of the scores.
     """
 

@@ -65,7 +65,7 @@ class PrecisionCheck:
 
     @property
     def is_within_bounds(self) -> bool:
-        """Whether bfloat16 may replace float32; false if a difference is not a number."""
+        """Whether bfloat16 may replace float32; false if a difference is NaN."""
         return self.mean_per_word <= MAX_MEAN and self.largest_per_word <= MAX_DIFFERENCE
 
     def __str__(self) -> str:
@@ -82,8 +82,8 @@ class ReadyModels:
     Args:
         identities: The digest and the direction of each model, in the order of the columns.
         factor: The factor that the models read.
-        numerics: Every setting of the computation that can change digits, as JSON values;
-            ``precision`` has an entry for each distinct folder.
+        numerics: Every setting of the computation that can change digits of scores, as JSON
+            values; ``precision`` has an entry for each distinct folder.
         checks: The comparison of precisions for each model that was compared.
         notes: Lines for the user.
     """

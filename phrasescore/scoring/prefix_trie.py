@@ -113,8 +113,8 @@ class PrefixTrie:
         roots: (nodes,) the root above each node.
         first_children: (nodes + 1,) the children of node n are first_children[n] to
             first_children[n + 1] - 1.
-        ranks: (nodes,) the number of each node among the nodes of its level that have children, -1
-            for a leaf. The rank of a root is always its number.
+        ranks: (nodes,) the index of each node among the nodes of its level that have children, -1
+            for a leaf. The rank of a root is always the number of the root.
         ends: (N,) the node of each whole phrase.
     """
 
@@ -140,8 +140,8 @@ class PrefixTrie:
         """Return (N,): the sum of ``edges`` along each phrase's path, plus ``at_ends`` at its end.
 
         Args:
-            edges: (nodes,) a number for each node, 0 for roots.
-            at_ends: (nodes,) another number for each node.
+            edges: (nodes,) a value for each node, 0 for roots.
+            at_ends: (nodes,) another value for each node.
         """
         sums = np.zeros(len(self), np.float64)
         for level in range(1, len(self.levels) - 1):
@@ -156,13 +156,13 @@ class PrefixTrie:
         stops: Numbers,
         found: NDArray[np.float64],
     ) -> None:
-        """Write into ``found`` the numbers that `path_sums` adds up, in the order of the words.
+        """Write into ``found`` the values that `path_sums` adds up, in the order of the words.
 
         Args:
-            edges: (nodes,) a number for each node.
-            at_ends: (nodes,) another number for each node.
-            stops: (N,) the index in ``found`` after the numbers of each phrase. A phrase has one
-                number more than it has words.
+            edges: (nodes,) a value for each node.
+            at_ends: (nodes,) another value for each node.
+            stops: (N,) the index in ``found`` after the values of each phrase. A phrase has one
+                value more than it has words.
             found: The output.
         """
         nodes, at = self.ends, stops - 1

@@ -28,7 +28,7 @@ def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
     >>> probability_texts(np.array([0.0, -0.5, -100.0, -1e5]))
     [b'1', b'0.60653066', b'3.71e-44', b'3.71e-44']
     """
-    # rounding errors can make a logarithm slightly larger than 0, which no probability allows
+    # rounding errors can make a logarithm slightly larger than 0, and so a probability exceed 1
     ln_p = np.minimum(ln_p, 0.0)
     texts = [b"%.9g" % p for p in np.exp(np.maximum(ln_p, FLOOR_LN)).tolist()]
     for row in np.flatnonzero(ln_p <= FLOOR_LN).tolist():

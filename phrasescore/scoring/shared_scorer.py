@@ -10,8 +10,8 @@ that it reads together.
 `SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
 with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
 ``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In that
-language model, ln p of a word depends only on the last few words, so prefixes of different
-sentences that end in the same words share one evaluation.
+language model, ln p of a word depends only on the few words before it, so prefixes that end in the
+same words share one evaluation, even if they belong to different sentences.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class SharedScorer:
 
 
 def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores; raise an error if one is not finite, as sums in float32 can overflow."""
+    """Return the scores; raise an error for any that is not finite: float32 sums can overflow."""
     if not np.isfinite(ln_p).all():
         raise ModelError(
             "the model's score of a pair is not finite",

@@ -1,7 +1,7 @@
 """The work of ``score``: loads models, in this process or on a cluster, and scores a table.
 
 Each block is read, scored, written and recorded. If the command is killed, running it again
-continues after the last complete block, and the output has the same bytes as without the kill.
+continues after the last complete block, and the output has the same bytes as without interruption.
 Memory does not depend on the length of the table.
 """
 
@@ -156,7 +156,7 @@ def prepare(
         output: The scored table.
         folders: The models, in the order of their columns.
         compute: The settings of the computation.
-        settings: The settings of the scores; their factor is replaced by that of the models.
+        settings: The settings of the scores; their factor is replaced by the models' factor.
         factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
         cluster: Workers, each of which loads the models. The first worker chooses the precision for

@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep, the best lines; ``None`` keeps all.
+        share: The share of the scored lines to keep, by highest score; ``None`` keeps all.
     """
 
     words: bool = False
@@ -306,11 +306,11 @@ def score_texts(
     )
     if share is None:
         return stream.write(output)
-    # All scored lines are first written to a hidden file. The best lines are selected before that
-    # file gets its final name. If a kill interrupts the selection, the journal still exists, and
-    # the next run does not score the lines again.
+    # All scored lines are first written to a hidden file. Lines are selected from this file before
+    # it gets its final name. If the run is killed during the selection, the journal still exists,
+    # and the next run does not score the lines again.
     scored = hidden(output, "scored.gz")
-    place = -2 if settings.words and not settings.dual else -1  # index of the column that decides
+    place = -2 if settings.words and not settings.dual else -1  # index of the ranking column
     kept = [0]
 
     def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:
@@ -331,7 +331,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
-    """Return ``(lines,)``: true for the best lines; of equal scores, the first are taken."""
+    """Return ``(lines,)``: true for the highest scores; of equal scores, the first are taken."""
     texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
     scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
     scorable = np.flatnonzero(~np.isnan(scores))

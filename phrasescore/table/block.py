@@ -1,4 +1,4 @@
-"""Blocks of thousands of phrase-table lines; compiled loops find their columns and tokens.
+"""Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
 
 The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` checks
 every doubtful line, so that the rules and the errors are in one place. Tokens do not become Python
@@ -122,11 +122,11 @@ class TokenSpans:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Some consecutive lines of a phrase table, checked.
+    """Some consecutive lines of a phrase table, which have been checked.
 
     Args:
         text: The bytes of the lines, line feeds included.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file, for errors.
         format: The format that all lines of the table have.
         spans: (lines, 6) int64: begin and end of source, target and scores, without blanks around
@@ -206,7 +206,7 @@ class TableBlock:
         """Return (lines,) float64: one score of each line.
 
         Args:
-            number: The number of the score, counted from 1.
+            number: The index of the score, counted from 1.
 
         Raises:
             SettingsError: The table has no such score.
@@ -286,12 +286,12 @@ def read_blocks(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines in a block.
-        skip: The number of blocks to skip at the beginning, whose lines are not checked.
+        skip: The number of blocks to skip at the beginning; their lines are not checked.
         first: The number of lines in the first block; each next block has four times as many, up to
             ``lines``.
         format_of: Determines the format from the first lines.
-        on_fault: Receives the error of each faulty line, whose spans are set to 0. Without
-            ``on_fault``, the error is raised.
+        on_fault: Receives the error of each faulty line; the spans of that line are set to 0.
+            Without ``on_fault``, the error is raised.
 
     Raises:
         InputError: The file cannot be read.
@@ -336,8 +336,8 @@ def read_source_runs(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines to hold at a time.
-        skip_lines: The number of lines to skip at the beginning, which are not checked. A block
-            must have ended there.
+        skip_lines: The number of lines to skip at the beginning, which are not checked. They must
+            be whole blocks.
         format_of: Determines the format from the first lines; reordering tables need another
             function.
 
@@ -393,15 +393,15 @@ def checked_block(
     expected: TableFormat,
     on_fault: FaultHandler | None = None,
 ) -> TableBlock:
-    """Find the columns of some lines and check them.
+    """Find the columns of some lines, and check the lines.
 
     Args:
         text: The lines.
         lines: The number of lines.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file of the lines, for errors.
         expected: The format of the table.
-        on_fault: Receives the error of each faulty line, whose spans are set to 0.
+        on_fault: Receives the error of each faulty line; the spans of that line are set to 0.
 
     Raises:
         PhraseTableError: A line is faulty, and ``on_fault`` is ``None``.

@@ -48,7 +48,7 @@ class StreamReport(Generic[Counts]):
         counts: The counts over the whole input, including lines that an interrupted run had done.
         resumed: Number of lines that an interrupted run had done.
         seconds: The duration of this run.
-        sha256: The digest of each input; empty if one is a pipe.
+        sha256: The digest of each input; empty if an input is a pipe.
     """
 
     counts: Counts
@@ -76,7 +76,7 @@ class BlockStream(Generic[Block, Counts]):
     """Work on an input, block by block.
 
     Args:
-        inputs: The files to read; if one is a pipe, the run cannot be continued.
+        inputs: The files to read; if a file is a pipe, the run cannot be continued.
         asked: Everything else that determines the output's bytes, as JSON values. ``None`` for fast
             work, for which an interrupted run is not continued.
         read: Yields the remaining blocks, given the counts and the number of finished blocks.

@@ -75,7 +75,7 @@ class TableFormat:
             path: Their file, for errors.
 
         Raises:
-            PhraseTableError: The file is empty or not a phrase table, or its first line is bad.
+            PhraseTableError: The file is empty or not a phrase table, or its first line is faulty.
         """
         if not lines:
             raise PhraseTableError(
@@ -98,7 +98,7 @@ class TableFormat:
             path: Its file, for errors.
 
         Raises:
-            PhraseTableError: The file is empty or not such a table.
+            PhraseTableError: The file is empty or not a reordering table.
         """
         if not lines:
             raise PhraseTableError(
@@ -158,7 +158,7 @@ def parse_scores(field: bytes) -> list[float]:
     """Parse the score column; every number must be finite and not negative.
 
     Raises:
-        PhraseTableError: There is no score, or one is not such a number.
+        PhraseTableError: There is no score, or a score is negative or not a finite number.
 
     >>> parse_scores(b"0.5 1e-3 2.718")
     [0.5, 0.001, 2.718]

@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 # the columns of the spans of a line
 SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
-# larger numbers may overflow a double, so Python checks their lines
+# larger scores may overflow a double, so Python checks a line with such a score
 _MAX_PLAIN_SCORE = 1e300
 
 
@@ -130,7 +130,7 @@ def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, i
 def _is_gap(data: Bytes, begin: int, end: int) -> bool:
     if data[begin] != OPEN or data[end - 1] != CLOSE:
         return False
-    for i in range(begin, end - 1):  # noqa: SIM110 - compiled, and a generator is not
+    for i in range(begin, end - 1):  # noqa: SIM110 - a generator would not be compiled
         if data[i] == CLOSE and data[i + 1] == OPEN:
             return True
     return False
@@ -147,7 +147,7 @@ def find_tokens(
     offsets: Positions,
     doubtful: Flags,
 ) -> int:
-    """Find the tokens of one side and return their number.
+    """Find the tokens of one side; return how many tokens there are.
 
     Args:
         data: uint8, whole lines and then the gap token.
@@ -188,7 +188,7 @@ def find_tokens(
 
 @compiled
 def find_runs(data: Bytes, spans: Positions, starts: Positions) -> int:
-    """Find lines whose source differs from the line before; return the number of these lines.
+    """Find lines whose source differs from the previous line's; return how many there are.
 
     Args:
         data: uint8, whole lines.

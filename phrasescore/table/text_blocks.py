@@ -31,7 +31,7 @@ Lines = tuple["bytes | None", ...]
 
 # the reasons why a line cannot be scored; if several apply, the first of these is reported
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
-# their descriptions and remedies
+# the description and the remedy for each reason
 _FAULTS = {
     _NO_TAB: (
         "no tab, where a source, a tab and a target were expected",
@@ -48,7 +48,7 @@ class TextBlock:
     Args:
         lines: The bytes of the lines without line feeds; texts of several files have a tab between
             them.
-        first_line: The 1-based number of the first line.
+        first_line: The line number of the first line, from 1.
         path: The file, or the file of the first texts, for errors.
         tokens: The tokens of each text; meaningless for faulty lines.
         faulty: (lines,) bool, true if a line cannot be scored.
@@ -109,11 +109,11 @@ class Texts:
         """Yield the lines in blocks.
 
         Args:
-            skip: The number of blocks to skip at the beginning, whose lines are not checked.
+            skip: The number of blocks to skip at the beginning; their lines are not checked.
 
         Raises:
             InputError: A file cannot be read.
-            CorpusError: A line cannot be scored, and such lines are not skipped.
+            CorpusError: A line cannot be scored, and ``skips`` is false.
         """
         first_line = 1
         rows = itertools.zip_longest(*(read_lines(path) for path in self.paths))

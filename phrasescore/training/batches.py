@@ -1,9 +1,9 @@
 """Passes over the training pairs, cut into batches of tensors.
 
-A plan cuts pairs into index arrays. It depends only on the seed and the number of the pass, so a
-resumed run sees the same batches. To limit memory, a large table is planned in stretches. A stretch
-consists of many short runs of pairs from all parts of the table, so its batches are almost as mixed
-as after shuffling all pairs.
+A plan cuts pairs into index arrays. The arrays depend only on the seed and the index of the pass,
+so a resumed training sees the same batches. To limit memory, a large table is planned in stretches.
+A stretch consists of many short runs of pairs from all parts of the table, so its batches are
+almost as mixed as after shuffling all pairs.
 
 Words that occur once are sometimes replaced by ``<unk>``. If the shortlist has room for every word
 of a text, the text contains no ``<unk>``. A model would then give new target words no probability,
@@ -46,8 +46,8 @@ def uniform_plan(
     pairs come in larger batches.
 
     Args:
-        source_lengths: ``(N,)`` words of each source, without </s>.
-        target_lengths: ``(N,)`` words of each target, without </s>.
+        source_lengths: ``(N,)`` how many words each source has, without </s>.
+        target_lengths: ``(N,)`` how many words each target has, without </s>.
         size: Pairs of average length in a batch.
         rng: Random numbers for the order.
 
@@ -78,10 +78,10 @@ def _sorted_plan(
     batches: int,
     max_length: int | None = None,
 ) -> list[Indices]:
-    """Cut the pairs into batches as the authors did: in groups of batches, sorted by length.
+    """Cut the pairs into groups of batches, each group sorted by length, as the authors did.
 
-    Within a group, the batches of the shortest pairs come first. The result is as in
-    :func:`uniform_plan`.
+    Within a group, the batches of the shortest pairs come first. The result has the same form as
+    in :func:`uniform_plan`.
 
     Args:
         source_lengths: ``(N,)``.
@@ -102,7 +102,7 @@ def _sorted_plan(
     return found
 
 
-# with the authors' sort_k_batches and seqlen for phrases
+# for phrases, with the values of the authors' options sort_k_batches and seqlen
 paper_plan = functools.partial(_sorted_plan, batches=10, max_length=30)
 # the same plan for sentences (Bahdanau et al., appendix B.2)
 paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
@@ -177,7 +177,7 @@ class PlannedBatch:
 
 
 class Passes:
-    """The passes of a run; a pass depends only on the seed and the number of the pass.
+    """The passes of a training; a pass depends only on the seed and the index of the pass.
 
     Args:
         pairs: All pairs.
@@ -215,7 +215,7 @@ class Passes:
             done = max(0, done - len(plan))
 
     def _rows_of(self, runs: Indices) -> Indices:
-        """Return the rows of some runs, concatenated."""
+        """Return the rows of some short runs of pairs, concatenated."""
         places = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
         return self._rows[places[places < len(self._rows)]]
 
@@ -253,7 +253,8 @@ def with_unknown(batch: Batch, rare: tuple[Tensor, Tensor], generator: torch.Gen
     """Return a batch in which half of the pairs, drawn at random, have ``<unk>`` for rare words.
 
     Both sides of a pair are changed, or neither. A rare source word usually has a rare translation,
-    so the model learns to translate ``<unk>`` by ``<unk>``, and the word by its translation.
+    so the model learns to translate ``<unk>`` by ``<unk>``, and, from the other pairs, the word by
+    its translation.
 
     Args:
         batch: A batch on any device.

@@ -1,13 +1,13 @@
 """Encodes a phrase table or texts as ids of words, in arrays on disk.
 
-The first pass streams the input into raw files of word numbers, lengths and digests. The second
-pass finds repeated pairs and phrases in these files, and the third writes the kept lines as ids of
-the shortlists. Memory grows only with the number of distinct words. The files need about 115 bytes
-of disk per line.
+The first pass streams the input into raw files of lengths, digests and word numbers (equal words
+have equal numbers). The second pass finds repeated pairs and phrases in these files, and the third
+writes the kept lines as ids of the shortlists. Memory grows only with the number of distinct words.
+The files need about 115 bytes of disk per line.
 
 Each distinct pair of a phrase table is kept once. Pairs of sentences are kept as often as they
 occur. Pairs of sentences with an empty side or too many words are left out and counted in the
-summary. A text alone is encoded as the target side of pairs without a source.
+summary. A single text is encoded as the target side of pairs without a source.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class StreamedSide:
     def write_words(
         self, folder: Path, name: str, counted: Mask, size: int
     ) -> tuple[Coverage, NDArray[np.int32]]:
-        """Write the shortlist and the words outside it; return the coverage and (words,) ids.
+        """Write the shortlist and the words outside it; return the coverage and all words' ids.
 
         The files are ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
 
@@ -267,8 +267,8 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
         lines = len(sides["source"].lengths)
         distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
-        # the first line of each phrase is also the first line of its pair, so it is kept, and its
-        # words are counted
+        # the first line with a phrase is also the first line with that pair, so the line is kept,
+        # and its words are counted
         report = _write_sides(folder, scratch, sides, settings, distinct)
         pairs = sum(int(block.sum()) for block in distinct.blocks())
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
@@ -297,12 +297,12 @@ def encode_texts(
 
     Raises:
         InputError: A text cannot be read.
-        CorpusError: Two texts have different numbers of lines, or no pair is left of them.
+        CorpusError: Two texts have different numbers of lines, or every pair is left out.
     """
     folder, names = Path(folder), SIDES[-len(paths) :]
 
     def write(scratch: Path) -> dict[str, object]:
-        lines: list[int] = []  # numbers of training lines and of held-out lines
+        lines: list[int] = []  # how many training lines, and how many held-out lines
 
         def blocks() -> Iterator[Sequence[TokenSpans]]:
             for texts in filter(None, (paths, held_out)):

@@ -31,9 +31,9 @@ from phrasescore.training.work_folder import (
     save_checkpoint,
 )
 
-# Under --max-time, an evaluation waits until training has taken four times as long as the previous
-# evaluation. Otherwise, on a slow machine or with many held-out pairs, evaluations would take all
-# of the time.
+# Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
+# four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
+# evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
 
 

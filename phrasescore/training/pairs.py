@@ -1,8 +1,8 @@
 """Encoded pairs of phrases or sentences as memory-mapped arrays, and held-out splits.
 
 ``encoding`` reads the input once and stores arrays in a work folder, where a second run with the
-same input and settings finds them. Pairs have no Python objects. The text for a language model is
-stored as pairs without a source.
+same input and settings finds them. No pair becomes a Python object. The text for a language model
+is stored as pairs without a source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PairSettings:
     Args:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
-        factor: The factor of factored tokens to read, from 0.
+        factor: Index of the factor that is read of each token, from 0.
         byte_pairs: Number of merges of byte pairs to learn; the shortlists then contain all pieces
             of words. ``None``: whole words.
     """
@@ -69,7 +69,7 @@ class PhraseSide:
 
     Args:
         tokens: (sum of lengths,) uint16 or int32, memory-mapped: word ids, pair by pair.
-        offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
+        offsets: (N + 1,) int64, memory-mapped: where each pair's phrase begins, and the end.
         digests: (N,) uint64, memory-mapped: a hash of each pair's phrase, equal for equal phrases.
         vocabulary: The shortlist.
         coverage: The coverage of the input by the shortlist.
@@ -216,11 +216,11 @@ def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Remainder:
-    """Ascending rows 0 .. ``count`` - 1 with some missing; only the missing rows are stored.
+    """The row indexes 0 .. ``count`` - 1 without some of them; only the missing ones are stored.
 
     Args:
         count: Number of all rows.
-        without: ``(K,)`` the missing rows, ascending.
+        without: ``(K,)`` the missing row indexes, ascending.
     """
 
     count: int
@@ -249,7 +249,7 @@ class Split:
 
     Args:
         training: Pairs to learn from.
-        held_out_sources: All pairs of some sources, which occur in no other part.
+        held_out_sources: All pairs of some sources; these sources occur in no other part.
         held_out_pairs: Pairs drawn at random from the rest; training pairs may share their sources.
     """
 
@@ -299,7 +299,7 @@ def _pairs_of_drawn_sources(
     Each source is hashed, and the sources with the lowest hashes are drawn.
 
     Args:
-        digests: ``(N,)`` a number for each pair's source.
+        digests: ``(N,)`` a hash of each pair's source.
         wanted: Minimum number of pairs.
         generator: Random numbers.
     """

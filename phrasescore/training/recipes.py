@@ -1,6 +1,6 @@
 """Training recipes: batches, optimiser, initial weights and learning rate.
 
-The recipe ``paper`` follows the authors (section 4.1.1 and their program). The recipe
+The recipe ``paper`` follows section 4.1.1 of Cho et al. (2014) and their program. The recipe
 ``fast`` reaches the same likelihood in a fraction of the time on today's machines.
 """
 
@@ -49,7 +49,8 @@ class Recipe:
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
         optimizer: Changes weights, with the arguments of :func:`adam`.
         initialisation: How the initial weights are drawn.
-        keeps_best: Whether the run writes the best model that it evaluated; otherwise the last.
+        keeps_best: Whether the run writes the model with the lowest held-out loss; otherwise the
+            last model.
         plan_held_out: Cuts the held-out pairs into batches.
         min_share: Minimum number of pairs per core; with fewer, matrix products are inefficient.
     """
@@ -66,7 +67,7 @@ class Recipe:
     min_share: int = 8
 
     def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
-        """Return the learning rate after ``updates``, at a ``progress`` of 0 to 1 through the run.
+        """Return the learning rate after ``updates`` updates, at a ``progress`` from 0 to 1.
 
         If a finished model is trained further, the rate warms up again after its ``begun`` updates.
         """

@@ -1,7 +1,7 @@
 """Finds equal rows among any number of digests, in constant memory.
 
-A hash table of all digests would not fit into the processor's caches, and a large table not even
-into memory. Instead, the digests are partitioned. The part of a digest depends only on its value,
+A hash table of all digests would not fit into the processor's caches or, for many digests, into
+memory. Instead, the digests are partitioned. The part of a digest depends only on its value,
 so equal digests are in the same part. A part is small enough for a hash table in a cache. Each
 block of digests is sorted by part ("dealt") when it is read, and the results are sorted back.
 

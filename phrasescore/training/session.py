@@ -52,7 +52,8 @@ from phrasescore.training.work_folder import (
     remove_work,
 )
 
-# Dropout shifts ln Z, so its mean is measured again after training, on about this many sentences.
+# Dropout shifts ln Z, so the mean of ln Z is measured again after training, on about this many
+# sentences.
 _SENTENCES_TO_CENTRE = 1000
 _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; below it bfloat16 gains nothing
 _LEARNT = 0.95  # share of a unigram model's nats per word above which a warning is printed
@@ -60,7 +61,7 @@ _LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
 
 
 class _Earlier(IntEnum):
-    """The kind of model that an earlier run has left under the model's name."""
+    """The relation of the requested model to the model that an earlier run has left."""
 
     NOTHING = 0
     EXTENDABLE = 1  # a model to be trained further
@@ -186,7 +187,7 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
 
 
 def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
-    """Return the kind of model that an earlier run has left; refuse to replace anything else."""
+    """Tell whether to extend or keep an earlier run's model; refuse to replace anything else."""
     model, work = settings.model, settings.work_folder
     found = _Earlier.NOTHING
     # `auto` may choose another precision on another machine
@@ -200,7 +201,7 @@ def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlie
                 remove_work(work)
                 return _Earlier.TRAINED
     elif not (work / LATEST).exists() and is_model_folder(model):
-        # a kill before the first checkpoint: the run either extended this model or replaces it
+        # a run was killed before its first checkpoint: it was extending this model or replacing it
         with contextlib.suppress(ResumeError, SettingsError):
             if asks_for_more(model, asked, any_precision=any_precision):
                 found = _Earlier.EXTENDABLE

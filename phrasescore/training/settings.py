@@ -35,7 +35,7 @@ RecipeName = Literal["fast", "paper"]
 
 INPUT = "sha256 of the input"  # a key of the result of `TrainingSettings.asked`
 DEFAULT_EPOCHS = 10
-MAX_LENGTH = 50  # words of a training sentence; the larger one of the paper's two limits
+MAX_LENGTH = 50  # maximum words of a training sentence; the larger of the paper's two limits
 HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
 
 
@@ -117,7 +117,7 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
-    """Declare an option for the model's setting of the same name, for kinds that have one."""
+    """Declare an option for the model's setting of the same name, for kinds with this setting."""
     click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 

@@ -1,4 +1,4 @@
-"""The work folder of a training run; continues from it, or from a finished model.
+"""The work folder of a training run; training continues from there, or from a finished model.
 
 ``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
 curve and two checkpoints: the latest state and the best model so far. Each file is replaced
@@ -6,7 +6,7 @@ atomically. Checkpoints are torch files that are read with ``weights_only``, so 
 stranger cannot run code.
 
 A folder that contains foreign files is never changed or removed. Before a work folder is removed,
-it gets a temporary name. If a kill interrupts the removal, the next run removes the rest.
+it gets a temporary name. If a run is killed during the removal, the next run removes the rest.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TrainingState:
         seconds: Seconds of training over all resumed runs.
         evaluations: Number of evaluations.
         best_nll: Lowest held-out nats per word.
-        since_best: Number of evaluations since ``best_nll``.
+        since_best: Number of evaluations after the evaluation that found ``best_nll``.
         loss: Sum of the loss since the last evaluation.
         loss_words: Number of words that ``loss`` is summed over.
     """
@@ -91,7 +91,7 @@ def save_checkpoint(
         path: The file.
         state: Progress of the run.
         weights: The model's ``state_dict``.
-        moments: The optimiser's moments; ``None`` for the best model, since no run resumes from it.
+        moments: The optimiser's moments; ``None`` for the best model: no run resumes from it.
     """
     buffer = io.BytesIO()
     optimizer = None if moments is None else {"moments": moments}
@@ -146,7 +146,7 @@ def known_settings(work: Path) -> dict[str, Any] | None:
     """Return the settings of a work folder's run; ``None`` if no run has begun there.
 
     Raises:
-        ResumeError: Something else has this name, or its settings are damaged.
+        ResumeError: Something else has this name, or the settings in the folder are damaged.
     """
     if not os.path.lexists(work):
         return None

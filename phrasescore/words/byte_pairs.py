@@ -23,7 +23,7 @@ BYTE_PAIRS = "byte-pairs.txt"  # the name of the file beside vocabularies
 MARK = b"@@"
 _VERSION, _END = "#version: 0.2", "</w>"  # the first line, and the sign of a word's end
 _MAX_BYTES = 1 << 28
-_SHOWN = 80  # bytes of a line in an error
+_SHOWN = 80  # maximum number of bytes of a line in an error
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ A table is an array of records whose field ``key`` holds a pair; the caller defi
 fields. If a slot is occupied, the next slot is tried (open addressing), so there must always be a
 free slot.
 
-A table of rows finds equal rows of an array, such as bit sets, in the same way: a slot holds the
-number of a row, or -1 if it is free.
+In the same way, a table of rows finds equal rows, such as bit sets, of an array: a slot holds the
+index of a row, or -1 if the slot is free.
 
 Repeated phrases are found with a hash table of 128-bit digests, in any order of the phrases. Two
 different phrases have equal digests with probability 2^-128, so a wrong match among 10^8 phrases

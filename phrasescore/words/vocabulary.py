@@ -1,8 +1,8 @@
 r"""The vocabulary of one side: the shortlist that a model knows, and the words outside it.
 
-In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside it,
-and the words follow from id 2 on, the most frequent first. The file has one word on each line. The
-line number (from 0) is the id, and lines end only at ``\n``.
+In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside the
+shortlist, and the words follow from id 2 on, the most frequent first. The file has one word on each
+line. The line number (from 0) is the id, and lines end only at ``\n``.
 
 With byte pairs, the shortlist has pieces of words. A word that cannot be cut into known pieces is a
 single ``<unk>``, so a sequence of ids shows where its words end.
@@ -49,7 +49,7 @@ _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be add
 _RESTORE = "restore the file, or train the model again"
 _SHOWN = 80  # maximum number of bytes of a word or line in an error
 _MAX_DIGITS = 18  # a count with this many digits fits into 64 bits
-_MAX_BYTES = 1 << 30  # limit of a list of words: ten bytes for each of a hundred million words
+_MAX_BYTES = 1 << 30  # maximum size of a file of words: a hundred million words of ten bytes
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
 
 
 def plain_lines(path: str | Path) -> list[bytes]:
-    """Return the lines of a file that is never compressed, without their line feeds.
+    """Return the lines, without line feeds, of a file that is never compressed.
 
     Raises:
         InputError: The file cannot be read.

@@ -257,7 +257,7 @@ class WordTable:
     def encode_lines(
         self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the ids of the words of N lines, and ``(N + 1,)`` offsets of the lines in them.
+        """Return the ids of the words of N lines, and ``(N + 1,)`` where each line's ids begin.
 
         Args:
             text: Whole lines, each with its line feed.

@@ -202,10 +202,10 @@ class AttentionModel(MaxoutReadout):
         """See :meth:`SequenceModel.start`.
 
         The steps use c_i only in two products, c_i C and c_i O_c. Because c_i is a weighted sum of
-        the h_j, the two are weighted sums of h_j C and h_j O_c, which are computed here once for
-        each source. Each h_j consists of a forward and a backward state, so its product is the sum
-        of two products. The first is computed once for each distinct beginning of the sources, and
-        the second once for each distinct end.
+        the h_j, both products are weighted sums: of h_j C and of h_j O_c. These terms are computed
+        here once for each source. Each h_j consists of a forward and a backward state, so each term
+        is a sum of two products. The forward product is computed once for each distinct beginning
+        of the sources, and the backward product once for each distinct end.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape

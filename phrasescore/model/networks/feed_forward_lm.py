@@ -8,7 +8,7 @@ of docs/architecture.md, and n is ``order``.
 
 A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
 has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
-section 2.2). The initial biases then make Z about 1.
+section 2.2). In this case, the initial biases make Z about 1.
 
 The paper does not state the order of the words, the use of ``<s>``, or the optimiser (see
 ``training/recipes.py``).

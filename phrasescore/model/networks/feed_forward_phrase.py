@@ -50,7 +50,7 @@ class FeedForwardPhrase(SequenceModel):
 
         Args:
             source: ``(B, S)`` word ids without </s>; words after the K-th are not read.
-            lengths: ``(B,)`` numbers of words; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
             dtype: Type of the matrix products; ``None`` for the type of the parameters.
         """
         K, kind = self.settings.phrase_length, dtype or self.source_embedding.dtype

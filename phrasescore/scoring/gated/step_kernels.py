@@ -47,7 +47,7 @@ def open_gates(
 
     Args:
         products: ``(P, 2H)``, states of parents times the recurrent weights of the gates.
-        first: The number of the parent in row 0 of ``products``.
+        first: The rank of the parent in row 0 of ``products``.
         nodes: ``(B, 3)``: the parents, words and sources of the children.
         table: ``(V, >= 3H)``, projections of words.
         context: ``(S, >= 3H)``, projections of sources.
@@ -143,7 +143,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
     Args:
         logits: ``(B, W)`` of words ``first`` to ``first + W - 1``, without the bias.
         bias: ``(V,)`` float32.
-        first: The word of column 0; word 0 begins a new sum.
+        first: The id of the word of column 0; the id 0 begins a new sum.
         shift: ``(B,)`` float32, near the largest logit so far.
         total: ``(B,)`` float32.
     """

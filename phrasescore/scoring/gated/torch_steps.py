@@ -1,6 +1,6 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-In `keep_states`, the place -1 is the last row, which is never read. No function waits for a GPU.
+In `keep_states`, row -1 is the last row, which is never read. No function waits for a GPU.
 Every function adds numbers in a fixed order, so repeated runs give the same bits.
 """
 
@@ -43,7 +43,7 @@ def take_step(
 
 
 def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
-    """Copy states to their places, in the type of ``kept``."""
+    """Copy states to the rows ``places``, in the type of ``kept``."""
     kept[places] = states.to(kept.dtype)
 
 

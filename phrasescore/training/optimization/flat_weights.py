@@ -4,9 +4,9 @@ An optimiser treats each number by itself, so each core can take an equal part o
 parameters begin and end. On a CPU, forked processes share the blocks.
 
 If matrix products run in bfloat16, some weights are always converted before use. On a CPU, this
-class keeps a bfloat16 copy of these weights, and each process stores its gradient of them in
-bfloat16. Otherwise each process would convert these weights and gradients at every update, which
-would take an eighth of its time for a model of the paper's size. The copy does not change results.
+class keeps a bfloat16 copy of these weights, and each process stores their gradient in bfloat16.
+Otherwise each process would convert these weights and gradients at every update, and for a model of
+the paper's size would spend an eighth of its time on this. The copy does not change results.
 """
 
 from __future__ import annotations

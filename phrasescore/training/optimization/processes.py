@@ -1,9 +1,9 @@
 """The processes of a training run: the processes of ``torchrun``, and the crew that each forks.
 
 The members of a crew are forked processes. They carry out each step together, and each does a part
-of it. They have all objects that existed before the fork, and share arrays in shared memory.
-The members are not threads: a step of a small network consists of a hundred short products, and
-threads would wait for Python's interpreter lock.
+of it. Members have all objects that existed before the fork, and share arrays in shared memory.
+They are not threads: a step of a small network consists of a hundred short products, and threads
+would wait for Python's interpreter lock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Processes:
         device: The device of this process.
 
     Attributes:
-        rank: Number of this process, from 0.
+        rank: Index of this process, from 0.
         world: Number of processes.
     """
 
@@ -94,7 +94,7 @@ class Crew:
 
     Args:
         members: Number of members, this process included.
-        steps: The functions that `do` accepts. Their first argument is the member's number.
+        steps: The functions that `do` accepts. Their first argument is the member's index.
     """
 
     def __init__(self, members: int, steps: Sequence[Callable[..., object]]) -> None:
@@ -153,8 +153,8 @@ class Crew:
             theirs.close()
             return process, ours
         try:
-            # close inherited copies of channels; otherwise, a member would not notice that member 0
-            # has closed its channel
+            # close inherited copies of channels: a member notices that member 0 has closed a
+            # channel only if no other copy is open
             for channel in (ours, *(channel for _, channel in self._others)):
                 channel.close()
             self._serve(number, theirs)

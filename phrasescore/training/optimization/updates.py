@@ -76,10 +76,10 @@ class Updates:
 
         Args:
             rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
-            number: Number of the update, from 0.
+            number: Index of the update, from 0.
             rate: The learning rate.
             scale: Factor for the gradient of the summed loss.
-            begun: Number of the first update that the moments cover.
+            begun: Index of the first update that the moments cover.
 
         Returns:
             The summed loss in nats, before the update.
@@ -198,8 +198,8 @@ class ShareGradient:
 
         Args:
             rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
-            update: Number of the update; together with ``share`` it seeds dropout.
-            share: Number of the share.
+            update: Index of the update; together with ``share`` it seeds dropout.
+            share: Index of the share.
             gradient: Tensors to write the gradient into, one for each parameter.
 
         Returns:
