@@ -48,7 +48,7 @@ class ListComparison:
     largest: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, line: int, listed: NBestEntry, recomputed: NBestEntry) -> None:
-        """Compare one line, counted from 1.
+        """Compare one line; ``line`` is its 1-based number.
 
         Raises:
             NBestError: The features of the list are not those of the system.
@@ -99,7 +99,7 @@ class ForcedScorer:
         Args:
             entries: The candidates.
             path: The list that contains them, for errors.
-            first: The line of the first candidate, from 1, for errors.
+            first: The 1-based line number of the first candidate, for errors.
 
         Raises:
             NBestError: A candidate has no segmentation, its segmentation does not fit the
@@ -162,7 +162,7 @@ class ForcedScorer:
         """Return the entries of a source phrase by their target words."""
         if phrase not in self._entries:
             begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
-            # the best entry comes last and overwrites the others
+            # the entry with the highest score comes last and overwrites the others
             order = sorted(range(begin, end), key=self._static.__getitem__)
             self._entries[phrase] = {
                 b" ".join(self._loaded.target_words(number)): number for number in order

@@ -114,8 +114,8 @@ class LanguageModels(NamedTuple):
 
     Attributes:
         ngrams: The n-gram models.
-        neural: Pairs of a neural language model and the words that share its p(<unk>), or ``None``
-            if they do not share it.
+        neural: Pairs of a neural language model and the words that share its p(<unk>); ``None``
+            instead of these words if they do not share p(<unk>).
     """
 
     ngrams: list[ArrayLanguageModel]
@@ -173,8 +173,8 @@ class LoadedInput:
         entries: The phrase pairs of all tables.
         tables: The arrays from which features are computed.
         neural: The neural language models.
-        forward_class: A class number for each entry, the same for entries with equal forward
-            reordering scores, shape (E,).
+        forward_class: The index of each entry's class, shape (E,); entries with equal forward
+            reordering scores share a class.
         inner_log10: The log10 probability of the target words whose full history is in the phrase,
             by each language model, shape (E, models).
         estimate_log10: The log10 probability of the other words, without the context before the
@@ -260,7 +260,7 @@ class LoadedInput:
 
     @cached_property
     def vocabulary(self) -> list[bytes]:
-        """The target words by number."""
+        """The target words, by index."""
         return self.entries.vocabulary.words()
 
     @cached_property
@@ -389,7 +389,7 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # pairs that are not found have the number -1, which selects the last element; it stays -1
+    # a pair that is not found has the index -1, which selects the last element; this stays -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets
@@ -402,9 +402,9 @@ def _pair_bytes(
     """Return phrase pairs as byte strings in one array, with the begin and the end of each.
 
     Args:
-        phrases: The number of the source phrase of each pair, shape (pairs,).
+        phrases: The index of the source phrase of each pair, shape (pairs,).
         offsets: The start of each pair's target words, shape (pairs + 1,).
-        words: The target words, by number.
+        words: The indexes of the target words.
     """
     numbers = np.insert(words, offsets[:-1], phrases)
     bounds = 4 * (offsets + np.arange(len(offsets)))

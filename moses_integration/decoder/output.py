@@ -26,13 +26,13 @@ class DecodedSentence:
     none.
 
     Args:
-        sentence: The number of the sentence in the loaded input, from 0.
+        sentence: The index of the sentence in the loaded input.
         loaded: The input.
         derivations: The N derivations; only one unless an n-best list was requested.
         features: The unweighted feature values of the derivations, in the order of the layout,
             shape (N, F).
         totals: The model scores of the derivations, shape (N,).
-        first: The number in the file of the first sentence of the loaded input.
+        first: The index, in the file, of the first sentence of the loaded input.
         own_features: The values of the caller's features by name, each of shape (N, components).
     """
 
@@ -46,7 +46,7 @@ class DecodedSentence:
 
     @property
     def number(self) -> int:
-        """The number of the sentence in its file, from 0."""
+        """The index of the sentence in its file."""
         return self.first + self.sentence
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
 
     Args:
         decoded: A sentence's translations.
-        number: The number of the derivation.
+        number: The index of the derivation.
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     if not trace:

@@ -2,16 +2,16 @@
 
 Sources: Chen and Goodman (1998), section 3, for the estimate; Heafield et al. (2013), "Scalable
 Modified Kneser-Ney Language Model Estimation", for the adjusted counts. For an n-gram ``a`` of
-order n with the context c (all but its last word) and the suffix s (all but its first word),
+order n with the context ``c`` (all words but the last) and the suffix ``s`` (all but the first),
 
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
 where count(a) is the adjusted count. In the highest order, and for n-grams that begin with
-``<s>``, it is the number of occurrences of a; otherwise it is the number of different words that
-precede a. D_n are the discounts of order n. Over the n-grams with context c, total(c) is the sum
-of the counts, and gamma(c) is the sum of the discounts divided by total(c). The distribution p of
-the empty suffix is uniform over the vocabulary with ``<unk>`` and without ``<s>``. All arithmetic
-is in float32 and in lmplz's order, so that the digits agree.
+``<s>``, it is the number of occurrences of ``a``; otherwise it is the number of different words
+that precede ``a``. D_n are the discounts of order n. Over the n-grams with context ``c``, total(c)
+is the sum of the counts, and gamma(c) is the sum of the discounts divided by total(c). The
+distribution p of the empty suffix is uniform over the vocabulary with ``<unk>`` and without
+``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
 lmplz --discount_fallback writes the same file, byte for byte. Unlike this module, lmplz can sort
 corpora that do not fit in memory.
@@ -45,7 +45,7 @@ Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, an
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
-# numpy writes numbers below the first bound with an exponent, KenLM only below the second
+# numpy writes numbers below the first bound with an exponent, KenLM only those below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -57,12 +57,12 @@ _MAX_POSITIONS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus as numbers.
+    """A corpus as word ids.
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: ``<unk>``, so that it occurs, too. Then for each sentence: order - 1 times ``<s>`` (at
-            least once), the words, and ``</s>``.
+        ids: One ``<unk>``, which would not occur otherwise. Then for each sentence: ``<s>``
+            repeated order - 1 times (at least once), the words, and ``</s>``.
     """
 
     words: list[bytes]
@@ -109,8 +109,8 @@ class SortedPositions(NamedTuple):
 
     Attributes:
         positions: The positions of words and ``</s>`` in ``ids``, shape (positions,).
-        shared: The number of words, read backwards, that a position has in common with the previous
-            position in this sequence, at most the order; shape (positions,).
+        shared: How many words, read backwards, a position has in common with the previous position
+            in this sequence, at most the order; shape (positions,).
         longest: The number of words of the longest n-gram that ends at a position, at most the
             order. An n-gram may begin with ``<s>``; any further ``<s>`` before it is padding.
     """
@@ -132,7 +132,7 @@ def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
 
 
 def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[int, ...]:
-    """Return the numbers of different n-grams of 1, 2, ... ``order`` words."""
+    """Return how many different n-grams of 1, 2, ... ``order`` words there are."""
     is_there = ((by_words.shared < n) & (by_words.longest >= n) for n in range(2, order + 1))
     return (len(corpus.words), *map(int, map(np.count_nonzero, is_there)))
 
@@ -250,7 +250,7 @@ def _estimate_discounts(
 
     The result is the fallback if the data are too small or artificial for an estimate.
     """
-    # numbers of n-grams that occur once, twice, three times, four times
+    # how many n-grams occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
     if last >= 0:

@@ -113,8 +113,8 @@ def scores_at(
     Args:
         vectors: ``(N, R)``, the input of the output layer for each history.
         normalisers: ``(N,)``, ln Z of each history, or zeros to leave scores unnormalised.
-        rows: ``(M,)`` int32, the number of the history of each score.
-        words: ``(M,)`` int32, the number of the word of each score.
+        rows: ``(M,)`` int32, the index of the history of each score.
+        words: ``(M,)`` int32, the index of the word of each score.
         output_words: ``(W, R)``.
         output_bias: ``(W,)``.
         out: ``(M,)``, filled.
@@ -177,13 +177,13 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 class InputNetwork:
     """A language model whose vocabulary is the W words of an input.
 
-    The number W marks the boundary of a sentence: in a history the beginning, as a predicted word
-    the end.
+    The word index W marks a sentence boundary: the beginning in a history, the end as a predicted
+    word.
 
     Args:
         stored: The model.
         ids: The model's id of each word of the input, shape (W,).
-        ln_shares: The number to add to ln p of each word, shape (W,).
+        ln_shares: The value to add to ln p of each word, shape (W,).
         normalised: Whether scores are ln p; otherwise they omit ln Z, which is near 0 in a
             self-normalised model.
     """
@@ -219,7 +219,7 @@ class InputNetwork:
         """Compute the last hidden layer of histories, and their normalisers.
 
         Args:
-            histories: Numbers of the input's words, the oldest first, shape (N, C); C is at least
+            histories: Indexes of the input's words, the oldest first, shape (N, C); C is at least
                 the number of words that this model reads.
             vectors: Filled with the last hidden layer, shape (N, width).
             normalisers: Filled with ln Z, or with 0 if scores omit it, shape (N,).
@@ -253,8 +253,8 @@ class InputNetwork:
         Args:
             vectors: The vectors of histories, shape (N, width).
             normalisers: The normalisers of histories, shape (N,).
-            rows: The history of each score, shape (M,).
-            words: The word after that history, shape (M,).
+            rows: The index of the history of each score, shape (M,).
+            words: The index of the word after that history, shape (M,).
             out: Filled with natural logarithms, shape (M,).
         """
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)

@@ -60,12 +60,12 @@ EDGE = np.dtype(
         ("step", np.int32),  # the step: the span, and the coverage that it leads to
         ("coverage", np.int32),  # the new coverage
         ("begin", np.int32),  # the first option of the span
-        ("columns", np.int32),  # the number of options
+        ("columns", np.int32),  # how many options the span has
         ("first", np.int32),  # the first of the edge's hypotheses in ``ranked``
-        ("hypotheses", np.int32),  # the number of hypotheses
+        ("hypotheses", np.int32),  # how many hypotheses the edge has
         ("next", np.int32),  # the next edge to the same stack
         ("seen", np.int32),  # the index in ``seen`` of the edge's first 64-bit word
-        ("rows", np.int32),  # the number of rows in ``seen`` that are in use
+        ("rows", np.int32),  # how many rows of ``seen`` are in use
         ("behind", np.int32),  # the word after the span
     ],
     align=True,
@@ -76,7 +76,7 @@ RANKED = np.dtype(
         ("score", np.float64),  # including the cost of the jump to the span
         ("base", np.float64),  # ``score`` plus forward reordering; not used if the phrases swap
         ("lm_state", np.int64),
-        ("number", np.int32),  # the number of the hypothesis
+        ("number", np.int32),  # the index of the hypothesis
         ("start", np.int16),  # the first word of its last phrase
         ("turn", np.int16),  # the orientation of the next phrase; not used if the phrases swap
     ],
@@ -108,7 +108,7 @@ class Cubes(NamedTuple):
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts in a new 64-bit word.
         heap: The scored cells that are not yet popped, best on top (``stacks.HEAP_ENTRY``).
-        used: One record with the numbers of edges, cells and other elements in use.
+        used: One record: how many edges, cells and other elements are in use.
     """
 
     edges: Records
@@ -266,7 +266,7 @@ def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
         prune(stacks, progress.stack, search.limits)
-    # sorting again after a pause gives the same order
+    # a search that continues after a pause sorts again, with the same result
     size = sort_members(stacks, progress.stack)
     _chain_members(search, size)
     while progress.expanded < size:

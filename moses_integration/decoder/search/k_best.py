@@ -32,9 +32,9 @@ def _best_arc(
 
     Args:
         records: All hypotheses.
-        number: The number of the hypothesis.
+        number: The index of the hypothesis.
         is_sorted: Whether the arcs of each hypothesis are chained by rank already.
-        scratch: Scratch memory for the numbers of all hypotheses.
+        scratch: Scratch memory for the indexes of all hypotheses.
     """
     records, is_sorted, scratch = borrowed((records, is_sorted, scratch))
     if not is_sorted[number]:
@@ -63,7 +63,7 @@ def _push(
     place: int,
     arc: int,
 ) -> None:
-    # the number of the path breaks ties: the older path comes first
+    # the index of the path breaks ties: the older path comes first
     heapq.heappush(heap, (-total, len(paths)))
     paths.append((total, np.int64(parent), np.int64(place), np.int64(arc)))
 

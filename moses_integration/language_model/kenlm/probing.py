@@ -236,7 +236,7 @@ class ProbingModel:
         ]
 
     def longer(self) -> Iterator[NGrams]:
-        """Yield the n-grams of orders 2, 3, ..., in no particular order within each.
+        """Yield the n-grams of length 2, then 3, and so on; those of one length are unsorted.
 
         Raises:
             LanguageModelError: The n-grams cannot be recovered, or there are too many pairs to try.

@@ -4,9 +4,9 @@ The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/
 children of the root are the words; the children of a node are the words that may precede its
 n-gram. The nodes of one order form a row. Each node has its word, its weights and the position of
 its first child in the next row, which is also the end of the previous node's children. Weights are
-numbers or, in a quantised model, positions in tables of numbers. Child positions may be compressed.
-Then a node has only the low bits, and a list contains the nodes at which the high bits increase by
-one.
+numbers or, in a quantised model, positions in tables of numbers. In some kinds of tries a node has
+only the low bits of its child position, and a list contains the nodes at which the high bits
+increase by one.
 """
 
 from __future__ import annotations
