@@ -28,7 +28,7 @@ _NONE = 0  # means "no symbol" in an operation on one side; ids of symbols begin
 _EQUAL = 100.0
 # added to the expected count of every operation, so that none becomes impossible
 _FLOOR = 1e-3
-_TOO_UNEVEN = 1e-200  # a pair with a lower scaled probability has too uneven lengths to learn from
+_TOO_UNEVEN = 1e-200  # a pair with a lower scaled probability differs too much in length to help
 _MAX_OPERATIONS = 50_000_000
 _SIDE_BY_SIDE, _SOURCE_ALONE, _TARGET_ALONE = 0, 1, 2
 
@@ -134,7 +134,7 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 @compiled
 def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
-    """Fill in the links on the most probable path of each pair; in a tie, a link wins."""
+    """Fill in the links on the most probable path of each pair; ties are decided for a link."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
     used = 0

@@ -22,7 +22,7 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-# the highest number of a decoding path; unknown words get the next number, which fits into int8
+# the maximum number of decoding paths; unknown words count as one more path, and int8 holds them
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30

@@ -1,8 +1,7 @@
 """Neural language models in the search: a graph of requested words, scored in batches.
 
-Words have numbers from 0. Two words share a number if every model of a system gives both the same
-id and the same share of p(<unk>). The number after that of the last word marks the boundary of a
-sentence.
+Words are numbered from 0. Two words share a number if every model of a system gives both the same
+id and the same share of p(<unk>). The first unused number marks the boundary of a sentence.
 
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
@@ -156,7 +155,7 @@ class Histories(NamedTuple):
         node_slots: Hash table of nodes (`hashing.find_row`), half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
-        used: One record, the numbers of nodes and edges in use.
+        used: One record: how many nodes and edges are in use.
     """
 
     contexts: NDArray[np.int32]
@@ -271,8 +270,8 @@ class HistoryScores:
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
-        # for each network, a row with the last hidden layer of each history that it read; and the
-        # row of each node's history, -1 for none
+        # for each network, one row for each history that it read, with the last hidden layer;
+        # `_row_of` has the row of each node's history, -1 for none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
         self._row_of = np.empty(0, np.int32)
@@ -367,7 +366,7 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Follow the edges of the words of derivations, and sum the scores, if they are given.
+    """Follow the edges of the words of derivations; sum the scores of the edges if they are given.
 
     Args:
         histories: The graph.

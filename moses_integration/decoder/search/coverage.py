@@ -207,8 +207,8 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis; it is tested when the hypothesis is expanded.
 
     Returns:
-        Whether there was room; if not, the caller must make room for length * longest coverages
-        and steps with `Coverages.with_room`.
+        Whether there was room; if not, the caller adds room for length * longest coverages and
+        steps with `Coverages.with_room`.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

@@ -31,8 +31,8 @@ class Options(NamedTuple):
             scores of words whose history begins before the phrase.
         forward: The forward reordering score of an option, which is added with the next phrase, for
             each orientation of the next phrase, shape (orientations, options).
-        forward_class: A class number, the same for options with equal forward reordering scores,
-            shape (options,).
+        forward_class: The index of each option's class, shape (options,); options with equal
+            forward reordering scores share a class.
     """
 
     first: NDArray[np.int32]
@@ -75,7 +75,7 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return their number.
+    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return how many there are.
 
     If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
     C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry
@@ -132,7 +132,7 @@ def choose_entries(
         The options of a phrase are sorted best first.
     """
     chosen = np.empty(len(entries), np.int64)
-    # unknown words have an extra table number, and no limit
+    # unknown words count as an extra table without a limit
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]

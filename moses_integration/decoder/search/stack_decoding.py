@@ -62,7 +62,7 @@ DEFERRED = np.dtype(
         ("lm_state", np.int64),
         ("history", np.int32),  # the node after the words whose scores are known
         ("words", np.int32),  # number of words whose scores are known
-        ("edge", np.int32),  # the edge whose score it waits for, -1 for none
+        ("edge", np.int32),  # the edge whose score the hypothesis waits for, -1 for none
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -105,10 +105,10 @@ PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
         ("phase", np.int64),  # the phase of cube pruning
-        ("expanded", np.int64),  # the number of hypotheses of the stack that are expanded
-        ("hypotheses", np.int64),  # the number of hypotheses of the stack
-        ("pops", np.int64),  # the number of pops of cube pruning for the next stack
-        ("records", np.int64),  # the number of records that a paused search needs room for
+        ("expanded", np.int64),  # how many hypotheses of the stack are expanded
+        ("hypotheses", np.int64),  # how many hypotheses the stack has
+        ("pops", np.int64),  # how many cells cube pruning has popped for the next stack
+        ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
 )
@@ -146,7 +146,7 @@ class Waiting(NamedTuple):
         neural: The models.
         histories: The graph of histories whose scores are requested.
         deferred: The deferred hypotheses.
-        used: One number, the count of deferred hypotheses.
+        used: One number: how many hypotheses are deferred.
     """
 
     neural: NeuralTerms
@@ -193,7 +193,7 @@ def can_wait(waiting: Waiting, options: int, words: int) -> bool:
 
 @inlined
 def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> int:
-    """Return the number of a target word, or of the end of the sentence after the last one."""
+    """Return the number of a target word; after the last word, that of the sentence's end."""
     if at < stop:
         return np.int64(waiting.neural.numbers[search.model.words[at]])
     return np.int64(waiting.neural.boundary)
@@ -239,8 +239,8 @@ def defer(
         search: The search.
         waiting: The deferred hypotheses.
         step: The span of the option.
-        expanded: The previous hypothesis, the option, the score without neural language models, and
-            the state of n-gram models.
+        expanded: Four values: the previous hypothesis, the option, the score without neural
+            language models, and the state of the n-gram models.
         ahead: Whether to request the scores of all words now, although some may not be needed.
     """
     search, waiting = borrowed((search, waiting))
