@@ -10,8 +10,8 @@ clipped; total 1 is the length of the candidate. The sum of rows gives the stati
 
 The n-grams of the references form a trie in arrays. Every sentence has its own root. A node is an
 n-gram of one of the references of the sentence. It holds the maximum count of this n-gram in a
-single reference; matches are clipped to this count. Children are found in a table of pairs (node,
-word id).
+single reference; matches are clipped to this count. A hash table leads from a node and a word id to
+the child.
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -76,11 +76,11 @@ def bleu(sums: NDArray[np.float64]) -> float:
 def bleu_of_sums(
     sums: ArrayLike, *, added: float = 0.0, first_order: int = 1
 ) -> NDArray[np.float64]:
-    """Return BLEU of each row of statistics; a row belongs to a candidate or, summed, to a text.
+    """Return BLEU of each row of statistics: the row of a candidate, or the sum of a text's rows.
 
     Args:
         sums: (..., 9) rows of statistics.
-        added: The number to add to matches and totals of the smoothed orders; 0 does not smooth.
+        added: The value to add to matches and totals of the smoothed orders; 0 does not smooth.
         first_order: The lowest order that is smoothed: 1 in Moses's PRO, 2 in its MBR and in Lin
             and Och (2004).
 
@@ -135,7 +135,7 @@ def _add_references(
     ngrams: _ReferenceNgrams, size: int, tokens: Counts, offsets: Offsets, used: Counts,
     touched: Counts,
 ) -> int:  # fmt: skip
-    """Add the n-grams of one reference of each sentence; return the new number of nodes.
+    """Add the n-grams of one reference of each sentence; return how many nodes there are now.
 
     Args:
         ngrams: The trie.
@@ -282,7 +282,7 @@ class References:
         """Return the statistics of candidates, (N, 9).
 
         Args:
-            sentences: (N,) the number of the sentence that each candidate translates, from 0.
+            sentences: (N,) the index of the sentence that each candidate translates.
             lines: N candidates, words separated by spaces.
 
         Raises:

@@ -39,7 +39,7 @@ _CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
-    """A decoder that could not be started, died, or printed nothing."""
+    """The decoder could not be started, died, or printed nothing."""
 
     exit_code = 7
 
@@ -84,7 +84,7 @@ def check_input(lines: Sequence[bytes], path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class ExternalMoses:
-    """Moses with one system and one text.
+    """The Moses program, with one system and one text to translate.
 
     Args:
         binary: The program.

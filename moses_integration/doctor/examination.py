@@ -26,8 +26,8 @@ from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
 
-# a weight below this share of the largest has no effect; if a feature is constant, Moses's MERT
-# returns weights near 1e-38
+# a weight below this share of the largest weight has no effect; for a constant feature, Moses's
+# MERT returns weights near 1e-38
 _NEGLIGIBLE = 1e-6
 # classes of features that a system should have, the severity if they are missing, and the effect
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
@@ -153,7 +153,7 @@ def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
 
 
 def _check_files(found: Diagnosis, ini: MosesIni) -> None:
-    """Check that features which read a file do not name a folder or a pipe."""
+    """Report features that name a folder or a pipe, although they read a file."""
     for line, _, path in named_paths(ini):
         # other checks open model folders and binary tables
         if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:

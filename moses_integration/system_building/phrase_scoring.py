@@ -298,7 +298,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
     for chosen, by_source in ((best, False), (inverse_best, True)):
         lists = _partner_lists(counts.alignments[rows], longest, by_source=by_source)
         order = np.lexsort((lists, occurrences[rows], group))
-        # numpy keeps the last assignment: the most frequent alignment, or the largest of several
+        # numpy keeps the last assignment: the largest of the pair's most frequent alignments
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(

@@ -80,7 +80,7 @@ class DropList:
         return len(self._pairs)
 
     def find(self, block: TableBlock) -> NDArray[np.int32]:
-        """Return (lines,) the number of each line's pair in the list; -1 for other pairs."""
+        """Return (lines,) the index of each line's pair in the list; -1 for other pairs."""
         return self._pairs.find_spans(*_pair_spans(block))
 
 
@@ -89,7 +89,7 @@ class ColumnRanking:
     """Ranks pairs by one score.
 
     Args:
-        number: The column of the score, counted from 1.
+        number: The 1-based index of the score.
     """
 
     number: int
@@ -154,7 +154,7 @@ class PruningConditions:
         significance: The minimum significance of a pair.
         ranking: The value that threshold and top compare.
         threshold: The minimum value of the ranking.
-        top: The number of best targets to keep for each source.
+        top: How many targets to keep for each source, the best by ``ranking``.
     """
 
     drop: DropList | None = None
@@ -188,7 +188,7 @@ class PruningConditions:
 
 @dataclass(frozen=True)
 class PruningCounts:
-    """Numbers of pairs so far.
+    """How many pairs there were so far, by what happened to them.
 
     Args:
         lines: Pairs read.
@@ -225,7 +225,7 @@ class PruningReport:
 
     Args:
         conditions: The conditions.
-        made: The counts over the whole table, and the course of the run.
+        made: The counts over the whole table, and a record of the run.
         reordering: The counts of the reordering table, if there is one.
     """
 
@@ -328,7 +328,7 @@ def judge(
         conditions: The conditions for keeping a pair.
 
     Returns:
-        (lines,) bool, and the numbers of pairs.
+        (lines,) bool: whether the pair is kept; and the counts of the block.
     """
     left = [np.ones(len(block), np.bool_)]  # the pairs left before and after each condition
     cramped = 0
@@ -371,7 +371,7 @@ def best_of_runs(
     run_offsets: NDArray[np.int64],
     limit: int,
 ) -> NDArray[np.bool_]:
-    """Choose the best lines of each run; if lines are equally good, the earlier ones.
+    """Choose the lines of each run with the highest values; of equal lines, the earlier ones.
 
     Args:
         values: (lines,) The values to compare.
@@ -394,7 +394,7 @@ def best_of_runs(
 
 @dataclass(frozen=True)
 class LineCounts:
-    """The number of lines of a table, and the number kept."""
+    """How many lines a table has, and how many are kept."""
 
     lines: int = 0
     kept: int = 0

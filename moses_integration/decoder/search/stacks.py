@@ -305,7 +305,7 @@ def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
     """Keep the better of two equivalent hypotheses in the stack, and make the other its arc.
 
-    No later hypothesis refers to either, because a stack is expanded only when it is complete. The
+    No hypothesis extends either yet, because a stack is expanded only when it is complete. The
     winner can therefore move into the rival's record, which stays where it is in all chains.
     """
     new = stacks.used[0]
