@@ -40,8 +40,8 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-# the choice among the lengths of several references for the brevity penalty: closest to the
-# candidate's (of two equally close, the shorter), or the average, rounded down as in Moses
+# which length of several references the brevity penalty uses: the closest to the candidate's length
+# (the shorter of two equally close), the shortest, or the average, rounded down as in Moses
 ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
 

@@ -121,7 +121,7 @@ class ExternalMoses:
         """Translate, and write the n-best list, which appears when it is complete.
 
         Args:
-            weights: New weights by feature; features that are not listed keep those of the ini.
+            weights: New weights by feature; other features keep their weights from the ini.
             size: The maximum number of different translations of each sentence.
             output: The list; gzip if the name ends in ``.gz``.
             log: Receives the messages of Moses.

@@ -158,7 +158,7 @@ def _check_files(found: Diagnosis, ini: MosesIni) -> None:
         # other checks open model folders and binary tables
         if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
             continue
-        with contextlib.suppress(InputError):  # reported with the ini
+        with contextlib.suppress(InputError):  # `check_ini` reported the missing file
             file = find_model_file(path, line.kind)
             if is_stream(file) or file.is_dir():
                 what = "a folder" if file.is_dir() else "a pipe or a device"

@@ -209,7 +209,7 @@ def declared_scores(line: FeatureLine) -> int | None:
     try:
         return component_count(line.kind, line.options)
     except IniError:
-        return None  # reported with the ini
+        return None  # `check_ini` reports the error
 
 
 def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:

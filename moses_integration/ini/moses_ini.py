@@ -237,8 +237,8 @@ class MosesIni:
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with new weights of the named features, and every other byte unchanged.
 
-        If a name has several lines, the line in effect changes. If it has none, a new line is added
-        after the last weight.
+        If a feature has several weight lines, only the line that counts is changed. A feature
+        without a weight line gets a new line after the last weight.
         """
         ini = self
         for name, values in weights.items():

@@ -172,7 +172,7 @@ def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
 def ln_p_of_sentences(
     model: NBestModel, candidates: Sequence[Candidate]
 ) -> tuple[list[float], int]:
-    """Return ln p of each candidate, and the number of distinct candidates scored.
+    """Return ln p of each candidate, and how many distinct candidates were scored.
 
     Candidates of one sentence share the work for the sentence and for their common prefixes; a
     model of the other direction has to read each distinct candidate.
@@ -186,12 +186,12 @@ def ln_p_of_sentences(
 def ln_p_of_phrases(
     model: NBestModel, candidates: Sequence[Candidate], table_words: AbstractSet[bytes] | None
 ) -> tuple[list[float], int, int]:
-    """Return the sum of ln p of each candidate's phrases, each floored at -100 as in Moses.
+    """Return each candidate's sum of ln p over its phrases; as in Moses, ln p is at least -100.
 
     The decoder computes this sum if the scores are a column of the phrase table.
 
     Returns:
-        The sums, the number of distinct pairs scored, and the number of copied pairs, which get 0.
+        The sums, how many distinct pairs were scored, and how many pairs were copied and got 0.
     """
     zero = {pair for each in candidates for pair in each.phrases if is_copied(pair, table_words)}
     distinct = sorted({pair for each in candidates for pair in each.phrases} - zero)

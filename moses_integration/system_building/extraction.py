@@ -7,8 +7,8 @@ neighbouring phrase is word-based (wbe-msd), and read from the alignment matrix:
 cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
 linked, and other if neither or both cells are linked.
 
-A row consists of a pair, the links inside it, and six counts. Rows with the same pair and the same
-links can be added up. Therefore counting means sorting by pair and adding neighbouring rows.
+A row consists of a pair, the links inside the pair, and six counts. To count, rows are sorted by
+pair, and the counts of rows with equal pairs and equal links are added up.
 
 If the rows do not fit in memory, they are written to runs: files of fixed-size records, sorted by
 pair. To merge the runs, the range of pairs is cut into slices whose records, from all runs, fit in

@@ -1,8 +1,8 @@
 """Pruning of a phrase table: drop the pairs that fail a condition, keep the other lines unchanged.
 
 The conditions apply in this order, each to the pairs that the previous ones left: a list of pairs,
-the significance test, a threshold, the best of each source. Memory does not depend on the table's
-length. After ``kill -9``, the same command continues and writes the same bytes.
+the significance test, a threshold, the best targets of each source. Memory does not depend on the
+table's length. After ``kill -9``, the same command continues and writes the same bytes.
 
 A reordering table is cut to the pairs that are left. Both tables are sorted by ``source |||``, so
 both are read once, in parallel. A line is kept if its pair, byte for byte, is in the phrase table;
@@ -152,8 +152,8 @@ class PruningConditions:
     Args:
         drop: Pairs to drop.
         significance: The minimum significance of a pair.
-        ranking: The value that threshold and top compare.
-        threshold: The minimum value of the ranking.
+        ranking: The value that ``threshold`` and ``top`` compare.
+        threshold: The minimum of this value.
         top: How many targets to keep for each source, the best by ``ranking``.
     """
 
@@ -197,7 +197,7 @@ class PruningCounts:
         sources_kept: Distinct sources that keep at least one pair.
         listed: Pairs dropped because they are in the list of pairs to drop.
         insignificant: Pairs dropped by the significance test.
-        below: Pairs dropped below the threshold.
+        below: Pairs dropped because they are below the threshold.
         beyond: Pairs dropped because they are not among the best of their source.
         listed_found: Pairs of the list that the table has.
         cramped: Pairs whose counts were too large for the given number of sentences.

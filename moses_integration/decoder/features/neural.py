@@ -66,7 +66,7 @@ class NeuralTerms(NamedTuple):
         stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
             covers the words of an option whose whole history is in the option, shape (options,).
         lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
-            model includes the weights of the neural models, because it stands in for them.
+            model includes the weights of the neural models, because this model stands in for them.
         weights: The weights of the neural models.
     """
 

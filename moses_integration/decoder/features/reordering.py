@@ -31,8 +31,8 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-# parts of a type without effect: a model is phrase-based unless its type has the part hier, which
-# this decoder refuses
+# parts of a model type that have no effect: every model is phrase-based, except with the part
+# ``hier``, which this decoder refuses
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])
 _DIRECTIONS = {
     "unidirectional": (True, False),

@@ -2,9 +2,9 @@
 
 Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
 estimate, the spans that may be translated next) is computed once for each coverage. The future cost
-of a span is the highest future score of its options, or the sum of the future costs for the best
-split of the span if this is higher (Koehn et al. 2003). It includes neither distortion nor
-reordering models.
+of a span is the highest future score of its options or, if higher, the highest sum of the future
+costs of two parts of the span (Koehn et al. 2003). It includes neither distortion nor reordering
+models.
 """
 
 from __future__ import annotations

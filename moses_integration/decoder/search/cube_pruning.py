@@ -3,10 +3,11 @@
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
 by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
 scores plus a language model score that depends on the pair. Without the language model, a cell
-would never score above its left and upper neighbours. The best cells are therefore near the first
-corner, and a cell is scored only after one of these neighbours was popped. Each edge to a stack
-starts with its first corner on the heap. The best cell of all edges is popped, its hypothesis
-enters the stack, and its right and lower neighbours are scored and pushed, up to the pop limit.
+would never score above its left and upper neighbours. Cells with high scores are therefore near
+cell (0, 0), and a cell is scored only after its left or upper neighbour was popped. Each edge to a
+stack starts with cell (0, 0) on the heap. The cell with the highest total of all edges is popped,
+its hypothesis enters the stack, and its right and lower neighbours are scored and pushed, up to the
+pop limit.
 """
 
 from __future__ import annotations
@@ -380,7 +381,7 @@ def _score_neighbours(
 
 @compiled
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
-    """Fill a stack with the best cells of its edges, whose first cells are on the heap.
+    """Fill a stack with the best cells of its edges; cell (0, 0) of each edge is on the heap.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
     new hypotheses.

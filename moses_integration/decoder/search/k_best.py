@@ -1,9 +1,9 @@
 """The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
 A derivation is a final hypothesis with its predecessors. A new derivation deviates from an earlier
-one at one hypothesis: it replaces this hypothesis by one that recombined with it (an arc).
-Deviations are tried in the order of their totals, and so are the arcs of a hypothesis. Therefore
-the list is the same as that of Moses's Manager::CalcNBest.
+derivation at one hypothesis, which it replaces by an arc, that is, a hypothesis that recombined
+with it. Deviations are tried in the order of their totals, and so are the arcs of a hypothesis.
+Therefore the list is the same as that of Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from moses_integration.decoder.search.stacks import INITIAL, NONE, sort_by_total
 from moses_integration.decoder.settings import NBestSettings
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 
-# a path: its total, the path that it deviates from, the position of the deviation (counted from the
-# last hypothesis), and the arc at this position; if a path deviates from no other path, the arc is
-# the rank of its final hypothesis
+# the fields of a path: the total, the path that it deviates from, the position of the deviation
+# (counted from the last hypothesis), and the arc at this position; if a path deviates from no other
+# path, the last field is the rank of the final hypothesis
 _Path: TypeAlias = tuple[float, int, int, int]
 
 

@@ -1,8 +1,8 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-For every source phrase and table, the entries with the best future scores are kept, as Moses does
-when it loads a table. The future score depends on the weights, so options are chosen again when
-weights change. If no entry translates a word alone, an extra entry copies or drops the word.
+For every source phrase and table, the entries with the highest future scores become options; Moses
+chooses them when it loads a table. The future score depends on the weights, so options are chosen
+again when weights change. If no entry translates a word alone, an extra entry copies or drops it.
 """
 
 from __future__ import annotations

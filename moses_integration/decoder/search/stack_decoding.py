@@ -15,8 +15,8 @@ scores a thousand words in little more time than one word, so the search defers 
 there are enough, or until a stack must be complete. Phrases are scored word by word: the first
 words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
 stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
-is too bad for its stack after its first word, its later words are never scored. Cube pruning drops
-few of the hypotheses that it pops, so it requests the scores of all words together.
+scores too low for its stack after its first word, its later words are never scored. Cube pruning
+drops few of the hypotheses that it pops, so it requests the scores of all words together.
 """
 
 from __future__ import annotations
