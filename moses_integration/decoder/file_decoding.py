@@ -28,7 +28,7 @@ from phrasescore.table.block_stream import BlockStream
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# sentences that are written together; a killed run loses at most this many
+# how many sentences are written together; a killed run loses at most this many
 _BLOCK = 100
 # how many words form a batch: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
@@ -151,7 +151,7 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
 
 
 def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
-    """Split an input into batches of about ``_BATCH_WORDS``; yield first index and sentences."""
+    """Yield batches of about ``_BATCH_WORDS`` words, each after the index of its first sentence."""
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
         if words >= _BATCH_WORDS:

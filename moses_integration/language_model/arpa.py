@@ -198,7 +198,7 @@ class ArpaFile:
 
     @property
     def unknown_is_context(self) -> bool:
-        """Whether states keep ``<unk>``, as in KenLM if the file does not list ``<unk>``."""
+        """Whether states keep ``<unk>``: as in KenLM, only if the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
 
     def _read_header(self) -> tuple[int, ...]:

@@ -76,8 +76,8 @@ class KenlmBinary:
         counts: The n-gram counts of the header, order 1 first.
         words: The vocabulary, with KenLM's ids; id 0 is ``<unk>``.
         has_unknown: Whether the ARPA file seems to have listed ``<unk>``.
-        unknown_is_context: Whether states keep ``<unk>``, as in KenLM if the ARPA file did not list
-            ``<unk>``.
+        unknown_is_context: Whether states keep ``<unk>``: as in KenLM, only if the ARPA file did
+            not list it.
 
     Raises:
         LanguageModelError: The file is damaged, cut off, or of an unsupported type.

@@ -127,7 +127,7 @@ class NBestScores:
         return cls(name, path, read_numbers(path))
 
     def of_candidates(self, first: int, count: int) -> list[float]:
-        """Return the numbers of ``count`` candidates; ``first`` is the index of the first."""
+        """Return the scores of ``count`` candidates, from the candidate at index ``first`` on."""
         if first + count > len(self.values):
             raise self._misfit("has more candidates")
         return self.values[first : first + count].tolist()

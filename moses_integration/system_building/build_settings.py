@@ -100,7 +100,7 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build; a setting that Moses's training also has gets Moses's default.
+    """Settings of a build; if Moses's training has the same setting, Moses's default is used.
 
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not

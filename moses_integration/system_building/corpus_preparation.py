@@ -54,7 +54,7 @@ LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate
 
 @dataclass
 class Notes:
-    """Notes on suspicious text: for each kind, how many lines, and the first of them.
+    """Notes on suspicious text: for each kind, how many lines have it and where the first is.
 
     Args:
         counts: The number of lines of each kind.

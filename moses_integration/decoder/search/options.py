@@ -1,8 +1,9 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-For every source phrase and table, the entries with the highest future scores become options; Moses
-chooses them when it loads a table. The future score depends on the weights, so options are chosen
-again when weights change. If no entry translates a word alone, an extra entry copies or drops it.
+For every source phrase and table, the entries with the highest future scores become options. (Moses
+chooses these entries when it loads a table.) The future score depends on the weights, so options
+are chosen again when weights change. If no entry translates a word alone, an extra entry copies or
+drops the word.
 """
 
 from __future__ import annotations
