@@ -262,7 +262,7 @@ class References:
         *,
         length: ReferenceLength = "closest",
     ) -> References:
-        """Read references, one file each, plain or gzip.
+        """Read each reference from a file, plain or gzip.
 
         Raises:
             CorpusError: The files have different numbers of lines.

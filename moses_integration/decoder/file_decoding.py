@@ -151,7 +151,7 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
 
 
 def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
-    """Yield batches of about ``_BATCH_WORDS`` words, each after the index of its first sentence."""
+    """Yield batches of about ``_BATCH_WORDS`` words, each with the index of its first sentence."""
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
         if words >= _BATCH_WORDS:

@@ -53,7 +53,7 @@ class DecodedSentence:
         return len(self.totals)
 
     def entries(self, number: int = 0) -> NDArray[np.int32]:
-        """Return the table entries of one derivation, in the order they are applied."""
+        """Return the table entries of one derivation, in the order in which they are applied."""
         begin, end = self.derivations.offsets[number : number + 2]
         return self.derivations.entries[begin:end]
 
@@ -83,7 +83,7 @@ class DecodedSentence:
 
 
 class _Phrase(NamedTuple):
-    """An applied phrase: entry, source span, position and number of its target words."""
+    """An applied phrase: its table entry, source span, and the position and count of its words."""
 
     entry: int
     start: int

@@ -29,7 +29,7 @@ from phrasescore.runs.progress import Progress
 # a weight below this share of the largest weight has no effect; for a constant feature, Moses's
 # MERT returns weights near 1e-38
 _NEGLIGIBLE = 1e-6
-# classes of features that a system should have, the severity if they are missing, and the effect
+# for each group of feature classes: the severity and the effect if a system has none of them
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
     (
@@ -183,7 +183,7 @@ def _check_ngrams(
 ) -> None:
     what = f"reading {Path(path).name}"
     with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
-        # opening a binary checks it already, and decoding its n-grams may take minutes
+        # opening a binary already checks it; its n-grams are not decoded, which may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
     order, stated = len(model.counts), line.options.get("order")
@@ -249,7 +249,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
 def check_phrase_models(
     found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
 ) -> None:
-    """Open and check every model folder, and look the words up in its shortlists."""
+    """Open and check every model folder, and look the words up in the model's shortlists."""
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
 

@@ -57,7 +57,8 @@ _ODD: dict[str, tuple[Severity, str, str]] = {
         "sort the table before making it binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
     ),
 }
-# binary form -> the file in its folder that states the number of scores, and the name in that file
+# binary form -> the file in the table's folder that states how many scores there are, and the key
+# in this file
 _STATED_SCORES = {
     "PhraseDictionaryOnDisk": ("Misc.dat", b"NumScores"),
     "ProbingPT": ("config", b"num_scores"),
@@ -315,7 +316,7 @@ def _check_reordering(
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:
-    """Compare the number of scores of each binary phrase table with its line in the ini."""
+    """Compare how many scores each binary phrase table has with the table's line in the ini."""
     for line in ini.features:
         declared = declared_scores(line) if line.kind in _STATED_SCORES else None
         if declared is None or "path" not in line.options:

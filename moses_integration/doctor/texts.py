@@ -1,4 +1,4 @@
-"""Checks of a development set: its source text, its references, and how many words are known.
+"""Checks of a development set: its texts, and how many of their words the system knows.
 
 If the case, tokenisation or escaping of a text differs from that of the system, no program reports
 an error: the words of the text are simply unknown. So are the words of a text in the wrong
@@ -75,7 +75,7 @@ class Text:
 
 
 def words_of(line: bytes) -> list[bytes]:
-    """Split a line where Moses does: at spaces, tabs, and a final carriage return."""
+    """Split a line as Moses does: at spaces, tabs, and a final carriage return."""
     return phrase_tokens(line.strip(_BLANKS))
 
 
@@ -116,7 +116,7 @@ _CARRIAGE_RETURN: _Check = (
 
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
-    """Report the number of lines that fail each check, and the first of them."""
+    """For each check, report how many lines fail, and the first line that does."""
     if not text.lines:
         found.error(text.path, "the file is empty", "name another file")
     for severity, what, remedy, fails in checks:
@@ -129,7 +129,7 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
 def check_texts(
     found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
 ) -> None:
-    """Check the text to translate, its references, and whether their numbers of lines agree."""
+    """Check the text to translate and its references, and whether all have equally many lines."""
     _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:

@@ -42,16 +42,16 @@ NODE = np.dtype(
     [
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the state to back off to
-        ("classes", np.uint64),  # one bit for each class of words, set if one of them follows
+        ("classes", np.uint64),  # one bit for each class of words, set if a word of it follows
     ]
 )
 # a node while the automaton grows
 _GROWING = np.dtype(
     [
-        ("log10", np.float32),  # log10 probability of its n-gram
+        ("log10", np.float32),  # log10 probability of the node's n-gram
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the node of the n-gram without its first word
-        ("extends", np.bool_),  # whether it may be a state
+        ("extends", np.bool_),  # whether the node may be a state
     ],
     align=True,
 )
@@ -113,7 +113,7 @@ class NGrams(NamedTuple):
     Attributes:
         words: Word ids, shape (rows, order).
         log10: log10 probabilities, shape (rows,).
-        backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
+        backoff: log10 back-off weights, shape (rows,); 0 if the file gives none.
         first_line: The 1-based line number of row 0; each further row is on the next line. 0 if the
             file has no lines.
     """
@@ -381,7 +381,7 @@ def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, wo
 
 @compiled
 def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
-    """Set the state of each node: its longest suffix that may be a state, or the node itself."""
+    """Set the state of each node: the node itself, or else its longest suffix, that may be one."""
     for node in range(state_of.size):
         state = node
         while state != EMPTY_STATE and not nodes[state].extends:

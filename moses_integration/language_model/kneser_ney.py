@@ -353,7 +353,7 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
-    # numpy writes these with an exponent, KenLM only below 1e-6
+    # numpy writes these values with an exponent, KenLM only those below 1e-6
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")

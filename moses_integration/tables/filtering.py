@@ -1,4 +1,4 @@
-"""Filters a system to one text: its tables keep the lines whose source phrase is in the text.
+"""Filters a system to one text: the tables keep the lines whose source phrase is in the text.
 
 Phrase tables and reordering tables in text form are filtered; everything else is used as it is.
 Kept lines are copied byte for byte, in order.
@@ -179,7 +179,7 @@ def _request(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
 
 
 def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
-    """Return the name of a feature's filtered table in its folder.
+    """Return the file name of a feature's filtered table.
 
     Raises:
         InputError: The name of the feature cannot be the name of a file.

@@ -105,7 +105,7 @@ class ColumnRanking:
 
 @dataclass(frozen=True)
 class WeightedRanking:
-    """Ranks pairs by the weighted sum of all scores, as Moses computes it for this one feature.
+    """Ranks pairs by the weighted sum of all scores, computed as in Moses for this one feature.
 
     Args:
         weights: One weight for each score.

@@ -200,7 +200,7 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
 
 @compiled
 def _ln_term(both: float, one: float, other: float, neither: float) -> float:
-    """Return ln of the probability of one table with these cells, given its margins."""
+    """Return ln of the probability of the contingency table with these cells, given its margins."""
     return (
         math.lgamma(both + one + 1)
         + math.lgamma(other + neither + 1)

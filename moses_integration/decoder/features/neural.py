@@ -51,7 +51,7 @@ HISTORIES_USED = np.dtype(
     [
         ("nodes", np.int64),
         ("edges", np.int64),
-        ("scored", np.int64),  # the number of edges with known scores, which come first
+        ("scored", np.int64),  # how many edges have known scores; these edges come first
     ]
 )
 

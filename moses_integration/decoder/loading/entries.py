@@ -33,7 +33,7 @@ class Entries:
         targets: The target phrases.
         vocabulary: The target words, by index.
         first: The first entry of each source phrase, shape (phrases + 1,).
-        table: The decoding path of each entry, shape (E,). For unknown words it is P, the number of
+        table: The decoding path of each entry, shape (E,); for unknown words P, if there are P
             paths.
         static: The values of features that depend on the phrase alone, without language models,
             shape (E, S).

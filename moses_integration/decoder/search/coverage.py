@@ -24,14 +24,14 @@ _FIRST_COVERAGES = 512
 COVERAGE = np.dtype(
     [
         ("estimate", np.float64),
-        ("covered", np.int32),  # number of covered words
+        ("covered", np.int32),  # how many words are covered
         ("first_gap", np.int32),
         ("first_step", np.int32),  # the range of its steps, once `find_steps` has found them
         ("last_step", np.int32),
-        ("options", np.int32),  # number of options of all steps
-        ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
+        ("options", np.int32),  # how many options all steps have together
+        ("entries", np.int32),  # how many hypotheses cube pruning has put into the stack
         ("member", np.int32),  # its best hypothesis, once cube pruning has sorted the hypotheses
-        ("members", np.int32),  # number of its hypotheses
+        ("members", np.int32),  # how many hypotheses have this coverage
     ],
     align=True,
 )

@@ -171,7 +171,7 @@ def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
 def _chain_members(search: SentenceSearch, size: int) -> None:
     """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
 
-    This reuses the chains of the stack's hash table, since nothing enters the stack any more.
+    This reuses the chains of the stack's hash table, because nothing enters the stack any more.
     """
     search = borrowed(search)
     stacks, coverages = search.stacks, search.coverages.records

@@ -107,7 +107,7 @@ PROGRESS = np.dtype(
         ("phase", np.int64),  # the phase of cube pruning
         ("expanded", np.int64),  # how many hypotheses of the stack are expanded
         ("hypotheses", np.int64),  # how many hypotheses the stack has
-        ("pops", np.int64),  # how many cells cube pruning has popped for the next stack
+        ("pops", np.int64),  # how many popped cells cube pruning has used for the next stack
         ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
