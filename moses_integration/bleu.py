@@ -1,8 +1,9 @@
 """BLEU (Papineni et al. 2002): statistics of candidates, and scores from them.
 
 Words are separated only by the space U+0020, as in Moses: a no-break space is part of a word.
-(sacrebleu splits words there; otherwise its ``tokenize="none"`` gives the same numbers.) The corpus
-score is not smoothed: it is 0 if an order has no match. BLEU is a fraction from 0 to 1.
+(sacrebleu splits words there; apart from that, ``tokenize="none"`` of sacrebleu gives the same
+numbers.) The corpus score is not smoothed: it is 0 if an order has no match. BLEU is a fraction
+from 0 to 1.
 
 The statistics of a candidate are a row of nine numbers in Moses's order: match 1, total 1, ...
 match 4, total 4, reference length. Matches count the n-grams that also occur in a reference,
@@ -200,7 +201,7 @@ def _room(offsets: Offsets) -> Counts:
 
 
 def _build_trie(references: list[tuple[Counts, Offsets]]) -> _ReferenceNgrams:
-    """Build the trie of R references of each of S sentences, given as `References.encode` does."""
+    """Build the trie of R references for S sentences, given as `References.encode` returns them."""
     sentences = len(references[0][1]) - 1
     max_ngrams = ORDERS * sum(len(tokens) for tokens, _ in references)
     slots = np.zeros(1 << max(2 * max_ngrams - 1, 1).bit_length(), _CHILD)

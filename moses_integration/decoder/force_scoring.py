@@ -1,7 +1,7 @@
 """Recomputes every feature of the derivations in an n-best list, and compares the values.
 
 No search is involved: the phrases of each candidate are looked up in the tables, and every feature
-is computed from them by definition.
+is computed from these phrases by its definition.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ForcedScorer:
 
         Raises:
             NBestError: A candidate has no segmentation, its segmentation does not fit the
-                sentence, or no table has one of its phrase pairs.
+                sentence, or one of its phrase pairs is in no table.
         """
         spans = []
         for line, entry in enumerate(entries, first):

@@ -1,4 +1,4 @@
-"""A system as its ini declares it, and one input with its table entries and model scores.
+"""A system as declared in an ini, and one input with its table entries and model scores.
 
 The weights may change between searches; nothing that is loaded depends on them.
 """
@@ -265,7 +265,7 @@ class LoadedInput:
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """Whether each source word lacks an entry of its own in all tables, (source words,)."""
+        """Whether no table translates each source word alone, shape (source words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 
@@ -383,7 +383,7 @@ def _load_reordering(
 
 
 def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
-    """Find for each entry the last row of a reordering table with its phrase pair, -1 for none."""
+    """For each entry, find the last row of a reordering table with the same pair, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets
     pairs = WordTable()

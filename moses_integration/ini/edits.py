@@ -1,6 +1,6 @@
 """Edits of a moses.ini: replace a table, add a language model, change a setting, remove a feature.
 
-Each edit returns a new ini that differs from the old one only where the edit requires it.
+Each edit returns a new ini that differs from the old ini no more than the edit requires.
 """
 
 from __future__ import annotations

@@ -366,7 +366,7 @@ def format_weight(weight: float) -> str:
 
 
 def _with_option(line: str, key: str, value: str) -> str:
-    """Return a feature line with one option replaced, or added after the last one.
+    """Return a feature line with one option replaced, or added after the last option.
 
     Raises:
         IniError: Moses could not read the value back.

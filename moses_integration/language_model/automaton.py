@@ -358,7 +358,7 @@ def _set_entry(
 def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; add missing suffixes.
 
-    The probability of an added n-gram is that of its own suffix times the back-off of its context.
+    The probability of an added n-gram is its suffix's probability times its context's back-off.
     """
     # walk down to the longest suffix that exists, then add the missing ones from short to long
     shorter = np.int64(nodes[context].suffix)
@@ -381,7 +381,7 @@ def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, wo
 
 @compiled
 def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
-    """Set the state of each node: the node itself, or else its longest suffix, that may be one."""
+    """Set each node's state: the node if it may be a state, or else the longest suffix that may."""
     for node in range(state_of.size):
         state = node
         while state != EMPTY_STATE and not nodes[state].extends:

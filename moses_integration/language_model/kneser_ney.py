@@ -195,7 +195,7 @@ def count_ngrams(
 def write_arpa(
     corpus_path: str | Path, order: int, output: str | Path
 ) -> tuple[tuple[int, ...], tuple[Discounts, ...]]:
-    """Estimate a model and write it as lmplz does, as gzip if the name ends in ``.gz``.
+    """Estimate a model and write lmplz's ARPA file, as gzip if the name ends in ``.gz``.
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
@@ -291,7 +291,7 @@ def _weigh(
     discounts: Discounts,
     below: _Weights | None,
 ) -> _Weights:
-    """Estimate the probabilities of one order from its counts and the lower order ``below``."""
+    """Estimate the probabilities of one order from the counts and the lower order ``below``."""
     amounts = np.array([0.0, *discounts], np.float32)
     if below is None:
         context = suffix = np.zeros(count.size, np.int32)

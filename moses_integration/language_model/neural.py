@@ -1,6 +1,6 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
-The first layer is linear in each word of the history. Therefore its product with every word's
+The first layer is linear in each word of the history. So the layer's product with every word's
 vector is computed once for each position in the history, and a history then costs only C additions
 of rows. The second layer, and the output layer for ln Z, are computed for each history; a
 self-normalised model may omit ln Z.
@@ -294,7 +294,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
-        A warning, without a final full stop, for each table of which the model knows few words.
+        A warning, without a final full stop, for each table with few words that the model knows.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.

@@ -93,8 +93,7 @@ def split_columns(line: bytes) -> list[bytes]:
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
     """Return the segmentation and the alignment; ``None`` for a missing column.
 
-    If there is only one extra column, it is a segmentation if it contains ``=`` or is completely
-    empty.
+    A single extra column is a segmentation if it contains ``=`` or is completely empty.
     """
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")

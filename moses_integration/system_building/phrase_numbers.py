@@ -9,7 +9,7 @@ reason words are numbered in the byte order of the word plus a space. Words with
 All positions of the text are sorted by the words that follow (a suffix array cut at the longest
 phrase). Positions with the same first words are then neighbours, so the phrases form a tree. A walk
 through this tree visits the phrases in the byte order of ``phrase ||| ``. In this order, a phrase
-comes after those of its continuations whose next word sorts before ``|||``, and before its other
+comes after its continuations whose next word sorts before ``|||``, and before all other
 continuations. Each phrase gets its index in this order as its number. Then a phrase pair is two
 numbers, and a phrase table is sorted by sorting integers.
 """

@@ -410,7 +410,7 @@ def _look_up(table: Any, row: int, column: int) -> float:
 
 
 def printed_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return counts as Moses reads them back after it has printed them with six digits."""
+    """Return the counts that Moses reads back after printing them with six digits."""
     printed = counts.astype(np.float32)
     for place in np.flatnonzero(counts >= _ROUNDED_COUNT):
         printed[place] = np.float32(f"{counts[place]:.6g}")

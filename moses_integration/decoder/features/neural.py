@@ -6,9 +6,9 @@ id and the same share of p(<unk>). The first unused number marks the boundary of
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
 Hypotheses walk along edges before the scores of the edges are known; new edges are scored in
-batches. A network reads each history only once, even if many words are requested after it, because
-the output of the last hidden layer is kept as long as there is room. Node 0 is the beginning of the
-sentence.
+batches. A network reads each history only once, even if many words are requested after the history,
+because the output of the last hidden layer is kept as long as there is room. Node 0 is the
+beginning of the sentence.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class NeuralModels:
 
         Args:
             features: The feature of each model in the ini.
-            models: Pairs of a model and the words outside its shortlist, which share p(<unk>), or
-                ``None`` if each of them gets all of p(<unk>).
+            models: Pairs of a model and the words outside its shortlist that share p(<unk>);
+                ``None`` instead of the words if each of them gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)

@@ -354,8 +354,8 @@ def _score_neighbours(
 ) -> bool:
     """Score and push the right and lower neighbours of the best cell, if they are new.
 
-    The first new neighbour replaces the best cell on top of the heap, which costs one sift instead
-    of two for a removal and a push.
+    The first new neighbour replaces the best cell on top of the heap. This costs one sift; a
+    removal and a push would cost two.
 
     Returns:
         Whether a neighbour replaced the best cell; otherwise the caller must remove it.

@@ -1,9 +1,9 @@
 """The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
 A derivation is a final hypothesis with its predecessors. A new derivation deviates from an earlier
-derivation at one hypothesis, which it replaces by an arc, that is, a hypothesis that recombined
-with it. Deviations are tried in the order of their totals, and so are the arcs of a hypothesis.
-Therefore the list is the same as that of Moses's Manager::CalcNBest.
+derivation at one hypothesis: an arc takes the place of this hypothesis. The arcs of a hypothesis
+are the hypotheses that recombined with it. Deviations are tried in the order of their totals, and
+so are the arcs of a hypothesis. Therefore the list equals that of Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class Options(NamedTuple):
         score: The contribution of an option to the model score, for each orientation of the phrase,
             shape (orientations, options). It includes neither distortion nor the language model
             scores of words whose history begins before the phrase.
-        forward: The forward reordering score of an option, which is added with the next phrase, for
-            each orientation of the next phrase, shape (orientations, options).
+        forward: The forward reordering score of an option for each orientation of the next phrase,
+            shape (orientations, options). The search adds this score with the next phrase.
         forward_class: The index of each option's class, shape (options,); options with equal
             forward reordering scores share a class.
     """

@@ -178,7 +178,7 @@ def with_forward(model: Model, score: float, option: int, turn: int) -> float:
 def score_option(
     search: SentenceSearch, record: Record, option: int, base: float, turn: int, last: bool
 ) -> tuple[float, int]:
-    """Return the score of a hypothesis with one more option, and its language model state."""
+    """Return the score and the language model state of a hypothesis with one more option."""
     model = search.model
     lm_score, state = score_after(search.language, model.lm_weights, option, record.lm_state, last)
     return base + model.options.score[turn, option] + lm_score, state

@@ -3,7 +3,7 @@
 The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The
 children of the root are the words; the children of a node are the words that may precede its
 n-gram. The nodes of one order form a row. Each node has its word, its weights and the position of
-its first child in the next row, which is also the end of the previous node's children. Weights are
+its first child in the next row; the previous node's children end at this position. Weights are
 numbers or, in a quantised model, positions in tables of numbers. In some kinds of tries a node has
 only the low bits of its child position, and a list contains the nodes at which the high bits
 increase by one.
