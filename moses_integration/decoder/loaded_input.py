@@ -306,8 +306,8 @@ class LoadedInput:
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
         # The neural models cannot contribute to the future cost of words that are not covered yet,
-        # because they need the history. The first n-gram model replaces them there. Without an
-        # n-gram model their share of the future cost is 0.
+        # because they need the history. For these words the first n-gram model replaces them.
+        # Without an n-gram model, the neural share of the future cost is 0.
         own = weights[self.neural.components]
         estimating = lm_weights.copy()
         estimating[:1] += own.sum()
@@ -389,7 +389,7 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # a pair that is not found has the index -1, which selects the last element; this stays -1
+    # a pair that is not found has the index -1, which selects the last element, always -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets

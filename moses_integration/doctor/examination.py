@@ -95,7 +95,7 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
     """Check everything in the ini, but not the content of the files that it names."""
     for severity, problem in problems(ini):
         found.add_error(problem, ini.path, severity)
-    with contextlib.suppress(IniError):  # `problems` reported it above
+    with contextlib.suppress(IniError):  # `problems` reported the error above
         _check_weights(found, ini)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
@@ -183,7 +183,7 @@ def _check_ngrams(
 ) -> None:
     what = f"reading {Path(path).name}"
     with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
-        # opening a binary already checks it; its n-grams are not decoded, which may take minutes
+        # opening a binary checks it; its n-grams are not decoded, because this may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
     order, stated = len(model.counts), line.options.get("order")

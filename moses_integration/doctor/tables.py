@@ -296,7 +296,7 @@ def _check_reordering(
 ) -> None:
     """Look up the first pairs of each phrase table in a reordering table."""
     for table in phrase_tables:
-        # faults were reported above, and unsorted tables cannot be compared
+        # other checks report faults, and unsorted tables cannot be compared
         with contextlib.suppress(InputError):
             first = next(read_source_runs(table.path))
             blocks = read_source_runs(survey.path, format_of=TableFormat.from_reordering_lines)

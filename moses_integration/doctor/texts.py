@@ -243,7 +243,7 @@ class TextWords:
             name: [word for word in missing if is_known(word, change)]
             for name, (change, _) in _SPELLINGS.items()
         }
-        name = max(saved, key=lambda name: self._count(saved[name]))  # the first of equals
+        name = max(saved, key=lambda name: self._count(saved[name]))  # if equal, the first
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(

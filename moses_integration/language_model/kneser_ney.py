@@ -302,7 +302,7 @@ def _weigh(
         suffix = below.ngrams.number_at[ngrams.last]
         lower = below.prob
     # for each context: the total count after it, and the mass that discounts leave to lower orders
-    total = np.bincount(context, count, lower.size).astype(np.float32)  # exact before the cast
+    total = np.bincount(context, count, lower.size).astype(np.float32)  # sums are exact in float64
     mass = np.zeros(lower.size, np.float32)
     for kind in range(1, 4):  # n-grams seen once, twice, more often
         chosen = context[count == kind if kind < 3 else count >= kind]

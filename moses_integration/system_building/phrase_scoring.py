@@ -68,12 +68,12 @@ _AT_ONCE = 1 << 14
 _SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = b" ||| |||\n"
-# the memory to score a row, as a multiple of the size of its record; most of it is for the lines
+# the memory to score a row, as a multiple of its record's size; most of this memory holds lines
 _SCORING_COPIES = 5
 
 # the text of each side, and the numbers of its phrases
 _Sides: TypeAlias = tuple[tuple[Phrases, PhraseNumbers], tuple[Phrases, PhraseNumbers]]
-# the result for a slice of pairs: the lines of both tables, the number of pairs and of records
+# the result for a slice of pairs: the lines of both tables, how many pairs, and how many records
 _Scored: TypeAlias = tuple[list[memoryview], list[memoryview], int, int]
 
 

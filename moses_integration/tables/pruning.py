@@ -137,7 +137,7 @@ class WeightedRanking:
             probabilities = block.score_values.astype(np.float32).astype(np.float64)
             ln = np.maximum(np.log(probabilities).astype(np.float32), _LOWEST_LN)
         sums = np.zeros(len(block))
-        for weight, column in zip(self.weights, ln.T, strict=True):  # in Moses's order
+        for weight, column in zip(self.weights, ln.T, strict=True):  # add in Moses's order
             sums += weight * column.astype(np.float64)
         return sums
 
@@ -384,7 +384,7 @@ def best_of_runs(
     """
     lines = np.flatnonzero(candidates)
     runs = np.repeat(np.arange(run_offsets.size - 1), np.diff(run_offsets))[lines]
-    order = np.lexsort((-values[lines], runs))  # stable
+    order = np.lexsort((-values[lines], runs))  # a stable sort: equal lines keep their order
     rank = np.arange(lines.size) - np.searchsorted(runs, runs)
     chosen = np.zeros(candidates.size, np.bool_)
     # sorting keeps the order of the runs, so rank k in a run belongs to its k-th best line

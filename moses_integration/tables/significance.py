@@ -35,10 +35,10 @@ from phrasescore.table.byte_scanning import (
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
-# distance of the named levels from ln N, as in Moses's contrib/sigtest-filter
+# the distance of the named levels from ln N, as in Moses's contrib/sigtest-filter
 _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
-# columns from the end of the scores to the counts
+# the counts are this many columns after the scores
 _TO_COUNTS = 2
 # not every whole number above this is a double
 _LARGEST_COUNT = 2.0**53

@@ -34,7 +34,7 @@ from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
 _NONE = -1
 _FIRST_EDGES = 1 << 14
-_FIRST_KEPT = 1 << 12  # histories
+_FIRST_KEPT = 1 << 12  # how many histories there is room for at first
 _KEPT_BYTES = 64 << 20  # the maximum bytes of hidden layers to keep, for each model
 
 EDGE = np.dtype(
@@ -303,7 +303,7 @@ class HistoryScores:
         self._make_room(len(edges))
         nodes, words = edges["node"], edges["word"].copy()
         unread = nodes[self._row_of[nodes] == _NONE]
-        # in the order of the first request
+        # keep the order of the first requests
         new = unread[np.sort(np.unique(unread, return_index=True)[1])]
         part = slice(self._rows, self._rows + len(new))
         self._row_of[new] = np.arange(part.start, part.stop)

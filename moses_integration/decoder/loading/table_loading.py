@@ -53,10 +53,10 @@ Arrays = Sequence[NDArray[Any]]
 
 _FORMAT = 3  # raise it when the meaning of the arrays changes
 _MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are deleted
-# columns, counted from the column of the scores
+# column indexes, counted from the column of the scores
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
-_MAX_LINKS = 10_000  # per phrase; insertion sort would take too long for more
+_MAX_LINKS = 10_000  # the limit for one phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4

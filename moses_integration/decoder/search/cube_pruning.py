@@ -311,7 +311,7 @@ def _score_cell(
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
         # neural language models score a cell only when it is popped; until then the score of an
-        # n-gram model replaces theirs
+        # n-gram model replaces the neural scores
         cell.score += waiting.neural.stand_in[option]
     cell.total = cell.score + edge.estimate
     return np.float64(cell.total)

@@ -53,7 +53,7 @@ from moses_integration.decoder.search.stacks import (
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
-ENOUGH = 4096  # hypotheses to score together: larger matrix products save hardly any time
+ENOUGH = 4096  # how many hypotheses to score together: larger matrix products save hardly any time
 
 DEFERRED = np.dtype(
     [
@@ -61,7 +61,7 @@ DEFERRED = np.dtype(
         ("estimate", np.float64),  # the future cost
         ("lm_state", np.int64),
         ("history", np.int32),  # the node after the words whose scores are known
-        ("words", np.int32),  # number of words whose scores are known
+        ("words", np.int32),  # how many words have known scores
         ("edge", np.int32),  # the edge whose score the hypothesis waits for, -1 for none
         ("previous", np.int32),
         ("option", np.int32),
