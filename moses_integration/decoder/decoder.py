@@ -304,7 +304,7 @@ class _InputSearch(threading.local):
         return DecodedSentence(number, loaded, derivations, features, totals)
 
     def _search(self, sentence: SentenceSpans) -> NDArray[np.int32]:
-        """Return the hypotheses that cover a sentence of at least one word, the best first."""
+        """Return the hypotheses that cover a sentence of one or more words, highest total first."""
         self._scores.clear()
         progress = np.zeros(1, PROGRESS)
         while True:

@@ -82,7 +82,7 @@ class ForcedScorer:
     Args:
         loaded: The input with its table entries.
         weights: The weights in the order of the feature vector, shape (F,). They determine the
-            totals. If several tables have the same pair, the entry with the best score is used.
+            totals. If several tables have the same pair, the entry with the higher score is used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:

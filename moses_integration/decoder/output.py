@@ -20,7 +20,7 @@ _NO_POSITION = b"18446744073709551615"
 
 @dataclass(frozen=True)
 class DecodedSentence:
-    """The translations of one sentence, the best first.
+    """The translations of one sentence, the highest total first.
 
     An empty sentence has one translation without phrases; a sentence that cannot be covered has
     none.

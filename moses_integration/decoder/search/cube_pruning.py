@@ -108,7 +108,8 @@ class Cubes(NamedTuple):
         cells: The cells scored for the current stack.
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts in a new 64-bit word.
-        heap: The scored cells that are not yet popped, best on top (``stacks.HEAP_ENTRY``).
+        heap: The scored cells that are not yet popped, the highest total on top
+            (``stacks.HEAP_ENTRY``).
         used: One record: how many edges, cells and other elements are in use.
     """
 
@@ -352,13 +353,13 @@ def _take(
 def _score_neighbours(
     search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, ends: bool
 ) -> bool:
-    """Score and push the right and lower neighbours of the best cell, if they are new.
+    """Score and push the right and lower neighbours of the top cell, if they are new.
 
-    The first new neighbour replaces the best cell on top of the heap. This costs one sift; a
-    removal and a push would cost two.
+    The first new neighbour replaces the cell on top of the heap. This costs one sift; a removal and
+    a push would cost two.
 
     Returns:
-        Whether a neighbour replaced the best cell; otherwise the caller must remove it.
+        Whether a neighbour replaced the top cell; otherwise the caller must remove this cell.
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
     replaced = False

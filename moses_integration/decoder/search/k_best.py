@@ -28,7 +28,7 @@ _Path: TypeAlias = tuple[float, int, int, int]
 def _best_arc(
     records: Records, number: int, is_sorted: NDArray[np.bool_], scratch: NDArray[np.int32]
 ) -> int:
-    """Return the best arc of a hypothesis (-1 if it has none), and chain its arcs by rank.
+    """Return a hypothesis's arc with the highest total (-1 for none), and chain its arcs by rank.
 
     Args:
         records: All hypotheses.
@@ -135,11 +135,11 @@ def best_paths(
     settings: NBestSettings,
     pops: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """List the best derivations.
+    """List the derivations with the highest totals.
 
     Args:
         records: The hypotheses that are in use.
-        complete: The hypotheses that cover the sentence, the best first; there is at least one.
+        complete: The hypotheses that cover the sentence, at least one; the highest total first.
         first: The first target word of each option, shape (options + 1,).
         words: The target words of all options.
         settings: The settings of the list.

@@ -76,7 +76,7 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return how many there are.
+    """Select the highest future scores from ``begin`` to ``stop``; return how many were selected.
 
     If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
     C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry

@@ -1,7 +1,7 @@
 """Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
 Hypotheses that cover the same number of source words share a stack. The search expands one stack
-after the other. Within a stack it begins with the best hypothesis, and expands each hypothesis with
+after the other. Within a stack it begins with the highest total, and expands each hypothesis with
 every option of every span that may be translated next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
@@ -351,7 +351,7 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def finish_search(search: SentenceSearch) -> None:
-    """Write the best hypotheses that cover the sentence to ``stacks.numbers``, best first."""
+    """Write the hypotheses that cover the sentence to ``stacks.numbers``, highest total first."""
     prune(search.stacks, search.sentence.length, search.limits)
     sort_members(search.stacks, search.sentence.length)
 

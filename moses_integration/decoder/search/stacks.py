@@ -177,7 +177,7 @@ def push(heap: Records, size: int, total: float, number: int) -> None:
 
 @compiled
 def replace_best(heap: Records, size: int, total: float, number: int) -> None:
-    """Replace the best of the ``size`` entries of a heap with another entry."""
+    """Replace the top entry of a heap of ``size`` entries with another entry."""
     heap = borrowed(heap)
     at = 0
     while 2 * at + 1 < size:
@@ -194,7 +194,7 @@ def replace_best(heap: Records, size: int, total: float, number: int) -> None:
 
 @compiled
 def remove_best(heap: Records, size: int) -> None:
-    """Remove the best of the ``size`` entries of a heap, at least one."""
+    """Remove the top entry of a heap of ``size`` entries, at least one."""
     heap = borrowed(heap)
     last = heap[size - 1]
     replace_best(heap, size - 1, np.float64(last.total), np.int64(last.number))
@@ -328,7 +328,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
 
 @compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
-    """Histogram and beam pruning: cut an overfull stack to its best hypotheses within the beam."""
+    """Histogram and beam pruning: keep the hypotheses with the highest totals within the beam."""
     stacks = borrowed(stacks)
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
