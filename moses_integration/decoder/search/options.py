@@ -21,7 +21,7 @@ from phrasescore.compiled import borrowed, compiled
 
 
 class Options(NamedTuple):
-    """All options, sorted by source phrase; the options of one phrase are sorted best first.
+    """All options, sorted by source phrase, then by future score, highest first.
 
     Attributes:
         first: The first option of each source phrase, shape (phrases + 1,).
@@ -76,11 +76,11 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Select the highest future scores from ``begin`` to ``stop``; return how many were selected.
+    """Write entries ``begin`` to ``stop`` with the highest future scores to ``chosen``; count them.
 
     If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
     C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry
-    enters the heap only if it is better than the worst entry in it.
+    enters the heap only if its future score is higher than the lowest in the heap.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -119,7 +119,7 @@ def _select_all(
 def choose_entries(
     entries: Entries, limits: Sequence[int], max_options: int, future: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Choose the entries that become options: the best entries of each source phrase and table.
+    """Choose for each source phrase and table the entries with the highest future scores.
 
     Args:
         entries: All entries.
@@ -130,7 +130,7 @@ def choose_entries(
 
     Returns:
         The first option of each source phrase, shape (phrases + 1,), and the entry of each option.
-        The options of a phrase are sorted best first.
+        The options of a phrase are sorted by future score, highest first.
     """
     chosen = np.empty(len(entries), np.int64)
     # unknown words count as an extra table without a limit

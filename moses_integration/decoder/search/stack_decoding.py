@@ -1,8 +1,8 @@
 """Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
 Hypotheses that cover the same number of source words share a stack. The search expands one stack
-after the other. Within a stack it begins with the highest total, and expands each hypothesis with
-every option of every span that may be translated next. The recurrence is
+after the other. Within a stack it expands hypotheses from the highest total down, each with every
+option of every span that may be translated next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
 

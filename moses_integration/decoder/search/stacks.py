@@ -328,7 +328,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
 
 @compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
-    """Histogram and beam pruning: keep the hypotheses with the highest totals within the beam."""
+    """Histogram and beam pruning: cut an overfull stack to the highest totals within the beam."""
     stacks = borrowed(stacks)
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
