@@ -45,7 +45,7 @@ ProbingPT RuleTable
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
 # the classes of phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
-# the commands that make binary tables from text tables; the number of scores is filled in
+# the commands that make binary tables from text tables; ``{}`` becomes the number of scores
 BINARISERS = {
     "PhraseDictionaryCompact": "processPhraseTableMin -nscores {} -in TABLE -out NAME",
     "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 {} 20 2 TABLE FOLDER",

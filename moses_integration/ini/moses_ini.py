@@ -107,7 +107,7 @@ class MosesIni:
                     line=feature.line,
                     remedy="give one of them another name=",
                 )
-        assert self.weights is not None  # parses all weights
+        assert self.weights is not None  # this access parses all weights
 
     @cached_property
     def _sections(self) -> dict[str, list[tuple[int, str]]]:

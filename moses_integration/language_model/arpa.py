@@ -252,7 +252,7 @@ class ArpaFile:
             self._lines.skip(at, used)
             if bad >= 0:
                 raise self._bad_line(order)
-            # an empty line, the next header, or the end of the file
+            # the section ends at an empty line, the next header, or the end of the file
             ended = not self._lines.at_border or not used
             words, log10, backoff, _ = rows
             ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)

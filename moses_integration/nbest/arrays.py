@@ -156,7 +156,7 @@ def number_columns(
     tokens: NDArray[np.int32],
     offsets: Offsets,
 ) -> None:
-    """Number the words in the columns ``spans`` of all lines; fill ``tokens`` and ``offsets``."""
+    """Fill ``tokens`` with the word ids of the columns ``spans`` of all lines; fill ``offsets``."""
     data, spans, vocabulary, tokens, offsets = borrowed((data, spans, vocabulary, tokens, offsets))
     for line in range(len(spans)):
         offsets[line + 1] = number_words(

@@ -135,7 +135,7 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 @compiled
 def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
-    """Fill in the links on each pair's most probable path; equally probable steps prefer a link."""
+    """Fill in the links on each pair's most probable path; if steps tie, a link is preferred."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
     used = 0

@@ -351,7 +351,7 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def finish_search(search: SentenceSearch) -> None:
-    """Write the hypotheses that cover the sentence to ``stacks.numbers``, highest total first."""
+    """Prune the complete hypotheses; write them to ``stacks.numbers``, highest total first."""
     prune(search.stacks, search.sentence.length, search.limits)
     sort_members(search.stacks, search.sentence.length)
 
