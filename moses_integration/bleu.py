@@ -1,8 +1,9 @@
 """BLEU (Papineni et al. 2002): statistics of candidates, and scores from them.
 
 Words are separated only by the space U+0020, as in Moses: a no-break space is part of a word.
-(sacrebleu splits words there; otherwise its ``tokenize="none"`` gives the same numbers.) The corpus
-score is not smoothed: it is 0 if an order has no match. BLEU is a fraction from 0 to 1.
+(sacrebleu splits words there; apart from that, ``tokenize="none"`` of sacrebleu gives the same
+numbers.) The corpus score is not smoothed: it is 0 if an order has no match. BLEU is a fraction
+from 0 to 1.
 
 The statistics of a candidate are a row of nine numbers in Moses's order: match 1, total 1, ...
 match 4, total 4, reference length. Matches count the n-grams that also occur in a reference,
@@ -10,8 +11,8 @@ clipped; total 1 is the length of the candidate. The sum of rows gives the stati
 
 The n-grams of the references form a trie in arrays. Every sentence has its own root. A node is an
 n-gram of one of the references of the sentence. It holds the maximum count of this n-gram in a
-single reference; matches are clipped to this count. Children are found in a table of pairs (node,
-word id).
+single reference; matches are clipped to this count. A hash table leads from a node and a word id to
+the child.
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -40,8 +41,8 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-# the choice among the lengths of several references for the brevity penalty: closest to the
-# candidate's (of two equally close, the shorter), or the average, rounded down as in Moses
+# which length of several references the brevity penalty uses: the closest to the candidate's length
+# (the shorter of two equally close), the shortest, or the average, rounded down as in Moses
 ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
 
@@ -76,11 +77,11 @@ def bleu(sums: NDArray[np.float64]) -> float:
 def bleu_of_sums(
     sums: ArrayLike, *, added: float = 0.0, first_order: int = 1
 ) -> NDArray[np.float64]:
-    """Return BLEU of each row of statistics; a row belongs to a candidate or, summed, to a text.
+    """Return BLEU of each row of statistics: the row of a candidate, or the sum of a text's rows.
 
     Args:
         sums: (..., 9) rows of statistics.
-        added: The number to add to matches and totals of the smoothed orders; 0 does not smooth.
+        added: The value to add to matches and totals of the smoothed orders; 0 does not smooth.
         first_order: The lowest order that is smoothed: 1 in Moses's PRO, 2 in its MBR and in Lin
             and Och (2004).
 
@@ -135,7 +136,7 @@ def _add_references(
     ngrams: _ReferenceNgrams, size: int, tokens: Counts, offsets: Offsets, used: Counts,
     touched: Counts,
 ) -> int:  # fmt: skip
-    """Add the n-grams of one reference of each sentence; return the new number of nodes.
+    """Add the n-grams of one reference of each sentence; return how many nodes there are now.
 
     Args:
         ngrams: The trie.
@@ -200,7 +201,7 @@ def _room(offsets: Offsets) -> Counts:
 
 
 def _build_trie(references: list[tuple[Counts, Offsets]]) -> _ReferenceNgrams:
-    """Build the trie of R references of each of S sentences, given as `References.encode` does."""
+    """Build the trie of R references for S sentences, given as `References.encode` returns them."""
     sentences = len(references[0][1]) - 1
     max_ngrams = ORDERS * sum(len(tokens) for tokens, _ in references)
     slots = np.zeros(1 << max(2 * max_ngrams - 1, 1).bit_length(), _CHILD)
@@ -262,7 +263,7 @@ class References:
         *,
         length: ReferenceLength = "closest",
     ) -> References:
-        """Read references, one file each, plain or gzip.
+        """Read each reference from a file, plain or gzip.
 
         Raises:
             CorpusError: The files have different numbers of lines.
@@ -282,7 +283,7 @@ class References:
         """Return the statistics of candidates, (N, 9).
 
         Args:
-            sentences: (N,) the number of the sentence that each candidate translates, from 0.
+            sentences: (N,) the index of the sentence that each candidate translates.
             lines: N candidates, words separated by spaces.
 
         Raises:

@@ -39,7 +39,7 @@ _CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
-    """A decoder that could not be started, died, or printed nothing."""
+    """The decoder could not be started, died, or printed nothing."""
 
     exit_code = 7
 
@@ -84,7 +84,7 @@ def check_input(lines: Sequence[bytes], path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class ExternalMoses:
-    """Moses with one system and one text.
+    """The Moses program, with one system and one text to translate.
 
     Args:
         binary: The program.
@@ -121,7 +121,7 @@ class ExternalMoses:
         """Translate, and write the n-best list, which appears when it is complete.
 
         Args:
-            weights: New weights by feature; features that are not listed keep those of the ini.
+            weights: New weights by feature; other features keep their weights from the ini.
             size: The maximum number of different translations of each sentence.
             output: The list; gzip if the name ends in ``.gz``.
             log: Receives the messages of Moses.

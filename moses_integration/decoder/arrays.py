@@ -26,7 +26,7 @@ def taken_runs(
 
     Args:
         offsets: The offsets of all runs, shape (runs + 1,).
-        order: The numbers of the runs to select, shape (taken,).
+        order: The indexes of the runs to select, shape (taken,).
     """
     sizes = np.diff(offsets)[order]
     new = offsets_of(sizes)

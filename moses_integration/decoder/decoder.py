@@ -212,7 +212,7 @@ class Decoder:
         nbest: NBestSettings | None = None,
         threads: int = 1,
     ) -> Iterator[DecodedSentence]:
-        """Decode all sentences of an input; yield them in input order with any number of threads.
+        """Decode all sentences of an input; yield results in input order, whatever ``threads`` is.
 
         Args:
             loaded: The input.
@@ -278,7 +278,7 @@ class _InputSearch(threading.local):
         self._language = PhraseScorer(model.models, model.phrases, recent)
         self._scores = HistoryScores(loaded.neural)
         self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
-        self._waiting = np.zeros(1, np.int64)  # the number of deferred hypotheses
+        self._waiting = np.zeros(1, np.int64)  # how many hypotheses are deferred
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
@@ -304,7 +304,7 @@ class _InputSearch(threading.local):
         return DecodedSentence(number, loaded, derivations, features, totals)
 
     def _search(self, sentence: SentenceSpans) -> NDArray[np.int32]:
-        """Return the hypotheses that cover a sentence of at least one word, the best first."""
+        """Return the hypotheses that cover a sentence of one or more words, highest total first."""
         self._scores.clear()
         progress = np.zeros(1, PROGRESS)
         while True:

@@ -28,9 +28,9 @@ from phrasescore.table.block_stream import BlockStream
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# the maximum number of sentences that a killed run loses
+# how many sentences are written together; a killed run loses at most this many
 _BLOCK = 100
-# the number of words to load together: the table entries of two batches must fit into memory
+# how many words form a batch: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
 # A higher share of unknown words means that the text was prepared for another system. Texts with
 # fewer words are too short to judge.
@@ -126,7 +126,7 @@ def decode_file(
 
 
 def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str, object]:
-    """Return what decides the outputs; path, size and modification time identify a model."""
+    """Return what determines the outputs; path, size and modification time identify a model."""
     return {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),
@@ -151,7 +151,7 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
 
 
 def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
-    """Split an input into batches of about ``_BATCH_WORDS``; yield first sentence and batch."""
+    """Yield batches of about ``_BATCH_WORDS`` words, each with the index of its first sentence."""
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
         if words >= _BATCH_WORDS:

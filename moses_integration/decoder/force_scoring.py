@@ -1,7 +1,7 @@
 """Recomputes every feature of the derivations in an n-best list, and compares the values.
 
 No search is involved: the phrases of each candidate are looked up in the tables, and every feature
-is computed from them by definition.
+is computed from these phrases by its definition.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ListComparison:
     largest: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, line: int, listed: NBestEntry, recomputed: NBestEntry) -> None:
-        """Compare one line, counted from 1.
+        """Compare one line; ``line`` is its 1-based number.
 
         Raises:
             NBestError: The features of the list are not those of the system.
@@ -82,7 +82,7 @@ class ForcedScorer:
     Args:
         loaded: The input with its table entries.
         weights: The weights in the order of the feature vector, shape (F,). They determine the
-            totals. If several tables have the same pair, the entry with the best score is used.
+            totals. If several tables have the same pair, the entry with the higher score is used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
@@ -99,11 +99,11 @@ class ForcedScorer:
         Args:
             entries: The candidates.
             path: The list that contains them, for errors.
-            first: The line of the first candidate, from 1, for errors.
+            first: The 1-based line number of the first candidate, for errors.
 
         Raises:
             NBestError: A candidate has no segmentation, its segmentation does not fit the
-                sentence, or no table has one of its phrase pairs.
+                sentence, or one of its phrase pairs is in no table.
         """
         spans = []
         for line, entry in enumerate(entries, first):
@@ -162,7 +162,7 @@ class ForcedScorer:
         """Return the entries of a source phrase by their target words."""
         if phrase not in self._entries:
             begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
-            # the best entry comes last and overwrites the others
+            # the entry with the highest score comes last and overwrites the others
             order = sorted(range(begin, end), key=self._static.__getitem__)
             self._entries[phrase] = {
                 b" ".join(self._loaded.target_words(number)): number for number in order

@@ -1,4 +1,4 @@
-"""A system as its ini declares it, and one input with its table entries and model scores.
+"""A system as declared in an ini, and one input with its table entries and model scores.
 
 The weights may change between searches; nothing that is loaded depends on them.
 """
@@ -114,8 +114,8 @@ class LanguageModels(NamedTuple):
 
     Attributes:
         ngrams: The n-gram models.
-        neural: Pairs of a neural language model and the words that share its p(<unk>), or ``None``
-            if they do not share it.
+        neural: Pairs of a neural language model and the words that share its p(<unk>); ``None``
+            instead of these words if they do not share p(<unk>).
     """
 
     ngrams: list[ArrayLanguageModel]
@@ -173,8 +173,8 @@ class LoadedInput:
         entries: The phrase pairs of all tables.
         tables: The arrays from which features are computed.
         neural: The neural language models.
-        forward_class: A class number for each entry, the same for entries with equal forward
-            reordering scores, shape (E,).
+        forward_class: The index of each entry's class, shape (E,); entries with equal forward
+            reordering scores share a class.
         inner_log10: The log10 probability of the target words whose full history is in the phrase,
             by each language model, shape (E, models).
         estimate_log10: The log10 probability of the other words, without the context before the
@@ -260,12 +260,12 @@ class LoadedInput:
 
     @cached_property
     def vocabulary(self) -> list[bytes]:
-        """The target words by number."""
+        """The target words, by index."""
         return self.entries.vocabulary.words()
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """Whether each source word lacks an entry of its own in all tables, (source words,)."""
+        """Whether no table translates each source word alone, shape (source words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 
@@ -306,8 +306,8 @@ class LoadedInput:
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
         # The neural models cannot contribute to the future cost of words that are not covered yet,
-        # because they need the history. The first n-gram model replaces them there. Without an
-        # n-gram model their share of the future cost is 0.
+        # because they need the history. For these words the first n-gram model replaces them.
+        # Without an n-gram model, the neural share of the future cost is 0.
         own = weights[self.neural.components]
         estimating = lm_weights.copy()
         estimating[:1] += own.sum()
@@ -383,13 +383,13 @@ def _load_reordering(
 
 
 def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
-    """Find for each entry the last row of a reordering table with its phrase pair, -1 for none."""
+    """For each entry, find the last row of a reordering table with the same pair, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # pairs that are not found have the number -1, which selects the last element; it stays -1
+    # a pair that is not found has the index -1, which selects the last element, always -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets
@@ -402,9 +402,9 @@ def _pair_bytes(
     """Return phrase pairs as byte strings in one array, with the begin and the end of each.
 
     Args:
-        phrases: The number of the source phrase of each pair, shape (pairs,).
+        phrases: The index of the source phrase of each pair, shape (pairs,).
         offsets: The start of each pair's target words, shape (pairs + 1,).
-        words: The target words, by number.
+        words: The indexes of the target words.
     """
     numbers = np.insert(words, offsets[:-1], phrases)
     bounds = 4 * (offsets + np.arange(len(offsets)))

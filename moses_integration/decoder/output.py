@@ -20,19 +20,19 @@ _NO_POSITION = b"18446744073709551615"
 
 @dataclass(frozen=True)
 class DecodedSentence:
-    """The translations of one sentence, the best first.
+    """The translations of one sentence, the highest total first.
 
     An empty sentence has one translation without phrases; a sentence that cannot be covered has
     none.
 
     Args:
-        sentence: The number of the sentence in the loaded input, from 0.
+        sentence: The index of the sentence in the loaded input.
         loaded: The input.
         derivations: The N derivations; only one unless an n-best list was requested.
         features: The unweighted feature values of the derivations, in the order of the layout,
             shape (N, F).
         totals: The model scores of the derivations, shape (N,).
-        first: The number in the file of the first sentence of the loaded input.
+        first: The index, in the file, of the first sentence of the loaded input.
         own_features: The values of the caller's features by name, each of shape (N, components).
     """
 
@@ -46,14 +46,14 @@ class DecodedSentence:
 
     @property
     def number(self) -> int:
-        """The number of the sentence in its file, from 0."""
+        """The index of the sentence in its file."""
         return self.first + self.sentence
 
     def __len__(self) -> int:
         return len(self.totals)
 
     def entries(self, number: int = 0) -> NDArray[np.int32]:
-        """Return the table entries of one derivation, in the order they are applied."""
+        """Return the table entries of one derivation, in the order in which they are applied."""
         begin, end = self.derivations.offsets[number : number + 2]
         return self.derivations.entries[begin:end]
 
@@ -83,7 +83,7 @@ class DecodedSentence:
 
 
 class _Phrase(NamedTuple):
-    """An applied phrase: entry, source span, position and number of its target words."""
+    """An applied phrase: its table entry, source span, and the position and count of its words."""
 
     entry: int
     start: int
@@ -108,7 +108,7 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
 
     Args:
         decoded: A sentence's translations.
-        number: The number of the derivation.
+        number: The index of the derivation.
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     if not trace:

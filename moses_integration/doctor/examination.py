@@ -26,10 +26,10 @@ from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
 
-# a weight below this share of the largest has no effect; if a feature is constant, Moses's MERT
-# returns weights near 1e-38
+# a weight below this share of the largest weight has no effect; for a constant feature, Moses's
+# MERT returns weights near 1e-38
 _NEGLIGIBLE = 1e-6
-# classes of features that a system should have, the severity if they are missing, and the effect
+# for each group of feature classes: the severity and the effect if a system has none of them
 _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     (PHRASE_TABLE_KINDS, "error", "no phrase table: there is nothing to translate with"),
     (
@@ -95,7 +95,7 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
     """Check everything in the ini, but not the content of the files that it names."""
     for severity, problem in problems(ini):
         found.add_error(problem, ini.path, severity)
-    with contextlib.suppress(IniError):  # `problems` reported it above
+    with contextlib.suppress(IniError):  # `problems` reported the error above
         _check_weights(found, ini)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
@@ -153,12 +153,12 @@ def _has_start_weight(kind: str, values: Sequence[float]) -> bool:
 
 
 def _check_files(found: Diagnosis, ini: MosesIni) -> None:
-    """Check that features which read a file do not name a folder or a pipe."""
+    """Report features that name a folder or a pipe, although they read a file."""
     for line, _, path in named_paths(ini):
         # other checks open model folders and binary tables
         if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
             continue
-        with contextlib.suppress(InputError):  # reported with the ini
+        with contextlib.suppress(InputError):  # `check_ini` reported the missing file
             file = find_model_file(path, line.kind)
             if is_stream(file) or file.is_dir():
                 what = "a folder" if file.is_dir() else "a pipe or a device"
@@ -183,7 +183,7 @@ def _check_ngrams(
 ) -> None:
     what = f"reading {Path(path).name}"
     with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
-        # opening a binary checks it already, and decoding its n-grams may take minutes
+        # opening a binary checks it; its n-grams are not decoded, because this may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
     order, stated = len(model.counts), line.options.get("order")
@@ -249,7 +249,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
 def check_phrase_models(
     found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
 ) -> None:
-    """Open and check every model folder, and look the words up in its shortlists."""
+    """Open and check every model folder, and look the words up in the model's shortlists."""
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
 

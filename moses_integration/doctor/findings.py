@@ -17,11 +17,11 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact about a system that its user should know.
+    """One fact about a system that the user should know.
 
     Args:
-        severity: ``error``: the system will fail or silently translate worse; ``warning``:
-            it may; ``note``: nothing is wrong.
+        severity: ``error`` if the system will fail or silently translate worse; ``warning`` if it
+            may do so; ``note`` if nothing is wrong.
         what: The fact, one sentence without a final full stop.
         where: The file, perhaps with a line, or the part of the system.
         remedy: The advice, one sentence without a final full stop; empty for most notes.
@@ -57,7 +57,7 @@ class Diagnosis:
     def add_error(
         self, error: PhrasescoreError, where: object, severity: Severity = "error"
     ) -> None:
-        """Add an error that a reader raised, at the location in the error, or else at ``where``."""
+        """Add an error raised while reading, at the location that it names, or else ``where``."""
         place = where if error.path is None else place_of(error.path, error.line)
         self.add(severity, place, error.problem, error.remedy or "")
 

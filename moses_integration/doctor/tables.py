@@ -4,9 +4,9 @@ A text table is read to its end, even after bad lines. Lines are read and checke
 as in every command (`read_blocks`). The survey also looks for valid lines that Moses misreads,
 and for suspicious scores.
 
-The number of scores of a binary table is fixed when the table is made. Moses compares it with
-num-features only for compact tables. With the other two binary forms Moses crashes if the numbers
-differ, so these forms are checked here. Sources: PhraseDictionaryCompact.cpp, OnDiskWrapper.cpp and
+A binary table states how many scores an entry has. Moses compares this number with num-features
+only for compact tables. With the other two binary forms Moses crashes if the numbers differ, so
+these forms are checked here. Sources: PhraseDictionaryCompact.cpp, OnDiskWrapper.cpp and
 probingpt/storing.cpp of mosesdecoder 34452895f.
 """
 
@@ -46,7 +46,7 @@ from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
-# kind of odd line -> severity, fault, remedy
+# kind of odd line (valid, but a program of Moses misreads or refuses it) -> severity, fault, remedy
 _ODD: dict[str, tuple[Severity, str, str]] = {
     "bar": ("error", "a '|' in a word; Moses keeps only the part of the word before it", _ESCAPE),
     "label": ("error", "a word in brackets, which Moses takes for the label of a rule", _ESCAPE),
@@ -57,7 +57,8 @@ _ODD: dict[str, tuple[Severity, str, str]] = {
         "sort the table before making it binary: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz",
     ),
 }
-# binary form -> the file in its folder that states the number of scores, and the name in that file
+# binary form -> the file in the table's folder that states how many scores there are, and the key
+# in this file
 _STATED_SCORES = {
     "PhraseDictionaryOnDisk": ("Misc.dat", b"NumScores"),
     "ProbingPT": ("config", b"num_scores"),
@@ -69,20 +70,20 @@ class TableSurvey:
 
     Args:
         path: The file, plain or gzip.
-        scores: The number of scores of a reordering table; ``None`` for a phrase table, because its
-            first lines determine the number.
+        scores: How many scores a line of a reordering table has; ``None`` for a phrase table, whose
+            first lines determine this number.
 
     Attributes:
-        format: The format of its first lines; ``None`` if it is not a table.
+        format: The format of the first lines; ``None`` if the file is not a table.
         lines: The number of lines.
         fault: The error of the first bad line, if any.
         bad_lines: The number of bad lines.
         odd: For each kind of odd line, how many there are, and the line number of the first.
-        scores: Counts of odd scores.
-        alone: The one-word source phrases, which translate their word in every context.
+        scores: Counts of suspicious scores.
+        alone: The source phrases of one word; such a word can be translated in every context.
         targets: The words of target phrases.
         ends_in_line_feed: Whether the last line ends in a line feed.
-        broken: The error that stopped the reading before the end, if any.
+        broken: The error that stopped reading before the end of the table, if any.
     """
 
     def __init__(self, path: str | Path, scores: int | None = None) -> None:
@@ -205,11 +206,11 @@ def check_text_tables(
 
 
 def declared_scores(line: FeatureLine) -> int | None:
-    """Return the number of scores that an ini declares; ``None`` if the line is wrong."""
+    """Return how many scores a table has according to its ini; ``None`` if the line is wrong."""
     try:
         return component_count(line.kind, line.options)
     except IniError:
-        return None  # reported with the ini
+        return None  # `check_ini` reports the error
 
 
 def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:
@@ -244,7 +245,7 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
 
 
 def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | None) -> None:
-    """Check the scores of a phrase table; ``declared`` is their number according to the ini."""
+    """Check the scores of a phrase table; ``declared`` is how many the ini declares."""
     scores, path = survey.scores, survey.path
     for index in range(scores.scores):
         name = f"score {index + 1}"
@@ -295,7 +296,7 @@ def _check_reordering(
 ) -> None:
     """Look up the first pairs of each phrase table in a reordering table."""
     for table in phrase_tables:
-        # faults were reported above, and unsorted tables cannot be compared
+        # other checks report faults, and unsorted tables cannot be compared
         with contextlib.suppress(InputError):
             first = next(read_source_runs(table.path))
             blocks = read_source_runs(survey.path, format_of=TableFormat.from_reordering_lines)
@@ -315,7 +316,7 @@ def _check_reordering(
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:
-    """Compare the number of scores of each binary phrase table with its line in the ini."""
+    """Compare how many scores each binary phrase table has with the table's line in the ini."""
     for line in ini.features:
         declared = declared_scores(line) if line.kind in _STATED_SCORES else None
         if declared is None or "path" not in line.options:

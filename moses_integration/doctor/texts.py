@@ -1,10 +1,10 @@
-"""Checks of a development set: its source text, its references, and how many words are known.
+"""Checks of a development set: its texts, and how many of their words the system knows.
 
 If the case, tokenisation or escaping of a text differs from that of the system, no program reports
-an error: the words of the text are simply unknown. The same is true of a text in the wrong
+an error: the words of the text are simply unknown. So are the words of a text in the wrong
 language. Therefore every unknown word is also looked up in lower case, with a capital, escaped,
 unescaped, and without punctuation at its end (then also in lower case, because raw text often needs
-both). The spelling that makes the most tokens known is reported, if it helps enough of them.
+both). The spelling that makes the most tokens known is reported, if it makes enough tokens known.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
-# shares of all tokens
+# these limits are shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # another spelling is reported only if it makes at least this share of the unknown tokens known
@@ -75,7 +75,7 @@ class Text:
 
 
 def words_of(line: bytes) -> list[bytes]:
-    """Split a line where Moses does: at spaces, tabs, and a final carriage return."""
+    """Split a line as Moses does: at spaces, tabs, and a final carriage return."""
     return phrase_tokens(line.strip(_BLANKS))
 
 
@@ -116,7 +116,7 @@ _CARRIAGE_RETURN: _Check = (
 
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
-    """Report the number of lines that fail each check, and the first of them."""
+    """For each check, report how many lines fail, and the first line that does."""
     if not text.lines:
         found.error(text.path, "the file is empty", "name another file")
     for severity, what, remedy, fails in checks:
@@ -129,7 +129,7 @@ def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
 def check_texts(
     found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
 ) -> None:
-    """Check the text to translate, its references, and whether their numbers of lines agree."""
+    """Check the text to translate and its references, and whether all have equally many lines."""
     _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:
@@ -187,7 +187,7 @@ class TextWords:
         self._counts = Counter(tokens)
 
     def unknown_share(self, knows: Knows) -> float:
-        """Return the share of all tokens that are unknown."""
+        """Return which share of all tokens is unknown."""
         unknown = self._count(word for word in self._counts if not knows(word))
         return unknown / max(1, self._counts.total())
 
@@ -232,7 +232,7 @@ class TextWords:
     def _check_spelling(
         self, found: Diagnosis, missing: Sequence[bytes], owner: str, knows: Knows
     ) -> None:
-        """Report the spelling that makes the most missing words known, if it helps enough words."""
+        """Report the spelling in which the most missing words are known, if these are enough."""
 
         def is_known(word: bytes, change: Callable[[str], str]) -> bool:
             spelt = change(word.decode("utf-8", "surrogateescape"))
@@ -243,7 +243,7 @@ class TextWords:
             name: [word for word in missing if is_known(word, change)]
             for name, (change, _) in _SPELLINGS.items()
         }
-        name = max(saved, key=lambda name: self._count(saved[name]))  # among equals, the first
+        name = max(saved, key=lambda name: self._count(saved[name]))  # if equal, the first
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(

@@ -26,7 +26,7 @@ _PLACE_HOLDER = b"2.718"
 
 
 def place_holder(table: Path) -> int:
-    """Return the number of the last score, from 1, and check that it is only a placeholder.
+    """Return the 1-based index of the last score, and check that this score is a placeholder.
 
     Raises:
         PhraseTableError: The last score is not 2.718 in every line, so it must not be replaced.

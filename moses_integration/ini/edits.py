@@ -1,6 +1,6 @@
 """Edits of a moses.ini: replace a table, add a language model, change a setting, remove a feature.
 
-Each edit returns a new ini that differs from the old one only where the edit requires it.
+Each edit returns a new ini that differs from the old ini no more than the edit requires.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IniChange:
 
     Args:
         ini: The new content.
-        added: The number of new weights.
+        added: How many weights were added.
         summary: A description of the edit for the user.
     """
 
@@ -67,8 +67,7 @@ class IniChange:
 def start_weight_for(ini: MosesIni) -> float:
     """Return the weight of a new score: `START_WEIGHT`, or 0 if the other weights are tuned.
 
-    If the other weights are tuned, any weight but 0 would make translations worse until the next
-    tuning.
+    Next to tuned weights, any weight but 0 would make translations worse until the next tuning.
     """
     return 0.0 if has_tuned_weights(ini) else START_WEIGHT
 
@@ -154,7 +153,7 @@ def with_reordering(ini: MosesIni, table: str) -> MosesIni:
 
     Args:
         ini: The ini.
-        table: The path of the text table as it is to be written.
+        table: The path of the text table, as it is written to the ini.
 
     Raises:
         IniError: There is no such feature, or several, or Moses could not read the path.
@@ -215,7 +214,7 @@ def with_language_model(
         name: The name of the feature; ``None`` for the next free name, such as ``NeuralLM0`` or,
             for an n-gram model, ``LM0``.
         start_weight: The weight of the feature.
-        options: The options of its line, ``path`` among them.
+        options: The options on the feature's line, ``path`` among them.
 
     Raises:
         IniError: The name is taken, or Moses could not read an option from an ini.
@@ -277,7 +276,7 @@ def refuse_in_moses(ini: MosesIni) -> None:
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
     r"""Return an ini without the line and the weights of a feature.
 
-    Weights of its single sparse features, ``Name_sparse``, are removed, too.
+    Weights of the feature's single sparse features, ``Name_sparse``, are removed, too.
 
     Args:
         ini: The ini.
@@ -334,7 +333,7 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
     Args:
         ini: The ini.
         name: The name of the section, e.g. ``cube-pruning-pop-limit``.
-        value: Its first value; further values of the section stay.
+        value: The first value of the section; further values of the section stay.
 
     Raises:
         SettingsError: Moses knows no such section, or the section describes the model itself.

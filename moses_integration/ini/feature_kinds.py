@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
-_MAX_COMPONENTS = 10_000  # of one feature; no real table has this many scores
+_MAX_COMPONENTS = 10_000  # a limit for one feature; no real table has this many scores
 _SHOWN = 30
 
 
@@ -23,7 +23,7 @@ class FeatureKind:
 
     Args:
         components: The number of dense values unless ``num-features`` is given.
-        stateful: Whether the values depend on more than the phrase itself.
+        stateful: Whether the values depend on more than the phrase.
         tuneable: Whether the feature is tuned unless ``tuneable`` is given.
     """
 
@@ -45,7 +45,7 @@ ProbingPT RuleTable
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
 # the classes of phrase tables in text form
 TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
-# the commands that make binary tables from text tables; the number of scores is filled in
+# the commands that make binary tables from text tables; ``{}`` becomes the number of scores
 BINARISERS = {
     "PhraseDictionaryCompact": "processPhraseTableMin -nscores {} -in TABLE -out NAME",
     "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 {} 20 2 TABLE FOLDER",
@@ -93,7 +93,7 @@ FEATURE_KINDS: dict[str, FeatureKind] = {
         for count, names in kinds.items()
         for kind in names.split()
     },
-    # these are tuned only if the line says so
+    # features of these classes are tuned only if their line has ``tuneable=true``
     "UnknownWordPenalty": FeatureKind(tuneable=False),
     "DeleteRules": FeatureKind(tuneable=False),
     "MaxSpanFreeNonTermSource": FeatureKind(tuneable=False),

@@ -40,7 +40,7 @@ class Feature:
     Args:
         name: The name, such as ``TranslationModel0``.
         tuneable: One flag for each component.
-        stateful: Whether it depends on more than the phrase (and so comes first in lists).
+        stateful: Whether the values depend on more than the phrase; lists have such features first.
     """
 
     name: str
@@ -131,7 +131,7 @@ class FeatureLayout:
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> FeatureLayout:
-        """Derive the layout from the names and numbers of values in an n-best list."""
+        """Derive the layout from the names in an n-best list and how many values each has."""
         return cls(tuple(Feature(name, (True,) * count) for name, count in sizes.items()))
 
     @cached_property
@@ -214,7 +214,7 @@ class FeatureLayout:
         return {name: tuple(map(float, vector[part])) for name, part in self.slices.items()}
 
     def read_weights(self, ini: MosesIni) -> dict[str, tuple[float, ...]]:
-        """Return the weights of every feature; like Moses, 1 for features without weights.
+        """Return the weights of every feature; as in Moses, 1 for features without weights.
 
         Raises:
             IniError: The number of weights differs from the number of components, or weights are
@@ -262,7 +262,7 @@ def has_tuned_weights(ini: MosesIni) -> bool:
 
 
 def find_phrase_table(ini: MosesIni, name: str | None = None) -> FeatureLine:
-    """Find a phrase table by name, or, if there is only one, without it.
+    """Find a phrase table by name; without a name, find the only one.
 
     Args:
         ini: The ini.

@@ -1,8 +1,8 @@
 """The files that a moses.ini names: finding them, and making their paths absolute.
 
 Relative paths resolve against the current directory, not against the ini: that is Moses's rule. If
-a file is missing, the same name with ``.gz`` is tried. (Moses itself does that for
-reordering tables only; this project does it for all files.)
+a file is missing, the same name with ``.gz`` is tried. (Moses itself tries this name for
+reordering tables only; this project tries it for all files.)
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def find_model_file(named: str, kind: str = "") -> Path:
 
     Args:
         named: The path in the ini.
-        kind: The class of the feature, to look for its binary form first; if empty, only the file
-            itself is looked for.
+        kind: The class of the feature, whose binary form is tried first; if empty, no binary form
+            is tried.
 
     Raises:
         InputError: The file does not exist, with or without ``.gz``.
@@ -72,7 +72,7 @@ def _is_there(path: Path) -> bool:
 
 
 def path_keys(line: FeatureLine) -> Iterator[str]:
-    """Yield the options of a feature that name a file."""
+    """Yield those options of a feature whose value is the path of a file."""
     for key, value in line.options.items():
         if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
             yield key
@@ -93,7 +93,7 @@ def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
 
 
 def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
-    """Return features with their relative paths, which are valid only in the current directory."""
+    """Return pairs of a feature and its relative path, valid only in the current directory."""
     return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
 
 

@@ -2,9 +2,9 @@ r"""The text of a moses.ini: parsed by Moses's rules, and edited without touchin
 
 ``#`` starts a comment anywhere on a line. ``[name]`` opens a section; every other line that is not
 blank is a value of the section above it. If a section is opened twice, the second part continues
-the first. ``[feature]`` lines are ``Class key=value ...``. The name of a feature is its ``name=``,
-or else its class and a running index. ``[weight]`` lines are ``Name= number ...``; if a name has
-several lines, the last line counts.
+the first. ``[feature]`` lines are ``Class key=value ...``. The name of a feature is the value of
+``name=``, or else its class and a running index. ``[weight]`` lines are ``Name= number ...``; if a
+name has several lines, the last line counts.
 
 Values are ``str``. Bytes that are not UTF-8 are kept as surrogates, so that ``to_bytes`` returns
 every file unchanged. ``feature_weights`` checks that weights and features fit together, and
@@ -37,10 +37,10 @@ class FeatureLine:
     """One feature function as its line declares it.
 
     Args:
-        kind: Its class, e.g. ``PhraseDictionaryMemory``.
-        name: Its name in weights and n-best lists, e.g. ``TranslationModel0``.
+        kind: The class, e.g. ``PhraseDictionaryMemory``.
+        name: The name in weights and n-best lists, e.g. ``TranslationModel0``.
         options: All options after the class, ``name`` and ``num-features`` included.
-        line: Its 1-based line number.
+        line: The 1-based line number.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class FeatureLine:
 
 @dataclass(frozen=True)
 class MosesIni:
-    """The content of one moses.ini; editing returns a new one.
+    """The content of one moses.ini; every edit returns a new object.
 
     Args:
         lines: All lines, without line feeds; the last line is the text after the last line feed.
@@ -67,7 +67,7 @@ class MosesIni:
 
         Raises:
             InputError: The file cannot be read.
-            IniError: A line violates the format; the error names it.
+            IniError: A line violates the format; the error names the line.
         """
         with open_input(path) as stream:
             return cls.parse(stream.read(), str(path))
@@ -107,7 +107,7 @@ class MosesIni:
                     line=feature.line,
                     remedy="give one of them another name=",
                 )
-        assert self.weights is not None  # parses all weights
+        assert self.weights is not None  # this access parses all weights
 
     @cached_property
     def _sections(self) -> dict[str, list[tuple[int, str]]]:
@@ -141,7 +141,7 @@ class MosesIni:
         return tuple(text for _, text in self._sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
-        """Return the values of a section in order, each with the number of its line."""
+        """Return the values of a section in order, each with its line number."""
         return tuple(self._sections.get(section, ()))
 
     @cached_property
@@ -172,7 +172,7 @@ class MosesIni:
     @cached_property
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
-        for section in ("weight-add", "weight"):  # in Moses, the second overrules the first
+        for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
             for number, text in self._sections.get(section, ()):
                 with self._at(number):
                     name, weights = parse_weights(text)
@@ -185,7 +185,7 @@ class MosesIni:
         return {name: weights for name, (_, weights) in self._weight_lines.items()}
 
     def weight_line(self, name: str) -> int | None:
-        """Return the number of the line that gives a feature its weights, if one does."""
+        """Return the line number of a feature's weights, or ``None`` if it has no weights."""
         return self._weight_lines[name][0] if name in self._weight_lines else None
 
     def feature(self, name: str) -> FeatureLine:
@@ -237,8 +237,8 @@ class MosesIni:
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with new weights of the named features, and every other byte unchanged.
 
-        If a name has several lines, the line in effect changes. If it has none, a new line is added
-        after the last weight.
+        If a feature has several weight lines, only the line that counts is changed. A feature
+        without a weight line gets a new line after the last weight.
         """
         ini = self
         for name, values in weights.items():
@@ -254,11 +254,11 @@ class MosesIni:
         return self.with_added_value("weight", added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
-        """Return the file without some lines, counted from 1."""
+        """Return the file without the lines that have these 1-based numbers."""
         return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
 
     def with_added_value(self, section: str, code: str) -> MosesIni:
-        """Return the file with one more value of a section, which is created if necessary."""
+        """Return the file with one more value of a section; the section is created if necessary."""
         lines = list(self.lines)
         if present := self._sections.get(section):
             last = present[-1][0]
@@ -366,7 +366,7 @@ def format_weight(weight: float) -> str:
 
 
 def _with_option(line: str, key: str, value: str) -> str:
-    """Return a feature line with one option replaced, or added after the last one.
+    """Return a feature line with one option replaced, or added after the last option.
 
     Raises:
         IniError: Moses could not read the value back.
@@ -401,7 +401,7 @@ def refuse_unreadable(what: str, value: str) -> None:
 
 
 def _with_code(line: str, value: str) -> str:
-    """Return a line with its value replaced; blanks around the value and comments stay.
+    """Return a line with another value; the comment and the blanks around the value stay.
 
     >>> _with_code("  weights.txt # sparse", "/data/weights.txt")
     '  /data/weights.txt # sparse'

@@ -63,7 +63,7 @@ REWRITING_SECTIONS = frozenset(
     ["feature-add", "feature-overwrite", "feature-name-overwrite", "weight-overwrite"]
 )
 
-# the short name of each switch and its section; short names have no effect as sections
+# short names of switches, each with its section; a section with a short name has no effect
 _SHORT_NAMES = """
 i input-file, v verbose, fd factor-delimiter, b beam-threshold,
 edt early-discarding-threshold, s stack, sd stack-diversity, wf weight-file,

@@ -59,7 +59,7 @@ def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | Non
     except InputError as error:
         problem, remedy = f"{path}: {error.problem}", error.remedy
     else:
-        # Moses looks for .gz itself for reordering tables only
+        # Moses itself looks for a .gz file only if it reads a reordering table
         if file == Path(path) or line.kind == "LexicalReordering":
             return None
         problem = f"{path} does not exist; {file} does, but Moses would not look for it"

@@ -5,7 +5,7 @@ The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-g
 lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
 Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF.
 
-Compiled functions read the lines, and return the number of the first bad line.
+Compiled functions read the lines, and report where the first bad line starts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LONGEST_SHOWN = 60
 CUT_OFF = "the file was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
-# both names mean <unk>
+# the two spellings of <unk>, concatenated
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
 _BLOCK = 1 << 23
@@ -75,7 +75,7 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Parse the log10 p that starts a line; return the number, its end, and whether it is valid."""
+    """Parse the log10 p that starts a line; return its value, its end, and whether it is valid."""
     block = borrowed(block)
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
@@ -117,8 +117,8 @@ def parse_ngrams(
             weights must be 0.
 
     Returns:
-        The start of the first unread line; the number of lines read; and the number of the bad row,
-        or -1. The line of a bad row is the first unread line.
+        The start of the first unread line; how many lines were read; and the index of the bad row,
+        or -1. A bad row is the first unread line.
     """
     block, words, ngrams = borrowed((block, words, ngrams))
     at = row = 0
@@ -198,7 +198,7 @@ class ArpaFile:
 
     @property
     def unknown_is_context(self) -> bool:
-        """Whether ``<unk>`` is kept in states; KenLM does so if the file does not list it."""
+        """Whether states keep ``<unk>``: as in KenLM, only if the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
 
     def _read_header(self) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ class ArpaFile:
         while not ended:
             first_line = self._lines.number + 1
             block = self._lines.block()
-            # a line has at least a number, a blank before each word, and a line feed
+            # a line has at least one digit, a blank and a letter for each word, and a line feed
             room = block.size // (2 * order + 2) + 1
             weights = np.zeros((2, room), np.float32)
             rows = NGrams(np.zeros((room, order), np.int32), weights[0], weights[1])
@@ -252,7 +252,7 @@ class ArpaFile:
             self._lines.skip(at, used)
             if bad >= 0:
                 raise self._bad_line(order)
-            # an empty line, the next header, or the end of the file
+            # the section ends at an empty line, the next header, or the end of the file
             ended = not self._lines.at_border or not used
             words, log10, backoff, _ = rows
             ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)
@@ -289,7 +289,7 @@ class _Lines:
     """The lines of a stream: single lines for Python code, blocks of lines for compiled code.
 
     Attributes:
-        number: The 1-based number of the last line returned.
+        number: The 1-based line number of the last line returned.
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
         at_border: Whether all lines of the current block were returned.
@@ -325,7 +325,7 @@ class _Lines:
         return LanguageModelError(problem, line=self.number, remedy=remedy)
 
     def skip(self, size: int, lines: int) -> None:
-        """Skip ``size`` bytes with ``lines`` lines."""
+        """Skip ``size`` bytes, which hold ``lines`` lines."""
         self._at += size
         self.number += lines
 

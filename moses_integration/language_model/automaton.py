@@ -4,10 +4,10 @@ A node is an n-gram below the highest order. A state is what the model must reme
 the node of the longest suffix that can still influence later words. A suffix can influence them if
 it is the context of a longer n-gram, or has a back-off weight other than 0. Equal states therefore
 give all later words equal scores, and hypotheses recombine exactly as with KenLM (Heafield 2011,
-section 4.1). One hash table leads from (state, word) to the probability and the next state; if it
-has no entry, the model backs off. Most histories are followed by few words. Each node therefore has
-64 bits. A hash puts every word into one of 64 classes, and a bit tells whether any word of its
-class follows. These bits avoid most unsuccessful lookups.
+section 4.1). One hash table leads from (state, word) to the probability and the next state; if the
+table has no entry, the model backs off. A hash puts every word into one of 64 classes, and each
+node has 64 bits, one for each class: a bit tells whether any word of the class follows the node.
+Few words follow most histories, so these bits avoid most unsuccessful lookups.
 
 `AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
 lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
@@ -42,23 +42,23 @@ NODE = np.dtype(
     [
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the state to back off to
-        ("classes", np.uint64),  # one bit for each class of words, set if one of them follows
+        ("classes", np.uint64),  # one bit for each class of words, set if a word of it follows
     ]
 )
 # a node while the automaton grows
 _GROWING = np.dtype(
     [
-        ("log10", np.float32),  # log10 probability of its n-gram
+        ("log10", np.float32),  # log10 probability of the node's n-gram
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the node of the n-gram without its first word
-        ("extends", np.bool_),  # whether it may be a state
+        ("extends", np.bool_),  # whether the node may be a state
     ],
     align=True,
 )
 _USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
-# the number of rows whose contexts are looked up together, before the rows are inserted
+# how many rows have their contexts looked up together, before the rows are inserted
 _AHEAD = 128
 # the maximum order; the maximum of KenLM is 6 unless it is compiled for more
 HIGHEST_ORDER = 20
@@ -70,7 +70,7 @@ class AutomatonTables(NamedTuple):
     Attributes:
         unigrams: log10 p(word), and the state after the word alone, shape (words,).
         nodes: Shape (nodes,); node 0 is the empty history, node 1 + w is word w.
-        slots: A hash table (`hashing.find_pair`). Its keys are pairs of a state and a word, without
+        slots: A hash table (`hashing.find_pair`). Its keys are pairs of a state and a word, except
             (`EMPTY_STATE`, <unk>); its values are the log10 probability and the next state.
     """
 
@@ -113,9 +113,9 @@ class NGrams(NamedTuple):
     Attributes:
         words: Word ids, shape (rows, order).
         log10: log10 probabilities, shape (rows,).
-        backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
-        first_line: The 1-based line of row 0; rows follow without a gap. 0 if the file has no
-            lines.
+        backoff: log10 back-off weights, shape (rows,); 0 if the file gives none.
+        first_line: The 1-based line number of row 0; each further row is on the next line. 0 if the
+            file has no lines.
     """
 
     words: NDArray[np.int32]
@@ -129,7 +129,7 @@ class NGrams(NamedTuple):
         return self.words.shape[1]
 
     def line_of(self, row: int) -> int | None:
-        """Return the 1-based line of a row, if the file has lines."""
+        """Return the 1-based line number of a row, if the file has lines."""
         return self.first_line + row if self.first_line else None
 
 
@@ -139,7 +139,7 @@ class AutomatonBuilder:
     Args:
         log10: log10 probability per word id, shape (words,).
         backoff: log10 back-off weight per word id, shape (words,).
-        promised: The number of n-grams of higher orders that the header promises.
+        promised: How many n-grams of orders above 1 the header promises.
         vocabulary: The words, for errors.
     """
 
@@ -252,7 +252,7 @@ def _insert_rows(
     Args:
         slots: The table of entries.
         nodes: The nodes.
-        used: One record: the number of nodes and the number of slots in use.
+        used: One record: how many nodes and how many slots are in use.
         ngrams: The n-grams.
         row: The first row to insert.
         longest: Whether this is the highest order.
@@ -296,7 +296,7 @@ def _look_ahead(
 ) -> None:
     """Write the context of each row to ``contexts``, -1 if it is missing.
 
-    The lookups of one row depend on one another, but those of different rows do not, so the
+    The lookups of one row depend on one another, but lookups of different rows do not, so the
     processor overlaps their cache misses. The last loop prefetches the slots that `_insert_rows`
     will read.
     """
@@ -358,7 +358,7 @@ def _set_entry(
 def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; add missing suffixes.
 
-    The probability of an added n-gram is that of its own suffix times the back-off of its context.
+    The probability of an added n-gram is its suffix's probability times its context's back-off.
     """
     # walk down to the longest suffix that exists, then add the missing ones from short to long
     shorter = np.int64(nodes[context].suffix)
@@ -381,7 +381,7 @@ def _suffix_node(slots: Records, nodes: Records, used: Records, context: int, wo
 
 @compiled
 def _resolve_states(nodes: Records, state_of: NDArray[np.int32]) -> None:
-    """Set the state of each node: its longest suffix that may be a state, or the node itself."""
+    """Set each node's state: the node if it may be a state, or else the longest suffix that may."""
     for node in range(state_of.size):
         state = node
         while state != EMPTY_STATE and not nodes[state].extends:

@@ -3,7 +3,7 @@
 KenLM binaries (the output of build_binary) are decoded into their n-grams, directly from a mapped
 file; KenLM's library is not needed.
 
-Scores are log10, and Moses's feature is ln. `LN_10` converts log10 to ln.
+A model's scores are log10; Moses's feature values are ln. `LN_10` converts log10 to ln.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ArrayLanguageModel:
     """A model in arrays; compiled code uses ``tables`` (see `automaton.score`).
 
     Attributes:
-        order: The longest n-gram, in words.
+        order: The number of words of the longest n-gram.
         words: The vocabulary.
         tables: The automaton.
         begin_state: The state after ``<s>``.
@@ -76,7 +76,7 @@ class KenlmBinary:
         counts: The n-gram counts of the header, order 1 first.
         words: The vocabulary, with KenLM's ids; id 0 is ``<unk>``.
         has_unknown: Whether the ARPA file seems to have listed ``<unk>``.
-        unknown_is_context: Whether ``<unk>`` is kept in states; KenLM does so if the ARPA file did
+        unknown_is_context: Whether states keep ``<unk>``: as in KenLM, only if the ARPA file did
             not list it.
 
     Raises:

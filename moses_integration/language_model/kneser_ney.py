@@ -2,16 +2,16 @@
 
 Sources: Chen and Goodman (1998), section 3, for the estimate; Heafield et al. (2013), "Scalable
 Modified Kneser-Ney Language Model Estimation", for the adjusted counts. For an n-gram ``a`` of
-order n with the context c (all but its last word) and the suffix s (all but its first word),
+order n with the context ``c`` (all words but the last) and the suffix ``s`` (all but the first),
 
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
 where count(a) is the adjusted count. In the highest order, and for n-grams that begin with
-``<s>``, it is the number of occurrences of a; otherwise it is the number of different words that
-precede a. D_n are the discounts of order n. Over the n-grams with context c, total(c) is the sum
-of the counts, and gamma(c) is the sum of the discounts divided by total(c). The distribution p of
-the empty suffix is uniform over the vocabulary with ``<unk>`` and without ``<s>``. All arithmetic
-is in float32 and in lmplz's order, so that the digits agree.
+``<s>``, it is the number of occurrences of ``a``; otherwise it is the number of different words
+that precede ``a``. D_n are the discounts of order n. Over the n-grams with context ``c``, total(c)
+is the sum of the counts, and gamma(c) is the sum of the discounts divided by total(c). The
+distribution p of the empty suffix is uniform over the vocabulary with ``<unk>`` and without
+``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
 lmplz --discount_fallback writes the same file, byte for byte. Unlike this module, lmplz can sort
 corpora that do not fit in memory.
@@ -45,7 +45,7 @@ Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, an
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
-# numpy writes numbers below the first bound with an exponent, KenLM only below the second
+# numpy writes numbers below the first bound with an exponent, KenLM only those below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -57,12 +57,12 @@ _MAX_POSITIONS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus as numbers.
+    """A corpus as word ids.
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: ``<unk>``, so that it occurs, too. Then for each sentence: order - 1 times ``<s>`` (at
-            least once), the words, and ``</s>``.
+        ids: One ``<unk>``, which would not occur otherwise. Then for each sentence: ``<s>``
+            repeated order - 1 times (at least once), the words, and ``</s>``.
     """
 
     words: list[bytes]
@@ -109,8 +109,8 @@ class SortedPositions(NamedTuple):
 
     Attributes:
         positions: The positions of words and ``</s>`` in ``ids``, shape (positions,).
-        shared: The number of words, read backwards, that a position has in common with the previous
-            position in this sequence, at most the order; shape (positions,).
+        shared: How many words, read backwards, a position has in common with the previous position
+            in this sequence, at most the order; shape (positions,).
         longest: The number of words of the longest n-gram that ends at a position, at most the
             order. An n-gram may begin with ``<s>``; any further ``<s>`` before it is padding.
     """
@@ -132,7 +132,7 @@ def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
 
 
 def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[int, ...]:
-    """Return the numbers of different n-grams of 1, 2, ... ``order`` words."""
+    """Return how many different n-grams of 1, 2, ... ``order`` words there are."""
     is_there = ((by_words.shared < n) & (by_words.longest >= n) for n in range(2, order + 1))
     return (len(corpus.words), *map(int, map(np.count_nonzero, is_there)))
 
@@ -195,7 +195,7 @@ def count_ngrams(
 def write_arpa(
     corpus_path: str | Path, order: int, output: str | Path
 ) -> tuple[tuple[int, ...], tuple[Discounts, ...]]:
-    """Estimate a model and write it as lmplz does, as gzip if the name ends in ``.gz``.
+    """Estimate a model and write lmplz's ARPA file, as gzip if the name ends in ``.gz``.
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
@@ -250,7 +250,7 @@ def _estimate_discounts(
 
     The result is the fallback if the data are too small or artificial for an estimate.
     """
-    # numbers of n-grams that occur once, twice, three times, four times
+    # how many n-grams occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
     if last >= 0:
@@ -291,7 +291,7 @@ def _weigh(
     discounts: Discounts,
     below: _Weights | None,
 ) -> _Weights:
-    """Estimate the probabilities of one order from its counts and the lower order ``below``."""
+    """Estimate the probabilities of one order from the counts and the lower order ``below``."""
     amounts = np.array([0.0, *discounts], np.float32)
     if below is None:
         context = suffix = np.zeros(count.size, np.int32)
@@ -302,7 +302,7 @@ def _weigh(
         suffix = below.ngrams.number_at[ngrams.last]
         lower = below.prob
     # for each context: the total count after it, and the mass that discounts leave to lower orders
-    total = np.bincount(context, count, lower.size).astype(np.float32)  # exact before the cast
+    total = np.bincount(context, count, lower.size).astype(np.float32)  # sums are exact in float64
     mass = np.zeros(lower.size, np.float32)
     for kind in range(1, 4):  # n-grams seen once, twice, more often
         chosen = context[count == kind if kind < 3 else count >= kind]
@@ -353,7 +353,7 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
-    # numpy writes these with an exponent, KenLM only below 1e-6
+    # numpy writes these values with an exponent, KenLM only those below 1e-6
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")

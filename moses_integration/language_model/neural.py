@@ -1,6 +1,6 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
-The first layer is linear in each word of the history. Therefore its product with every word's
+The first layer is linear in each word of the history. So the layer's product with every word's
 vector is computed once for each position in the history, and a history then costs only C additions
 of rows. The second layer, and the output layer for ln Z, are computed for each history; a
 self-normalised model may omit ln Z.
@@ -113,8 +113,8 @@ def scores_at(
     Args:
         vectors: ``(N, R)``, the input of the output layer for each history.
         normalisers: ``(N,)``, ln Z of each history, or zeros to leave scores unnormalised.
-        rows: ``(M,)`` int32, the number of the history of each score.
-        words: ``(M,)`` int32, the number of the word of each score.
+        rows: ``(M,)`` int32, the index of the history of each score.
+        words: ``(M,)`` int32, the index of the word of each score.
         output_words: ``(W, R)``.
         output_bias: ``(W,)``.
         out: ``(M,)``, filled.
@@ -177,13 +177,13 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 class InputNetwork:
     """A language model whose vocabulary is the W words of an input.
 
-    The number W marks the boundary of a sentence: in a history the beginning, as a predicted word
-    the end.
+    The word index W marks a sentence boundary: the beginning in a history, the end as a predicted
+    word.
 
     Args:
         stored: The model.
         ids: The model's id of each word of the input, shape (W,).
-        ln_shares: The number to add to ln p of each word, shape (W,).
+        ln_shares: The value to add to ln p of each word, shape (W,).
         normalised: Whether scores are ln p; otherwise they omit ln Z, which is near 0 in a
             self-normalised model.
     """
@@ -219,7 +219,7 @@ class InputNetwork:
         """Compute the last hidden layer of histories, and their normalisers.
 
         Args:
-            histories: Numbers of the input's words, the oldest first, shape (N, C); C is at least
+            histories: Indexes of the input's words, the oldest first, shape (N, C); C is at least
                 the number of words that this model reads.
             vectors: Filled with the last hidden layer, shape (N, width).
             normalisers: Filled with ln Z, or with 0 if scores omit it, shape (N,).
@@ -253,8 +253,8 @@ class InputNetwork:
         Args:
             vectors: The vectors of histories, shape (N, width).
             normalisers: The normalisers of histories, shape (N,).
-            rows: The history of each score, shape (M,).
-            words: The word after that history, shape (M,).
+            rows: The index of the history of each score, shape (M,).
+            words: The index of the word after that history, shape (M,).
             out: Filled with natural logarithms, shape (M,).
         """
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)
@@ -294,7 +294,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with those of the phrase tables of an ini.
 
     Returns:
-        A warning, without a final full stop, for each table of which the model knows few words.
+        A warning, without a final full stop, for each table with few words that the model knows.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.

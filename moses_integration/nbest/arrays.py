@@ -156,7 +156,7 @@ def number_columns(
     tokens: NDArray[np.int32],
     offsets: Offsets,
 ) -> None:
-    """Number the words in the columns ``spans`` of all lines; fill ``tokens`` and ``offsets``."""
+    """Fill ``tokens`` with the word ids of the columns ``spans`` of all lines; fill ``offsets``."""
     data, spans, vocabulary, tokens, offsets = borrowed((data, spans, vocabulary, tokens, offsets))
     for line in range(len(spans)):
         offsets[line + 1] = number_words(
@@ -186,17 +186,17 @@ def up_to_short_line(data: bytes, min_length: int) -> bytes:
 
 @dataclass(frozen=True)
 class Candidates:
-    """N candidate translations of a list, in its order; F dense feature values each.
+    """N candidate translations in the order of their list, each with F dense feature values.
 
     Args:
         sizes: The number of values of each dense feature, by name, in the list's order.
         sentences: (N,) the sentence number of each candidate, from 0.
-        lines: (N,) the line number of each candidate, from 1.
+        lines: (N,) the 1-based line number of each candidate.
         features: (N, F) unweighted values: float32 from ``read``, float64 from ``sentences``.
         sparse: (N,) weighted sum of the sparse features whose weights were given.
         totals: (N,) the model scores as printed.
         tokens: Word ids, -1 for words outside the vocabulary.
-        offsets: (N + 1,) the first token of each candidate, then the number of tokens.
+        offsets: (N + 1,) the index of the first token of each candidate, then the token count.
         words: The words of each candidate with one space between them; empty unless requested.
     """
 
@@ -248,7 +248,7 @@ class NBestReader:
     Args:
         path: The list.
         vocabulary: The ids of words.
-        sparse_weights: Weights of single sparse features; others count as 0.
+        sparse_weights: Weights of single sparse features; all other sparse features have weight 0.
         with_words: Whether to return the words themselves, too.
         block_size: The number of bytes to read at a time.
 

@@ -3,8 +3,8 @@ r"""Moses n-best lists: one candidate translation a line, read and written byte 
 A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
 and `` ||| word alignment`` after it. Every word is followed by a space, so there are two spaces
 before the second ``|||``. Numbers have six significant digits. Feature functions and single
-components that are not tuneable are missing; sparse features follow the dense values of their
-function as ``Name_sparse= v``.
+components that are not tuneable are missing. Sparse features follow the dense values of their
+feature function as ``Name_sparse= v``.
 
 Lines end at ``\n`` and words at a space; nothing else separates them.
 ``moses_integration.nbest.arrays`` reads whole files by the same rules, without an object per line.
@@ -93,7 +93,7 @@ def split_columns(line: bytes) -> list[bytes]:
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
     """Return the segmentation and the alignment; ``None`` for a missing column.
 
-    A single column is a segmentation if it contains ``=``, or if it is completely empty.
+    A single extra column is a segmentation if it contains ``=`` or is completely empty.
     """
     if len(columns) == 2:
         return columns[0].strip(b" "), columns[1].strip(b" ")
@@ -152,7 +152,7 @@ def cut_short() -> NBestError:
 
 
 def out_of_order(sentence: int, before: int) -> NBestError:
-    """Return the error of a sentence that comes after a later one."""
+    """Return the error of a sentence that follows a sentence with a higher number."""
     return NBestError(
         f"sentence {sentence} comes after sentence {before}",
         remedy="give each list its own file, in which sentence numbers never decrease",

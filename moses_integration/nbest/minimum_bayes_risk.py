@@ -1,7 +1,7 @@
 """Minimum-Bayes-risk decoding of n-best lists (Kumar and Byrne 2004), like Moses's -mbr.
 
-The risk of a candidate c is its expected loss, the sum over the list's candidates r of
-p(r) (1 - BLEU(c, r)). The probabilities p come from the model scores, scaled and normalised. BLEU
+The risk of a candidate ``c`` is its expected loss: p(r) (1 - BLEU(c, r)), summed over all
+candidates ``r`` of the list. The probabilities p are the scaled, normalised model scores. BLEU
 is computed for single sentences, with add-one smoothing of orders 2 to 4.
 """
 

@@ -1,9 +1,9 @@
 """Adds features to n-best lists: scores of the candidates by models or other programs.
 
-All models score in one pass: ln p of whole translations, or of the phrases they consist of. A list
-is read in blocks of lines, and shared work in a block is done once: models of sentences compute
-each distinct prefix of a sentence's candidates once, models of phrases each distinct pair. Memory
-does not depend on the list's length, and an interrupted run can be continued.
+All models score in one pass: ln p of whole translations, or of the phrases in them. A list is read
+in blocks of lines, and shared work in a block is done once: models of sentences compute each
+distinct prefix of a sentence's candidates once, and models of phrases score each distinct pair
+once. Memory does not depend on the list's length, and an interrupted run can be continued.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Candidate:
     """One candidate of a list.
 
     Args:
-        source: The words of the sentence that it translates; none if no model reads them.
+        source: The words of the source sentence; none if no model reads them.
         words: The words of the candidate.
-        phrases: Its phrase pairs in the order of the target; none if no model scores phrases.
+        phrases: The phrase pairs in the order of the target; none if no model scores phrases.
     """
 
     source: tuple[bytes, ...]
@@ -62,14 +62,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class NBestModel:
-    """A model and the feature that its scores become.
+    """A model whose scores become a feature.
 
     Args:
         name: The name of the feature in the list.
         model: The model; it may read either side.
-        factor: The factor of a factored word that it reads, from 0.
-        of_sentences: Whether it scores whole translations; otherwise their phrases.
-        reads_source: Whether it reads the source text.
+        factor: The index of the factor that the model reads in factored words.
+        of_sentences: Whether the model scores whole translations; otherwise it scores phrases.
+        reads_source: Whether the model reads the source text.
     """
 
     name: str
@@ -102,7 +102,7 @@ class NBestModel:
 
 @dataclass(frozen=True)
 class NBestScores:
-    """Scores of the candidates by another program, and the feature that they become.
+    """Scores of the candidates by another program, which become a feature.
 
     Args:
         name: The name of the feature in the list.
@@ -127,7 +127,7 @@ class NBestScores:
         return cls(name, path, read_numbers(path))
 
     def of_candidates(self, first: int, count: int) -> list[float]:
-        """Return the numbers of ``count`` candidates, from candidate ``first`` on (from 0)."""
+        """Return the scores of ``count`` candidates, from the candidate at index ``first`` on."""
         if first + count > len(self.values):
             raise self._misfit("has more candidates")
         return self.values[first : first + count].tolist()
@@ -172,10 +172,10 @@ def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
 def ln_p_of_sentences(
     model: NBestModel, candidates: Sequence[Candidate]
 ) -> tuple[list[float], int]:
-    """Return ln p of each candidate, and the number of distinct candidates scored.
+    """Return ln p of each candidate, and how many distinct candidates were scored.
 
-    Candidates of one sentence share the work of reading it and of their common prefixes; a model
-    of the other direction has to read each distinct candidate.
+    Candidates of one sentence share the work for the sentence and for their common prefixes; a
+    model of the other direction has to read each distinct candidate.
     """
     pairs = [(b" ".join(each.source), b" ".join(each.words)) for each in candidates]
     distinct = sorted(set(pairs))
@@ -186,12 +186,12 @@ def ln_p_of_sentences(
 def ln_p_of_phrases(
     model: NBestModel, candidates: Sequence[Candidate], table_words: AbstractSet[bytes] | None
 ) -> tuple[list[float], int, int]:
-    """Return the sum of ln p of each candidate's phrases, each floored at -100 as in Moses.
+    """Return each candidate's sum of ln p over its phrases; as in Moses, ln p is at least -100.
 
-    The decoder would have computed the same sum from a column of the phrase table.
+    The decoder computes this sum if the scores are a column of the phrase table.
 
     Returns:
-        The sums, the number of distinct pairs scored, and the number of copied pairs, which get 0.
+        The sums, how many distinct pairs were scored, and how many pairs were copied and got 0.
     """
     zero = {pair for each in candidates for pair in each.phrases if is_copied(pair, table_words)}
     distinct = sorted({pair for each in candidates for pair in each.phrases} - zero)
@@ -220,14 +220,14 @@ def read_table_words(table: str | Path) -> set[bytes]:
 
 @dataclass(frozen=True)
 class NBestCounts:
-    """Counts of the work so far.
+    """Counts of lines, pairs and translations so far.
 
     Args:
         lines: Lines of the list, each a candidate.
-        pairs: Phrase pairs of all candidates, each use counted.
-        scored: Distinct pairs of each block, which were scored.
+        pairs: Phrase pairs of all candidates; a repeated pair counts each time.
+        scored: Distinct pairs that were scored, added up over the blocks.
         copied: Unknown words that Moses copied or dropped, which get 0.
-        translations: Distinct whole translations of each block, which were scored.
+        translations: Distinct whole translations that were scored, added up over the blocks.
     """
 
     lines: int = 0

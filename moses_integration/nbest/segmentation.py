@@ -33,7 +33,7 @@ PhrasePair = tuple[bytes, bytes]
 
 @dataclass(frozen=True)
 class PhraseSpan:
-    """A phrase of a candidate, by positions in the source and in the target.
+    """The source span and the target span of one phrase of a candidate.
 
     Args:
         first: The first source word of the phrase.
@@ -136,7 +136,7 @@ def without_marks(words: bytes) -> bytes:
 
 
 def _read_marks(tokens: Sequence[bytes]) -> tuple[list[bytes], list[_Place]]:
-    """Return the words of a translation without its marks, and the places of the marks."""
+    """Return the words of a translation without its marks, and the spans that the marks state."""
     words: list[bytes] = []
     places: list[_Place] = []
     begin = 0

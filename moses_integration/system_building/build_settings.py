@@ -24,7 +24,7 @@ LONGEST_PHRASE = 20
 _MEMORY = 1 << 29
 # in longer sentences, the phrase pairs of a single sentence pair could take too much memory
 MAX_WORDS = 2000
-HIGHEST_ORDER = 20  # of the language model
+HIGHEST_ORDER = 20  # the maximum order of the language model
 _TEMPLATE = """\
 [input-factors]
 0
@@ -57,7 +57,7 @@ _REORDERING_WEIGHTS = """LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
 Distortion0= 0.3
 """
 _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
-_LANGUAGE_MODEL_WEIGHT = 0.5  # of all language models together
+_LANGUAGE_MODEL_WEIGHT = 0.5  # the sum of the weights of all language models
 # the default options if every character is a word
 CHARACTER_DEFAULTS = {"aligner": "monotone", "max_phrase_length": 10, "lm_order": 10}
 # in a moses.ini, a blank ends a path, and # begins a comment anywhere
@@ -100,7 +100,7 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build; if Moses's training has a setting, too, its default is that of Moses.
+    """Settings of a build; if Moses's training has the same setting, Moses's default is used.
 
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
@@ -160,7 +160,7 @@ class SystemFolder:
     Attributes:
         path: The folder.
         work: Intermediate files, and the stamps of finished steps.
-        phrases: Phrase numbers, and sorted runs of phrase pairs.
+        phrases: The numbering of phrases, and sorted runs of phrase pairs.
         texts: The prepared and cleaned text of both sides.
         alignment: The word alignment of these texts.
         lexical_tables: p(source word | target word) and p(target word | source word).

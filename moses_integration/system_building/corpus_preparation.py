@@ -54,7 +54,7 @@ LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate
 
 @dataclass
 class Notes:
-    """Notes on suspicious text: the count and the first line of each kind.
+    """Notes on suspicious text: for each kind, how many lines have it and where the first is.
 
     Args:
         counts: The number of lines of each kind.
@@ -75,7 +75,7 @@ class Notes:
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:
-    """Read one or two files in blocks; yield the number of the first line, from 1, and the lines.
+    """Read one or two files in blocks; yield the first 1-based line number, and the lines.
 
     Raises:
         CorpusError: The files have different numbers of lines, or all are empty.
@@ -109,7 +109,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
     Args:
         lines: Lines without line feeds.
         path: The file of these lines.
-        first: The 1-based number of the first line.
+        first: The 1-based line number of the first line.
         notes: Receives the counts of suspicious lines.
 
     Raises:
@@ -181,7 +181,7 @@ class TextSource:
         return Preprocessor(self.settings) if changes else None
 
     def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
-        """Prepare, check and split lines; ``first`` is the 1-based number of the first line.
+        """Prepare, check and split lines; ``first`` is the first 1-based line number.
 
         Raises:
             CorpusError: A line cannot be used.
@@ -205,8 +205,8 @@ class PreparedText:
 
     Args:
         lines: The number of lines read.
-        kept: (kept,) int64, the 1-based line of each pair that was kept.
-        left_out: The number of pairs left out for each reason.
+        kept: (kept,) int64, the 1-based line number of each pair that was kept.
+        left_out: For each reason, how many pairs were left out.
         words: The number of words kept on each side.
         notes: Notes on the text.
     """
@@ -233,7 +233,7 @@ def prepare_corpus(
         max_words: The maximum number of words of a sentence. Pairs with a longer sentence, and
             uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
             out.
-        keeps_all: Whether an empty or far too long sentence is an error, not left out.
+        keeps_all: Whether an empty or far too long sentence is an error instead of left out.
 
     Raises:
         CorpusError: The sides have different numbers of lines, a line cannot be used, or no pair
@@ -271,7 +271,7 @@ def prepare_corpus(
                 path=sources[0].path,
                 remedy="write one sentence on each line, or raise --max-sentence-length",
             )
-    # a few lines with a full stop and no blank before it are normal; most raw lines have one
+    # a full stop without a blank before it is normal in a few lines, but most raw lines have one
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)

@@ -7,8 +7,8 @@ neighbouring phrase is word-based (wbe-msd), and read from the alignment matrix:
 cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
 linked, and other if neither or both cells are linked.
 
-A row consists of a pair, the links inside it, and six counts. Rows with the same pair and the same
-links can be added up. Therefore counting means sorting by pair and adding neighbouring rows.
+A row consists of a pair, the links inside the pair, and six counts. To count, rows are sorted by
+pair, and the counts of rows with equal pairs and equal links are added up.
 
 If the rows do not fit in memory, they are written to runs: files of fixed-size records, sorted by
 pair. To merge the runs, the range of pairs is cut into slices whose records, from all runs, fit in
@@ -43,9 +43,9 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 
 MASK_BITS = 64
-# the number of records to read at a time when a whole run is read
+# how many records to read at a time when a whole run is read
 _RECORDS_AT_ONCE = 1 << 18
-# the memory to sort one record, as a multiple of its size: the record, its index, the result
+# the memory to sort one record (the record, its index, its copy in the result), in record sizes
 _COPIES = 3
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the first of the three columns of counts towards the next phrase; columns 0 to 2 are towards the
@@ -57,7 +57,7 @@ class PairCounts(NamedTuple):
     """Rows of counts.
 
     Args:
-        pairs: (rows,) uint64, the number of the source phrase in the upper half, and the number of
+        pairs: (rows,) uint64, the index of the source phrase in the upper half, and the index of
             the target phrase in the lower half.
         alignments: (rows, words) uint64, the links inside the pair as bits. The link between source
             position s and target position t, counted within the phrases, is bit
@@ -244,9 +244,9 @@ def extract_phrase_pairs(
     """Extract from a range of sentences, in buffers of about ``rows`` rows.
 
     Yields:
-        The number of sentences done, and one row with a count of 1 for each occurrence of a pair,
-        in no particular order. The rows are views of a buffer that is reused for the next rows, so
-        copy rows that you want to keep.
+        How many sentences were read, and one row with a count of 1 for each occurrence of a pair,
+        unsorted. The rows are views of a buffer that is reused for the next rows, so copy rows that
+        you want to keep.
     """
     longest = text.source_phrases.longest
     source, target = (int(side.lengths.max(initial=0)) for side in (text.source, text.target))
@@ -277,7 +277,7 @@ def extract_phrase_pairs(
 def _extract(
     starts: Any, links: Any, numbers: Any, sentences: Any, here: Any, out: Any
 ) -> tuple[int, int]:
-    """Fill the buffer; return the first sentence that did not fit, and the rows in use."""
+    """Fill the buffer; return the first sentence that did not fit, and how many rows are in use."""
     starts, links, numbers, sentences, here, out = borrowed(
         (starts, links, numbers, sentences, here, out)
     )
@@ -311,7 +311,7 @@ def _extract(
 
 @compiled
 def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int) -> int:
-    """Write the rows of one sentence; return the rows in use."""
+    """Write the rows of one sentence; return how many rows are in use."""
     linked, degree, inside = here
     source_start, target_start, source_length, target_length = places
     longest = numbers[0].shape[1]

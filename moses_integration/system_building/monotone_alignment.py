@@ -23,12 +23,13 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress
 
 _ROUNDS = 10
-_NONE = 0  # means "no symbol" in an operation on one side; ids of symbols begin at 1
+_NONE = 0  # "no symbol", in an operation that writes only one symbol; ids of symbols begin at 1
 # before the first round, a pair of equal symbols is this many times as probable as another pair
 _EQUAL = 100.0
 # added to the expected count of every operation, so that none becomes impossible
 _FLOOR = 1e-3
-_TOO_UNEVEN = 1e-200  # a pair with a lower scaled probability has too uneven lengths to learn from
+# a pair with a lower scaled probability is not learned from: its two lengths differ too much
+_TOO_UNEVEN = 1e-200
 _MAX_OPERATIONS = 50_000_000
 _SIDE_BY_SIDE, _SOURCE_ALONE, _TARGET_ALONE = 0, 1, 2
 
@@ -134,7 +135,7 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 @compiled
 def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
-    """Fill in the links on the most probable path of each pair; in a tie, a link wins."""
+    """Fill in the links on each pair's most probable path; if steps tie, a link is preferred."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
     used = 0

@@ -3,13 +3,13 @@
 A line of a phrase table is a sequence of words, each followed by a space, and ``|||`` is one of
 these words. No word contains a space. Therefore comparing two lines byte by byte (``LC_ALL=C
 sort``) is the same as comparing their words one by one, each with the space after it. For this
-reason words are numbered in the byte order of the word plus a space. The number ``separator`` tells
-which words sort before ``||| ``.
+reason words are numbered in the byte order of the word plus a space. Words with numbers below
+``separator`` sort before ``||| ``.
 
 All positions of the text are sorted by the words that follow (a suffix array cut at the longest
 phrase). Positions with the same first words are then neighbours, so the phrases form a tree. A walk
 through this tree visits the phrases in the byte order of ``phrase ||| ``. In this order, a phrase
-comes after those of its continuations whose next word sorts before ``|||``, and before its other
+comes after its continuations whose next word sorts before ``|||``, and before all other
 continuations. Each phrase gets its index in this order as its number. Then a phrase pair is two
 numbers, and a phrase table is sorted by sorting integers.
 """
@@ -115,8 +115,8 @@ class PhraseNumbers:
     """The numbers of all phrases of one side of a corpus; arrays may be memory-mapped.
 
     Args:
-        at: (positions, longest) uint32, the numbers of the phrases of 1, 2, ... words that begin at
-            each position; undefined if the sentence ends before the phrase does.
+        at: (positions, longest) uint32, for each position the number of the phrase of 1, 2, ...
+            words that begins there; undefined if the sentence ends before the phrase does.
         position: (phrases,) int32, the start of one occurrence of each phrase.
         length: (phrases,) uint8, the number of words of each phrase.
     """
@@ -200,8 +200,7 @@ def _number_in_order(
 
     A phrase gets its number before the first of its continuations that sort after it. If there is
     none, it gets its number after the last position that begins with it. ``open_at`` describes the
-    current phrase at each depth: its first row, and its number plus one, or 0 if it has no number
-    yet.
+    current phrase at each depth: its first row, and 1 plus its number, or 0 before it gets one.
     """
     limits, shared = words
     given, depth = 0, 0

@@ -9,9 +9,9 @@ target phrase that was extracted n_t times, the scores are
 lex(target | source) is a product over the target words. The factor of a target word is the mean of
 p(target word | source word) over the source words linked to it, or p(target word | NULL) if it has
 no link (Koehn, Och and Marcu 2003). The most frequent alignment of the pair is used. If several are
-equally frequent, Moses takes the largest; it compares alignments as lists of the source positions
-of each target word. For the other direction it compares them as lists of the target positions of
-each source word, so that direction may use another alignment.
+equally frequent, Moses takes the largest alignment; it compares alignments as lists of the source
+positions of each target word. For lex(source | target) it compares lists of the target positions of
+each source word, so the two directions may use different alignments.
 
 Lexical probabilities are counted as in Moses: every link counts once, and an unlinked word counts
 once as linked to the special word NULL of the other side. Values are rounded to seven decimals,
@@ -57,8 +57,8 @@ from phrasescore.words.word_table import as_array
 NULL = b"NULL"
 _SENTENCES_AT_ONCE = 50_000
 _LINES_AT_ONCE = 100_000
-# Moses prints counts of at least this size with an exponent and six digits, and divides the numbers
-# as printed
+# Moses prints counts of at least this size with an exponent and six digits, and divides the printed
+# numbers
 _ROUNDED_COUNT = 1_000_000
 _SMOOTHING = 0.5  # added to each count of an orientation, as in train-model.perl
 _END = b"\0"
@@ -68,12 +68,12 @@ _AT_ONCE = 1 << 14
 _SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = b" ||| |||\n"
-# the memory to score a row, as a multiple of the size of its record; most of it is for the lines
+# the memory to score a row, as a multiple of its record's size; most of this memory holds lines
 _SCORING_COPIES = 5
 
 # the text of each side, and the numbers of its phrases
 _Sides: TypeAlias = tuple[tuple[Phrases, PhraseNumbers], tuple[Phrases, PhraseNumbers]]
-# the result for a slice of pairs: the lines of both tables, the number of pairs and of records
+# the result for a slice of pairs: the lines of both tables, how many pairs, and how many records
 _Scored: TypeAlias = tuple[list[memoryview], list[memoryview], int, int]
 
 
@@ -85,7 +85,7 @@ class LexicalTable(NamedTuple):
             including, starts[i + 1].
         columns: (entries,) int32, ascending within a row.
         prob: (entries,) float64, rounded to seven decimals.
-        null: The number of the row of the word NULL.
+        null: The index of the row of the word NULL.
     """
 
     starts: NDArray[np.int64]
@@ -228,11 +228,11 @@ class PairSummaries(NamedTuple):
     """One row for each distinct pair, in the order of table lines.
 
     Args:
-        sources: (pairs,) int64, the numbers of the source phrases.
-        targets: (pairs,) int64, the numbers of the target phrases.
-        counts: (pairs,) int64, occurrences.
+        sources: (pairs,) int64, the indexes of the source phrases.
+        targets: (pairs,) int64, the indexes of the target phrases.
+        counts: (pairs,) int64, how often each pair occurred.
         orientations: (pairs, 6) int64, the sums over all alignments.
-        best: (pairs,) int64, the row of the alignment that is kept.
+        best: (pairs,) int64, the row of the alignment that the phrase table shows.
         inverse_best: (pairs,) int64, the row of the alignment that lex(source | target) uses.
     """
 
@@ -298,7 +298,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
     for chosen, by_source in ((best, False), (inverse_best, True)):
         lists = _partner_lists(counts.alignments[rows], longest, by_source=by_source)
         order = np.lexsort((lists, occurrences[rows], group))
-        # numpy keeps the last assignment, so each pair gets its most frequent, largest alignment
+        # numpy keeps the last assignment: the largest of the pair's most frequent alignments
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(
@@ -410,7 +410,7 @@ def _look_up(table: Any, row: int, column: int) -> float:
 
 
 def printed_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return counts as Moses reads them back after it has printed them with six digits."""
+    """Return the counts that Moses reads back after printing them with six digits."""
     printed = counts.astype(np.float32)
     for place in np.flatnonzero(counts >= _ROUNDED_COUNT):
         printed[place] = np.float32(f"{counts[place]:.6g}")
@@ -448,7 +448,7 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[n
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values, ascending, and for each value its index among them."""
+    """Return the distinct values, ascending, and the index in them of each given value."""
     if int(values.max(initial=0)) > _PLACES_A_ROW * len(values):
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct, codes
@@ -581,7 +581,7 @@ def write_tables(
         memory: The number of bytes for sorting.
 
     Returns:
-        The number of distinct pairs in the tables, and the number of their occurrences.
+        How many distinct pairs the tables have, and how often these pairs occurred in all.
     """
     longest = sides[0][1].longest
     totals = count_targets(runs, len(sides[1][1]))

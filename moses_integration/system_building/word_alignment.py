@@ -3,7 +3,7 @@
 The text format is that of Moses and of all common aligners: one line per sentence pair, such as
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
-The aligner receives words as numbers. The two directions are joined by grow-diag-final-and, as in
+The aligner receives words as ids. The two directions are joined by grow-diag-final-and, as in
 Moses's symal. This method starts from the links that both directions share. It repeatedly adds
 links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
 Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
@@ -102,8 +102,8 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
 
     Args:
         links: One alignment for every line of the text.
-        lines: The 1-based numbers of the lines to take, ascending.
-        total: The number of lines of the text.
+        lines: The 1-based line numbers to take, ascending.
+        total: How many lines the text has.
         path: The file of the links, for errors.
 
     Raises:
@@ -133,7 +133,7 @@ def check_links(
 
     Args:
         links: The alignment.
-        lines: (sentences,) the 1-based line of each sentence pair, for errors.
+        lines: (sentences,) the 1-based line number of each sentence pair, for errors.
         lengths: (sentences,) the number of words of each source and of each target sentence.
         path: The file of the links, for errors.
 
@@ -177,7 +177,7 @@ def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) ->
     Raises:
         MissingDependencyError: The library is not installed.
     """
-    if aligner == "monotone":  # one direction is enough, because both would be the same
+    if aligner == "monotone":  # one direction is enough, because both would give the same links
         links, offsets = align_monotonically(source, target)
         return Links(links[0], links[1], offsets)
     forward, reverse = _fast_align(source, target), _fast_align(target, source)
@@ -274,7 +274,7 @@ def _join_all(
         source_length, target_length = lengths[0][sentence], lengths[1][sentence]
         _mark_links(forward, backward, sentence, (source_length, target_length), room)
         _grow(source_length, target_length, grid, sources, targets)
-        # "final-and": links of one direction between two words that are still unlinked
+        # "final-and": add links of one direction between two words that are still unlinked
         for direction in range(_FORWARD, _BACKWARD + 1):
             for t in range(target_length):
                 for s in range(source_length):

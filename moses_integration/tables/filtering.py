@@ -1,4 +1,4 @@
-"""Filters a system to one text: its tables keep the lines whose source phrase is in the text.
+"""Filters a system to one text: the tables keep the lines whose source phrase is in the text.
 
 Phrase tables and reordering tables in text form are filtered; everything else is used as it is.
 Kept lines are copied byte for byte, in order.
@@ -27,7 +27,7 @@ from phrasescore.table.phrase_table import phrase_tokens
 INI_NAME = "moses.ini"
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
-# longer phrases, which are few, are looked up in the text itself
+# longer phrases are few, so they are searched for in the text instead of the set of phrases
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
 
@@ -80,7 +80,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
         phrases: The phrases of the text.
 
     Returns:
-        The number of lines of the table, and the number kept.
+        How many lines the table has, and how many were kept.
 
     Raises:
         InputError: The table cannot be read.
@@ -179,7 +179,7 @@ def _request(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
 
 
 def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
-    """Return the name of a feature's filtered table in its folder.
+    """Return the file name of a feature's filtered table.
 
     Raises:
         InputError: The name of the feature cannot be the name of a file.
@@ -191,7 +191,7 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
 
 
 def is_filterable(feature: FeatureLine) -> bool:
-    """Return whether a feature reads a text table whose source side is words of the input."""
+    """Return whether a feature reads a text table whose source phrases are words of the input."""
     if feature.kind not in {*TEXT_TABLE_KINDS, _REORDERING} or "path" not in feature.options:
         return False
     if feature.options.get("filterable") == "false" or find_binary_file(

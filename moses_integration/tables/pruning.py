@@ -1,8 +1,8 @@
 """Pruning of a phrase table: drop the pairs that fail a condition, keep the other lines unchanged.
 
 The conditions apply in this order, each to the pairs that the previous ones left: a list of pairs,
-the significance test, a threshold, the best of each source. Memory does not depend on the table's
-length. After ``kill -9``, the same command continues and writes the same bytes.
+the significance test, a threshold, the best targets of each source. Memory does not depend on the
+table's length. After ``kill -9``, the same command continues and writes the same bytes.
 
 A reordering table is cut to the pairs that are left. Both tables are sorted by ``source |||``, so
 both are read once, in parallel. A line is kept if its pair, byte for byte, is in the phrase table;
@@ -80,7 +80,7 @@ class DropList:
         return len(self._pairs)
 
     def find(self, block: TableBlock) -> NDArray[np.int32]:
-        """Return (lines,) the number of each line's pair in the list; -1 for other pairs."""
+        """Return (lines,) the index of each line's pair in the list; -1 for other pairs."""
         return self._pairs.find_spans(*_pair_spans(block))
 
 
@@ -89,7 +89,7 @@ class ColumnRanking:
     """Ranks pairs by one score.
 
     Args:
-        number: The column of the score, counted from 1.
+        number: The 1-based index of the score.
     """
 
     number: int
@@ -105,7 +105,7 @@ class ColumnRanking:
 
 @dataclass(frozen=True)
 class WeightedRanking:
-    """Ranks pairs by the weighted sum of all scores, as Moses computes it for this one feature.
+    """Ranks pairs by the weighted sum of all scores, computed as in Moses for this one feature.
 
     Args:
         weights: One weight for each score.
@@ -137,7 +137,7 @@ class WeightedRanking:
             probabilities = block.score_values.astype(np.float32).astype(np.float64)
             ln = np.maximum(np.log(probabilities).astype(np.float32), _LOWEST_LN)
         sums = np.zeros(len(block))
-        for weight, column in zip(self.weights, ln.T, strict=True):  # in Moses's order
+        for weight, column in zip(self.weights, ln.T, strict=True):  # add in Moses's order
             sums += weight * column.astype(np.float64)
         return sums
 
@@ -152,9 +152,9 @@ class PruningConditions:
     Args:
         drop: Pairs to drop.
         significance: The minimum significance of a pair.
-        ranking: The value that threshold and top compare.
-        threshold: The minimum value of the ranking.
-        top: The number of best targets to keep for each source.
+        ranking: The value that ``threshold`` and ``top`` compare.
+        threshold: The minimum of this value.
+        top: How many targets to keep for each source, the best by ``ranking``.
     """
 
     drop: DropList | None = None
@@ -188,7 +188,7 @@ class PruningConditions:
 
 @dataclass(frozen=True)
 class PruningCounts:
-    """Numbers of pairs so far.
+    """How many pairs there were so far, by what happened to them.
 
     Args:
         lines: Pairs read.
@@ -197,7 +197,7 @@ class PruningCounts:
         sources_kept: Distinct sources that keep at least one pair.
         listed: Pairs dropped because they are in the list of pairs to drop.
         insignificant: Pairs dropped by the significance test.
-        below: Pairs dropped below the threshold.
+        below: Pairs dropped because they are below the threshold.
         beyond: Pairs dropped because they are not among the best of their source.
         listed_found: Pairs of the list that the table has.
         cramped: Pairs whose counts were too large for the given number of sentences.
@@ -225,7 +225,7 @@ class PruningReport:
 
     Args:
         conditions: The conditions.
-        made: The counts over the whole table, and the course of the run.
+        made: The counts over the whole table, and a record of the run.
         reordering: The counts of the reordering table, if there is one.
     """
 
@@ -328,7 +328,7 @@ def judge(
         conditions: The conditions for keeping a pair.
 
     Returns:
-        (lines,) bool, and the numbers of pairs.
+        (lines,) bool: whether the pair is kept; and the counts of the block.
     """
     left = [np.ones(len(block), np.bool_)]  # the pairs left before and after each condition
     cramped = 0
@@ -371,7 +371,7 @@ def best_of_runs(
     run_offsets: NDArray[np.int64],
     limit: int,
 ) -> NDArray[np.bool_]:
-    """Choose the best lines of each run; if lines are equally good, the earlier ones.
+    """Choose the lines of each run with the highest values; of equal lines, the earlier ones.
 
     Args:
         values: (lines,) The values to compare.
@@ -384,7 +384,7 @@ def best_of_runs(
     """
     lines = np.flatnonzero(candidates)
     runs = np.repeat(np.arange(run_offsets.size - 1), np.diff(run_offsets))[lines]
-    order = np.lexsort((-values[lines], runs))  # stable
+    order = np.lexsort((-values[lines], runs))  # a stable sort: equal lines keep their order
     rank = np.arange(lines.size) - np.searchsorted(runs, runs)
     chosen = np.zeros(candidates.size, np.bool_)
     # sorting keeps the order of the runs, so rank k in a run belongs to its k-th best line
@@ -394,7 +394,7 @@ def best_of_runs(
 
 @dataclass(frozen=True)
 class LineCounts:
-    """The number of lines of a table, and the number kept."""
+    """How many lines a table has, and how many are kept."""
 
     lines: int = 0
     kept: int = 0

@@ -1,8 +1,8 @@
 """Counts the scores of a phrase table that Moses changes when it takes their logarithms.
 
-Moses reads a score as float32, takes the natural logarithm and raises it to -100 if it is lower.
-That affects zero and every score below 3.715e-44. A few such scores are normal. A column full of
-them does not contain probabilities.
+Moses reads a score as float32, takes its natural logarithm and raises lower logarithms to -100.
+This changes zero and every score below 3.715e-44. A few such scores are normal, but a column full
+of them does not contain probabilities.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FLOOR_LN = -100.0
 
 @dataclass
 class ScoreSurvey:
-    """Counts of the odd values of each score.
+    """For each score, counts of zero, floored and infinite values, and the range.
 
     Args:
         scores: The number of scores of a phrase pair.
 
     Attributes:
         lines: The number of phrase pairs.
-        zeros: (scores,) int64, the number of lines in which each score is zero.
-        floored: (scores,) the number of lines in which its logarithm is floored, zeros included.
-        infinite: (scores,) the number of lines in which it exceeds the largest float32, so that it
-            is infinite for Moses.
+        zeros: (scores,) int64, in how many lines each score is zero.
+        floored: (scores,) in how many lines the score's logarithm is floored, zeros included.
+        infinite: (scores,) in how many lines the score exceeds the largest float32, so that it is
+            infinite for Moses.
         lowest: (scores,) float64, the lowest value of each score.
         highest: (scores,) float64, the highest value of each score.
     """

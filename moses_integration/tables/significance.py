@@ -3,7 +3,7 @@
 Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that contain the source phrase, the
 target phrase, and both. The upper tail p of the hypergeometric distribution is the probability that
 two unrelated phrases would occur together at least as often. The authors keep a pair if -ln p is
-above a level. A pair seen once, of phrases seen once each (1-1-1), has p = 1/N for N sentences.
+above a level. If the pair and both of its phrases occur only once (1-1-1), p = 1/N for N sentences.
 
 This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
 phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
@@ -35,10 +35,10 @@ from phrasescore.table.byte_scanning import (
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
-# distance of the named levels from ln N, as in Moses's contrib/sigtest-filter
+# the distance of the named levels from ln N, as in Moses's contrib/sigtest-filter
 _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
-# columns from the end of the scores to the counts
+# the counts are this many columns after the scores
 _TO_COUNTS = 2
 # not every whole number above this is a double
 _LARGEST_COUNT = 2.0**53
@@ -85,7 +85,7 @@ class SignificanceLevel:
         """Test the pairs of some lines.
 
         Returns:
-            (lines,) bool: the significant pairs; and the number of pairs for which N was too small.
+            (lines,) bool: whether each pair is significant; and for how many pairs N was too small.
 
         Raises:
             PhraseTableError: A line has no valid counts.
@@ -125,7 +125,7 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
 
 @compiled
 def _read_counts(data: Bytes, spans: NDArray[np.int64], counts: NDArray[np.float64]) -> int:
-    """Fill in the counts of all lines; return the first bad line, or -1."""
+    """Fill in the counts of all lines; return the index of the first bad line, or -1."""
     data, spans, counts = borrowed((data, spans, counts))
     text_end = len(data) - len(GAP)  # the last line need not end in a line feed
     for line in range(len(spans)):
@@ -150,7 +150,7 @@ def _read_counts(data: Bytes, spans: NDArray[np.int64], counts: NDArray[np.float
 
 @compiled
 def _test_all(counts: NDArray[np.float64], sentences: float, values: NDArray[np.float64]) -> int:
-    """Fill in -ln p of all pairs; return the number for which ``sentences`` was too small."""
+    """Fill in -ln p of all pairs; return for how many ``sentences`` was too small."""
     cramped = 0
     for line in range(len(counts)):
         target, source, pair = counts[line, 0], counts[line, 1], counts[line, 2]
@@ -200,7 +200,7 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
 
 @compiled
 def _ln_term(both: float, one: float, other: float, neither: float) -> float:
-    """Return ln of the probability of one table with these cells, given its margins."""
+    """Return ln of the probability of the contingency table with these cells, given its margins."""
     return (
         math.lgamma(both + one + 1)
         + math.lgamma(other + neither + 1)

@@ -22,7 +22,7 @@ from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
 
-# the highest number of a decoding path; unknown words get the next number, which fits into int8
+# the highest index of a decoding path; unknown words get the next index, which fits into int8
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
@@ -151,7 +151,7 @@ class FeatureSet:
         phrase_penalties: The component of each phrase penalty that counts all phrases.
         table_penalties: The first component of each phrase penalty with one component per table.
         unknown_penalties: The component of each unknown-word penalty.
-        table_numbers: For each decoding path, the number of its phrase table in the ini.
+        table_numbers: For each decoding path, the index of its phrase table in the ini.
     """
 
     layout: FeatureLayout
@@ -278,7 +278,7 @@ def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
 
 
 def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
-    """Return the numbers of the tables that decoding paths use, one table for each path.
+    """Return the indexes of the tables that decoding paths use, one table for each path.
 
     A mapping line is ``path T table``, ``T table`` or ``path name``.
     """

@@ -2,7 +2,7 @@
 
 The arrays of all models are joined, and the states of all models are combined into one integer (in
 mixed radix). Most words of a phrase are scored once, when the phrase is loaded: only its first
-words, often just the first, depend on the words before the phrase. Each thread caches recent
+word or first few words depend on the words before the phrase. Each thread caches recent
 lookups in a small table.
 """
 
@@ -43,7 +43,7 @@ class LanguageModels(NamedTuple):
         word_offsets: The start of each model's words, shape (models + 1,).
         node_offsets: The start of each model's nodes, shape (models + 1,).
         slot_offsets: The start of each model's slots, shape (models + 1,).
-        order: The longest n-gram of each model, shape (models,).
+        order: The order of each model, shape (models,).
         end_word: The id of ``</s>`` in each model, shape (models,).
         begin_state: One number, the joint state after ``<s>``.
     """
@@ -153,8 +153,8 @@ def score_alone(
         phrases: The phrases; the word ids are filled in already.
         inner_log10: Filled with the log10 probability of the words whose n - 1 predecessors are all
             in the phrase, shape (entries, models).
-        estimate_log10: Filled with the log10 probability of the other words, which are the first
-            ones, shape (entries, models).
+        estimate_log10: Filled with the log10 probability of the other words, at the start of the
+            phrase, shape (entries, models).
     """
     models, phrases, inner_log10, estimate_log10 = borrowed(
         (models, phrases, inner_log10, estimate_log10)
@@ -256,7 +256,7 @@ def score_after(
     Args:
         scorer: The models and phrases.
         weights: The weight of each model's ln probability, shape (models,).
-        phrase: The number of the phrase.
+        phrase: The index of the phrase.
         state: The joint state before the phrase.
         last: Whether the phrase is the last of the sentence, so that ``</s>`` follows. An empty
             phrase changes nothing, and no ``</s>`` follows it.

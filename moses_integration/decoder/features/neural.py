@@ -1,15 +1,14 @@
 """Neural language models in the search: a graph of requested words, scored in batches.
 
-Words have numbers from 0. Two words share a number if every model of a system gives both the same
-id and the same share of p(<unk>). The number after that of the last word marks the boundary of a
-sentence.
+Words are numbered from 0. Two words share a number if every model of a system gives both the same
+id and the same share of p(<unk>). The first unused number marks the boundary of a sentence.
 
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
 Hypotheses walk along edges before the scores of the edges are known; new edges are scored in
-batches. A network reads each history only once, even if many words are requested after it, because
-the output of the last hidden layer is kept as long as there is room. Node 0 is the beginning of the
-sentence.
+batches. A network reads each history only once, even if many words are requested after the history,
+because the output of the last hidden layer is kept as long as there is room. Node 0 is the
+beginning of the sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
 _NONE = -1
 _FIRST_EDGES = 1 << 14
-_FIRST_KEPT = 1 << 12  # histories
+_FIRST_KEPT = 1 << 12  # how many histories there is room for at first
 _KEPT_BYTES = 64 << 20  # the maximum bytes of hidden layers to keep, for each model
 
 EDGE = np.dtype(
@@ -52,7 +51,7 @@ HISTORIES_USED = np.dtype(
     [
         ("nodes", np.int64),
         ("edges", np.int64),
-        ("scored", np.int64),  # the number of edges with known scores, which come first
+        ("scored", np.int64),  # how many edges have known scores; these edges come first
     ]
 )
 
@@ -67,7 +66,7 @@ class NeuralTerms(NamedTuple):
         stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
             covers the words of an option whose whole history is in the option, shape (options,).
         lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
-            model includes the weights of the neural models, because it stands in for them.
+            model includes the weights of the neural models, because this model stands in for them.
         weights: The weights of the neural models.
     """
 
@@ -111,8 +110,8 @@ class NeuralModels:
 
         Args:
             features: The feature of each model in the ini.
-            models: Pairs of a model and the words outside its shortlist, which share p(<unk>), or
-                ``None`` if each of them gets all of p(<unk>).
+            models: Pairs of a model and the words outside its shortlist that share p(<unk>);
+                ``None`` instead of the words if each of them gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)
@@ -156,7 +155,7 @@ class Histories(NamedTuple):
         node_slots: Hash table of nodes (`hashing.find_row`), half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
-        used: One record, the numbers of nodes and edges in use.
+        used: One record: how many nodes and edges are in use.
     """
 
     contexts: NDArray[np.int32]
@@ -271,8 +270,8 @@ class HistoryScores:
         self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
-        # for each network, a row with the last hidden layer of each history that it read; and the
-        # row of each node's history, -1 for none
+        # for each network, one row for each history that it read, with the last hidden layer;
+        # `_row_of` has the row of each node's history, -1 for none
         self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
         self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
         self._row_of = np.empty(0, np.int32)
@@ -304,7 +303,7 @@ class HistoryScores:
         self._make_room(len(edges))
         nodes, words = edges["node"], edges["word"].copy()
         unread = nodes[self._row_of[nodes] == _NONE]
-        # in the order of the first request
+        # keep the order of the first requests
         new = unread[np.sort(np.unique(unread, return_index=True)[1])]
         part = slice(self._rows, self._rows + len(new))
         self._row_of[new] = np.arange(part.start, part.stop)
@@ -367,7 +366,7 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Follow the edges of the words of derivations, and sum the scores, if they are given.
+    """Follow the edges of the words of derivations; sum the scores of the edges if they are given.
 
     Args:
         histories: The graph.

@@ -31,8 +31,8 @@ COLUMNS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 1, 0),
 }
-# parts of a type without effect: a model is phrase-based unless its type has the part hier, which
-# this decoder refuses
+# parts of a model type that have no effect: every model is phrase-based, except with the part
+# ``hier``, which this decoder refuses
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])
 _DIRECTIONS = {
     "unidirectional": (True, False),
@@ -66,7 +66,7 @@ def turn_to(previous_end: int, start: int) -> int:
 
 
 class OrientationPlaces(NamedTuple):
-    """The table column and the feature component of each orientation class, in one direction.
+    """For one direction, the table column and the feature component of each orientation class.
 
     Attributes:
         columns: The column of the table for each model and class, or -1; shape (models,
@@ -84,7 +84,7 @@ class ReorderingFeature:
 
     Args:
         path: The path of the table.
-        line: The ini's line.
+        line: The line of the ini.
         columns: The number of scores of a line of the table.
         backward: The scores of a phrase that are read from its own entry in the table.
         forward: The scores of a phrase that are read from the entry of the previous phrase.
@@ -189,7 +189,7 @@ def forward_classes(
     rows: Sequence[NDArray[np.int64]],
     entries: int,
 ) -> NDArray[np.int32]:
-    """Number the entries; entries with equal forward scores get equal numbers.
+    """Assign a class to each entry; entries with equal forward scores share a class.
 
     Hypotheses recombine only if the models will score the next phrase equally. Entries that are
     missing from a reordering table are equal only to each other.

@@ -21,7 +21,7 @@ from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
 from phrasescore.words.word_table import WordTable
 
-UNKNOWN_PENALTY = -100.0  # of each unknown word; the value that Moses uses for ln 0
+UNKNOWN_PENALTY = -100.0  # for each unknown word; Moses uses this value for ln 0
 _DIGITS = frozenset(b"0123456789")
 
 
@@ -31,9 +31,9 @@ class Entries:
 
     Args:
         targets: The target phrases.
-        vocabulary: The target words by number.
+        vocabulary: The target words, by index.
         first: The first entry of each source phrase, shape (phrases + 1,).
-        table: The decoding path of each entry, shape (E,). For unknown words it is P, the number of
+        table: The decoding path of each entry, shape (E,); for unknown words P, if there are P
             paths.
         static: The values of features that depend on the phrase alone, without language models,
             shape (E, S).

@@ -53,10 +53,10 @@ Arrays = Sequence[NDArray[Any]]
 
 _FORMAT = 3  # raise it when the meaning of the arrays changes
 _MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are deleted
-# columns, counted from the column of the scores
+# column indexes, counted from the column of the scores
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
-_MAX_LINKS = 10_000  # per phrase; insertion sort would take too long for more
+_MAX_LINKS = 10_000  # the limit for one phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -104,7 +104,7 @@ class TargetPhrases(NamedTuple):
 
     Attributes:
         word_offsets: The start of each target phrase in ``words``, shape (E + 1,).
-        words: The numbers of the target words.
+        words: The indexes of the target words in the vocabulary.
         link_offsets: The start of each alignment in ``links``, shape (E + 1,).
         links: The source and the target position of each link, shape (links, 2).
     """
@@ -126,7 +126,7 @@ class TargetPhrases(NamedTuple):
         )
 
     def taken(self, rows: NDArray[np.int64]) -> TargetPhrases:
-        """Return the phrases with the given row numbers, in that order."""
+        """Return the phrases with the given indexes, in the given order."""
         word_offsets, words = taken_runs(self.word_offsets, rows)
         link_offsets, links = taken_runs(self.link_offsets, rows)
         return TargetPhrases(word_offsets, self.words[words], link_offsets, self.links[links])
@@ -139,7 +139,7 @@ class TableEntries(NamedTuple):
         phrases: The source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
         scores: The ln of each score, at least -100, shape (E, scores).
         targets: The target phrases of the entries.
-        vocabulary: The target words by number.
+        vocabulary: The target words, by index.
     """
 
     phrases: NDArray[np.int32]
@@ -295,7 +295,7 @@ def match_sources(
         spans: The begin and the end of three columns of each line, shape (lines, 6).
         words: The words of the input.
         trie: The phrases of the input.
-        phrases: Filled with the number of each line's source phrase, -1 if the input does not
+        phrases: Filled with the index of each line's source phrase, -1 if the input does not
             contain it, shape (lines,).
     """
     data, spans, words, trie, phrases = borrowed((data, spans, words, trie, phrases))
@@ -334,7 +334,7 @@ def _parse_target(
     words: NDArray[np.int32],
     count: int,
 ) -> tuple[int, int]:
-    """Append the target words; return the new total of words, and the problem code."""
+    """Append the target words; return how many words there are now, and the problem code."""
     data, target, words = borrowed((data, target, words))
     while True:
         at = token_begin(data, at, end, BLANKS)
@@ -359,7 +359,7 @@ def _parse_links(
     links: NDArray[np.int16],
     count: int,
 ) -> int:
-    """Append the links of a phrase, sorted by source, then target; return the total, or -1."""
+    """Append a phrase's links, sorted by source, then target; return how many there are, or -1."""
     data, links = borrowed((data, links))
     first = count
     while True:
@@ -407,7 +407,7 @@ def parse_lines(
         parsed: Filled with the target phrases; its offsets begin with 0.
 
     Returns:
-        The first bad line and its problem code; -1 and ``FINE`` if there is none.
+        The index of the first bad line, and its problem code; -1 and ``FINE`` if there is none.
     """
     data, spans, lines, target, scores, parsed = borrowed(
         (data, spans, lines, target, scores, parsed)

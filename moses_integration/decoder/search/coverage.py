@@ -2,9 +2,9 @@
 
 Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
 estimate, the spans that may be translated next) is computed once for each coverage. The future cost
-of a span is the highest future score of its options, or the sum of the future costs for the best
-split of the span if this is higher (Koehn et al. 2003). It includes neither distortion nor
-reordering models.
+of a span is the highest future score of its options or, if higher, the highest sum of the future
+costs of two parts of the span (Koehn et al. 2003). It includes neither distortion nor reordering
+models.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FIRST_COVERAGES = 512
 COVERAGE = np.dtype(
     [
         ("estimate", np.float64),
-        ("covered", np.int32),  # number of covered words
+        ("covered", np.int32),  # how many words are covered
         ("first_gap", np.int32),
         ("first_step", np.int32),  # the range of its steps, once `find_steps` has found them
         ("last_step", np.int32),
-        ("options", np.int32),  # number of options of all steps
-        ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
-        ("member", np.int32),  # the best of its hypotheses, once cube pruning has sorted these
-        ("members", np.int32),  # number of its hypotheses
+        ("options", np.int32),  # how many options all steps have together
+        ("entries", np.int32),  # how many hypotheses cube pruning has put into the stack
+        ("member", np.int32),  # its best hypothesis, once cube pruning has sorted the hypotheses
+        ("members", np.int32),  # how many hypotheses have this coverage
     ],
     align=True,
 )
@@ -72,7 +72,7 @@ COVERAGES_USED = np.dtype([("coverages", np.int64), ("steps", np.int64)])
 
 
 class Coverages(NamedTuple):
-    """The coverages found so far, with the empty coverage as number 0, and the steps from them.
+    """The coverages found so far, with the empty coverage at index 0, and the steps from them.
 
     Attributes:
         records: One per coverage.
@@ -80,7 +80,7 @@ class Coverages(NamedTuple):
         slots: Hash table of coverages by their bits (`hashing.find_row`), half full at most.
         steps: The steps from all coverages for which `find_steps` was called.
         scratch: The bits of the coverage to look up, shape (words / 64,).
-        used: One record, the numbers of coverages and steps in use.
+        used: One record: how many coverages and steps are in use.
     """
 
     records: Records
@@ -120,14 +120,14 @@ class Coverages(NamedTuple):
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
-    """Replace the estimate of each span by the best sum of future scores over all of its splits.
+    """Replace the estimate of each span by the highest sum of future scores over all its splits.
 
     The dynamic programme proceeds from short to long spans. A span is covered by a single option,
     or by two shorter spans whose best splits are already known.
 
     Args:
-        estimates: The best future score of an option for the words i to j, -inf if there is no
-            option, shape (n, n). Afterwards: the highest sum over all splits of the words.
+        estimates: The highest future score of an option for the words i to j, -inf if there is no
+            option, shape (n, n). The function replaces it by the highest sum over all splits.
     """
     length = estimates.shape[0]
     for size in range(2, length + 1):
@@ -180,7 +180,7 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
 
 @compiled
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
-    """Return the number of the coverage in ``scratch``; add the coverage if it is new."""
+    """Return the index of the coverage in ``scratch``; add the coverage if it is new."""
     table, sentence = borrowed((table, sentence))
     slot = find_row(table.slots, table.bits, table.scratch)
     if table.slots[slot] != _NONE:
@@ -207,8 +207,8 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis; it is tested when the hypothesis is expanded.
 
     Returns:
-        Whether there was room; if not, the caller makes room for length * longest more coverages
-        and steps with `Coverages.with_room`.
+        Whether there was room; if not, the caller adds room for length * longest coverages and
+        steps with `Coverages.with_room`.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

@@ -3,10 +3,11 @@
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
 by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
 scores plus a language model score that depends on the pair. Without the language model, a cell
-would never score above its left and upper neighbours. The best cells are therefore near the first
-corner, and a cell is scored only after one of these neighbours was popped. Each edge to a stack
-starts with its first corner on the heap. The best cell of all edges is popped, its hypothesis
-enters the stack, and its right and lower neighbours are scored and pushed, up to the pop limit.
+would never score above its left and upper neighbours. Cells with high scores are therefore near
+cell (0, 0), and a cell is scored only after its left or upper neighbour was popped. Each edge to a
+stack starts with cell (0, 0) on the heap. The cell with the highest total of all edges is popped,
+its hypothesis enters the stack, and its right and lower neighbours are scored and pushed, up to the
+pop limit.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ EDGE = np.dtype(
         ("step", np.int32),  # the step: the span, and the coverage that it leads to
         ("coverage", np.int32),  # the new coverage
         ("begin", np.int32),  # the first option of the span
-        ("columns", np.int32),  # the number of options
+        ("columns", np.int32),  # how many options the span has
         ("first", np.int32),  # the first of the edge's hypotheses in ``ranked``
-        ("hypotheses", np.int32),  # the number of hypotheses
+        ("hypotheses", np.int32),  # how many hypotheses the edge has
         ("next", np.int32),  # the next edge to the same stack
         ("seen", np.int32),  # the index in ``seen`` of the edge's first 64-bit word
-        ("rows", np.int32),  # the number of rows in ``seen`` that are in use
+        ("rows", np.int32),  # how many rows of ``seen`` are in use
         ("behind", np.int32),  # the word after the span
     ],
     align=True,
@@ -76,7 +77,7 @@ RANKED = np.dtype(
         ("score", np.float64),  # including the cost of the jump to the span
         ("base", np.float64),  # ``score`` plus forward reordering; not used if the phrases swap
         ("lm_state", np.int64),
-        ("number", np.int32),  # the number of the hypothesis
+        ("number", np.int32),  # the index of the hypothesis
         ("start", np.int16),  # the first word of its last phrase
         ("turn", np.int16),  # the orientation of the next phrase; not used if the phrases swap
     ],
@@ -107,8 +108,9 @@ class Cubes(NamedTuple):
         cells: The cells scored for the current stack.
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts in a new 64-bit word.
-        heap: The scored cells that are not yet popped, best on top (``stacks.HEAP_ENTRY``).
-        used: One record with the numbers of edges, cells and other elements in use.
+        heap: The scored cells that are not yet popped, the highest total on top
+            (``stacks.HEAP_ENTRY``).
+        used: One record: how many edges, cells and other elements are in use.
     """
 
     edges: Records
@@ -170,7 +172,7 @@ def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
 def _chain_members(search: SentenceSearch, size: int) -> None:
     """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
 
-    This reuses the chains of the stack's hash table, since nothing enters the stack any more.
+    This reuses the chains of the stack's hash table, because nothing enters the stack any more.
     """
     search = borrowed(search)
     stacks, coverages = search.stacks, search.coverages.records
@@ -266,7 +268,7 @@ def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
         prune(stacks, progress.stack, search.limits)
-    # sorting again after a pause gives the same order
+    # a search that continues after a pause sorts again, with the same result
     size = sort_members(stacks, progress.stack)
     _chain_members(search, size)
     while progress.expanded < size:
@@ -310,7 +312,7 @@ def _score_cell(
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
         # neural language models score a cell only when it is popped; until then the score of an
-        # n-gram model replaces theirs
+        # n-gram model replaces the neural scores
         cell.score += waiting.neural.stand_in[option]
     cell.total = cell.score + edge.estimate
     return np.float64(cell.total)
@@ -351,13 +353,13 @@ def _take(
 def _score_neighbours(
     search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, ends: bool
 ) -> bool:
-    """Score and push the right and lower neighbours of the best cell, if they are new.
+    """Score and push the right and lower neighbours of the top cell, if they are new.
 
-    The first new neighbour replaces the best cell on top of the heap, which costs one sift instead
-    of two for a removal and a push.
+    The first new neighbour replaces the cell on top of the heap. This costs one sift; a removal and
+    a push would cost two.
 
     Returns:
-        Whether a neighbour replaced the best cell; otherwise the caller must remove it.
+        Whether a neighbour replaced the top cell; otherwise the caller must remove this cell.
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
     replaced = False
@@ -380,7 +382,7 @@ def _score_neighbours(
 
 @compiled
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
-    """Fill a stack with the best cells of its edges, whose first cells are on the heap.
+    """Fill a stack with the best cells of its edges; cell (0, 0) of each edge is on the heap.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
     new hypotheses.

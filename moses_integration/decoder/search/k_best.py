@@ -1,9 +1,9 @@
 """The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
 A derivation is a final hypothesis with its predecessors. A new derivation deviates from an earlier
-one at one hypothesis: it replaces this hypothesis by one that recombined with it (an arc).
-Deviations are tried in the order of their totals, and so are the arcs of a hypothesis. Therefore
-the list is the same as that of Moses's Manager::CalcNBest.
+derivation at one hypothesis: an arc takes the place of this hypothesis. The arcs of a hypothesis
+are the hypotheses that recombined with it. Deviations are tried in the order of their totals, and
+so are the arcs of a hypothesis. Therefore the list equals that of Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from moses_integration.decoder.search.stacks import INITIAL, NONE, sort_by_total
 from moses_integration.decoder.settings import NBestSettings
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 
-# a path: its total, the path that it deviates from, the position of the deviation (counted from the
-# last hypothesis), and the arc at this position; if a path deviates from no other path, the arc is
-# the rank of its final hypothesis
+# the fields of a path: the total, the path that it deviates from, the position of the deviation
+# (counted from the last hypothesis), and the arc at this position; if a path deviates from no other
+# path, the last field is the rank of the final hypothesis
 _Path: TypeAlias = tuple[float, int, int, int]
 
 
@@ -28,13 +28,13 @@ _Path: TypeAlias = tuple[float, int, int, int]
 def _best_arc(
     records: Records, number: int, is_sorted: NDArray[np.bool_], scratch: NDArray[np.int32]
 ) -> int:
-    """Return the best arc of a hypothesis (-1 if it has none), and chain its arcs by rank.
+    """Return a hypothesis's arc with the highest total (-1 for none), and chain its arcs by rank.
 
     Args:
         records: All hypotheses.
-        number: The number of the hypothesis.
+        number: The index of the hypothesis.
         is_sorted: Whether the arcs of each hypothesis are chained by rank already.
-        scratch: Scratch memory for the numbers of all hypotheses.
+        scratch: Scratch memory for the indexes of all hypotheses.
     """
     records, is_sorted, scratch = borrowed((records, is_sorted, scratch))
     if not is_sorted[number]:
@@ -63,7 +63,7 @@ def _push(
     place: int,
     arc: int,
 ) -> None:
-    # the number of the path breaks ties: the older path comes first
+    # the index of the path breaks ties: the older path comes first
     heapq.heappush(heap, (-total, len(paths)))
     paths.append((total, np.int64(parent), np.int64(place), np.int64(arc)))
 
@@ -135,11 +135,11 @@ def best_paths(
     settings: NBestSettings,
     pops: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """List the best derivations.
+    """List the derivations with the highest totals.
 
     Args:
         records: The hypotheses that are in use.
-        complete: The hypotheses that cover the sentence, the best first; there is at least one.
+        complete: The hypotheses that cover the sentence, at least one; the highest total first.
         first: The first target word of each option, shape (options + 1,).
         words: The target words of all options.
         settings: The settings of the list.

@@ -1,8 +1,9 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-For every source phrase and table, the entries with the best future scores are kept, as Moses does
-when it loads a table. The future score depends on the weights, so options are chosen again when
-weights change. If no entry translates a word alone, an extra entry copies or drops the word.
+For every source phrase and table, the entries with the highest future scores become options. (Moses
+chooses these entries when it loads a table.) The future score depends on the weights, so options
+are chosen again when weights change. If no entry translates a word alone, an extra entry copies or
+drops the word.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from phrasescore.compiled import borrowed, compiled
 
 
 class Options(NamedTuple):
-    """All options, sorted by source phrase; the options of one phrase are sorted best first.
+    """All options, sorted by source phrase, then by future score, highest first.
 
     Attributes:
         first: The first option of each source phrase, shape (phrases + 1,).
@@ -29,10 +30,10 @@ class Options(NamedTuple):
         score: The contribution of an option to the model score, for each orientation of the phrase,
             shape (orientations, options). It includes neither distortion nor the language model
             scores of words whose history begins before the phrase.
-        forward: The forward reordering score of an option, which is added with the next phrase, for
-            each orientation of the next phrase, shape (orientations, options).
-        forward_class: A class number, the same for options with equal forward reordering scores,
-            shape (options,).
+        forward: The forward reordering score of an option for each orientation of the next phrase,
+            shape (orientations, options). The search adds this score with the next phrase.
+        forward_class: The index of each option's class, shape (options,); options with equal
+            forward reordering scores share a class.
     """
 
     first: NDArray[np.int32]
@@ -75,11 +76,11 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write the best entries from ``begin`` to ``stop`` to ``chosen``; return their number.
+    """Write entries ``begin`` to ``stop`` with the highest future scores to ``chosen``; count them.
 
     If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
     C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry
-    enters the heap only if it is better than the worst entry in it.
+    enters the heap only if its future score is higher than the lowest in the heap.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -118,7 +119,7 @@ def _select_all(
 def choose_entries(
     entries: Entries, limits: Sequence[int], max_options: int, future: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Choose the entries that become options: the best entries of each source phrase and table.
+    """Choose for each source phrase and table the entries with the highest future scores.
 
     Args:
         entries: All entries.
@@ -129,10 +130,10 @@ def choose_entries(
 
     Returns:
         The first option of each source phrase, shape (phrases + 1,), and the entry of each option.
-        The options of a phrase are sorted best first.
+        The options of a phrase are sorted by future score, highest first.
     """
     chosen = np.empty(len(entries), np.int64)
-    # unknown words have an extra table number, and no limit
+    # unknown words count as an extra table without a limit
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]

@@ -1,8 +1,8 @@
 """Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
 Hypotheses that cover the same number of source words share a stack. The search expands one stack
-after the other. Within a stack it begins with the best hypothesis, and expands each hypothesis with
-every option of every span that may be translated next. The recurrence is
+after the other. Within a stack it expands hypotheses from the highest total down, each with every
+option of every span that may be translated next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
 
@@ -15,8 +15,8 @@ scores a thousand words in little more time than one word, so the search defers 
 there are enough, or until a stack must be complete. Phrases are scored word by word: the first
 words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
 stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
-is too bad for its stack after its first word, its later words are never scored. Cube pruning drops
-few of the hypotheses that it pops, so it requests the scores of all words together.
+scores too low for its stack after its first word, its later words are never scored. Cube pruning
+drops few of the hypotheses that it pops, so it requests the scores of all words together.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from moses_integration.decoder.search.stacks import (
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
-ENOUGH = 4096  # hypotheses to score together: larger matrix products save hardly any time
+ENOUGH = 4096  # how many hypotheses to score together: larger matrix products save hardly any time
 
 DEFERRED = np.dtype(
     [
@@ -61,8 +61,8 @@ DEFERRED = np.dtype(
         ("estimate", np.float64),  # the future cost
         ("lm_state", np.int64),
         ("history", np.int32),  # the node after the words whose scores are known
-        ("words", np.int32),  # number of words whose scores are known
-        ("edge", np.int32),  # the edge whose score it waits for, -1 for none
+        ("words", np.int32),  # how many words have known scores
+        ("edge", np.int32),  # the edge whose score the hypothesis waits for, -1 for none
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -105,10 +105,10 @@ PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
         ("phase", np.int64),  # the phase of cube pruning
-        ("expanded", np.int64),  # the number of hypotheses of the stack that are expanded
-        ("hypotheses", np.int64),  # the number of hypotheses of the stack
-        ("pops", np.int64),  # the number of pops of cube pruning for the next stack
-        ("records", np.int64),  # the number of records that a paused search needs room for
+        ("expanded", np.int64),  # how many hypotheses of the stack are expanded
+        ("hypotheses", np.int64),  # how many hypotheses the stack has
+        ("pops", np.int64),  # how many popped cells cube pruning has used for the next stack
+        ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
 )
@@ -146,7 +146,7 @@ class Waiting(NamedTuple):
         neural: The models.
         histories: The graph of histories whose scores are requested.
         deferred: The deferred hypotheses.
-        used: One number, the count of deferred hypotheses.
+        used: One number: how many hypotheses are deferred.
     """
 
     neural: NeuralTerms
@@ -178,7 +178,7 @@ def with_forward(model: Model, score: float, option: int, turn: int) -> float:
 def score_option(
     search: SentenceSearch, record: Record, option: int, base: float, turn: int, last: bool
 ) -> tuple[float, int]:
-    """Return the score of a hypothesis with one more option, and its language model state."""
+    """Return the score and the language model state of a hypothesis with one more option."""
     model = search.model
     lm_score, state = score_after(search.language, model.lm_weights, option, record.lm_state, last)
     return base + model.options.score[turn, option] + lm_score, state
@@ -193,7 +193,7 @@ def can_wait(waiting: Waiting, options: int, words: int) -> bool:
 
 @inlined
 def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> int:
-    """Return the number of a target word, or of the end of the sentence after the last one."""
+    """Return the number of a target word; after the last word, that of the sentence's end."""
     if at < stop:
         return np.int64(waiting.neural.numbers[search.model.words[at]])
     return np.int64(waiting.neural.boundary)
@@ -239,8 +239,8 @@ def defer(
         search: The search.
         waiting: The deferred hypotheses.
         step: The span of the option.
-        expanded: The previous hypothesis, the option, the score without neural language models, and
-            the state of n-gram models.
+        expanded: Four values: the previous hypothesis, the option, the score without neural
+            language models, and the state of the n-gram models.
         ahead: Whether to request the scores of all words now, although some may not be needed.
     """
     search, waiting = borrowed((search, waiting))
@@ -351,7 +351,7 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def finish_search(search: SentenceSearch) -> None:
-    """Write the best hypotheses that cover the sentence to ``stacks.numbers``, best first."""
+    """Prune the complete hypotheses; write them to ``stacks.numbers``, highest total first."""
     prune(search.stacks, search.sentence.length, search.limits)
     sort_members(search.stacks, search.sentence.length)
 

@@ -81,7 +81,7 @@ class Stacks(NamedTuple):
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
         numbers: The hypotheses of one stack, sorted by `sort_members`.
-        used: One number, the count of records in use.
+        used: One number: how many records are in use.
     """
 
     records: Records
@@ -177,7 +177,7 @@ def push(heap: Records, size: int, total: float, number: int) -> None:
 
 @compiled
 def replace_best(heap: Records, size: int, total: float, number: int) -> None:
-    """Replace the best of the ``size`` entries of a heap with another entry."""
+    """Replace the top entry of a heap of ``size`` entries with another entry."""
     heap = borrowed(heap)
     at = 0
     while 2 * at + 1 < size:
@@ -194,7 +194,7 @@ def replace_best(heap: Records, size: int, total: float, number: int) -> None:
 
 @compiled
 def remove_best(heap: Records, size: int) -> None:
-    """Remove the best of the ``size`` entries of a heap, at least one."""
+    """Remove the top entry of a heap of ``size`` entries, at least one."""
     heap = borrowed(heap)
     last = heap[size - 1]
     replace_best(heap, size - 1, np.float64(last.total), np.int64(last.number))
@@ -202,7 +202,7 @@ def remove_best(heap: Records, size: int) -> None:
 
 @compiled
 def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
-    """Sort numbers of records in place, the best first."""
+    """Sort indexes of records in place, the highest total first."""
     records, numbers = borrowed((records, numbers))
     if numbers.size < 2:
         return
@@ -216,7 +216,7 @@ def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
 
 @compiled
 def sort_members(stacks: Stacks, stack: int) -> int:
-    """Write a stack's hypotheses to ``stacks.numbers``, the best first; return their number."""
+    """Write a stack's hypotheses to ``stacks.numbers``, best first; return how many there are."""
     stacks = borrowed(stacks)
     member = stacks.members[stack]
     size = stacks.size[stack]
@@ -269,7 +269,7 @@ def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
 def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
     """Put a new hypothesis, the record after the last one in use, into a stack, or recombine it.
 
-    There must be room for one more record. The caller has compared its total with
+    There must be room for one more record. The caller has compared the hypothesis's total with
     ``stacks.worst``.
 
     Returns:
@@ -305,8 +305,8 @@ def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
     """Keep the better of two equivalent hypotheses in the stack, and make the other its arc.
 
-    No hypothesis refers to either yet, because a stack is expanded only when it is complete. The
-    winner can therefore move into the rival's record, which keeps its place in all chains.
+    No hypothesis extends either yet, because a stack is expanded only when it is complete. The
+    winner can therefore move into the rival's record, which stays where it is in all chains.
     """
     new = stacks.used[0]
     record, other = stacks.records[new], stacks.records[rival]
@@ -328,7 +328,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
 
 @compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
-    """Histogram and beam pruning: cut an overfull stack to its best hypotheses within the beam."""
+    """Histogram and beam pruning: cut an overfull stack to the highest totals within the beam."""
     stacks = borrowed(stacks)
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
@@ -338,7 +338,7 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
         stacks.pruned[i] = member
         stacks.totals[i] = stacks.records[member].total
         member = stacks.records[member].member
-    # the total of the last hypothesis that fits; `ties` hypotheses with exactly this total fit
+    # the lowest total that fits; `ties` is how many hypotheses with exactly this total fit
     kth = size - limits.stack
     threshold = np.partition(stacks.totals[:size], kth)[kth]
     lowest = stacks.best[stack] + limits.beam_ln

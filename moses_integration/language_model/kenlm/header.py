@@ -27,7 +27,7 @@ VERSION = 5
 PROBING, _, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
 # the magic, padded with at least two zero bytes to a multiple of 8; the floats 0.0, 1.0 and -0.5;
-# in 32 bits each, the number 1, the largest number, and 0 as padding; the number 1 in 64 bits
+# three 32-bit integers: 1, the maximum, and 0 as padding; the 64-bit integer 1
 _SANITY = _MAGIC.ljust((len(_MAGIC) + 2 + 7) // 8 * 8, b"\0") + struct.pack(
     "<fffIIIQ", 0.0, 1.0, -0.5, 1, 0xFFFFFFFF, 0, 1
 )
@@ -154,7 +154,7 @@ def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
 def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:
-    """Add words 1, 2, ...; return the first word that repeats or has a wrong hash, or the count."""
+    """Add words; return the first id whose word repeats or has a wrong hash, or the word count."""
     words, text, ends, hashes = borrowed((words, text, ends, hashes))
     for word in range(1, ends.size):
         start, stop = ends[word - 1] + 1, ends[word]

@@ -76,10 +76,10 @@ class KeyIndex(NamedTuple):
         keys: The keys, all different and ascending, shape (keys,).
         bitmap: One bit for each value of the first bits of a key, set if any key begins with these
             bits.
-        bitmap_shift: The number of bits to shift a key to the right to get the index in ``bitmap``.
+        bitmap_shift: How many bits to shift a key to the right to get the index in ``bitmap``.
         starts: For each value of the first few bits, the index of the first key with this value;
             then the number of keys.
-        starts_shift: The number of bits to shift a key to the right to get the index in ``starts``.
+        starts_shift: How many bits to shift a key to the right to get the index in ``starts``.
     """
 
     keys: NDArray[np.uint64]
@@ -236,7 +236,7 @@ class ProbingModel:
         ]
 
     def longer(self) -> Iterator[NGrams]:
-        """Yield the n-grams of orders 2, 3, ..., in no particular order within each.
+        """Yield the n-grams of order 2, then 3, and so on; each order is unsorted.
 
         Raises:
             LanguageModelError: The n-grams cannot be recovered, or there are too many pairs to try.

@@ -3,10 +3,10 @@
 The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The
 children of the root are the words; the children of a node are the words that may precede its
 n-gram. The nodes of one order form a row. Each node has its word, its weights and the position of
-its first child in the next row, which is also the end of the previous node's children. Weights are
-numbers or, in a quantised model, positions in tables of numbers. Child positions may be compressed.
-Then a node has only the low bits, and a list contains the nodes at which the high bits increase by
-one.
+its first child in the next row; the previous node's children end at this position. Weights are
+numbers or, in a quantised model, positions in tables of numbers. In some kinds of tries a node has
+only the low bits of its child position, and a list contains the nodes at which the high bits
+increase by one.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Level(NamedTuple):
     Attributes:
         row: The packed bits of the n-grams, shape (bytes,).
         size: The number of n-grams.
-        word_bits: The number of bits of a word.
-        weight_bits: The number of bits of a probability, and of a back-off weight (0 in the highest
+        word_bits: How many bits a word takes.
+        weight_bits: How many bits a probability takes, and a back-off weight (0 in the highest
             order).
         weights: The tables of probabilities and of back-off weights in a quantised model, whose
             nodes have positions in these tables; otherwise empty.
-        child_bits: The number of bits of a child position; 0 in the highest order, or if all bits
+        child_bits: How many bits a child position takes; 0 in the highest order, or if all bits
             were moved to ``grows_at``.
         grows_at: The nodes at which the high bits of child positions increase by one.
     """
@@ -65,7 +65,7 @@ class Level(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The number of bits of a node."""
+        """How many bits a node takes."""
         return self.word_bits + sum(self.weight_bits) + self.child_bits
 
     def unpack(self, offset: int, width: int, extra: int = 0) -> NDArray[np.uint64]:
@@ -93,7 +93,7 @@ class TrieModel:
         hashes = sections.take("<u8", types + 1, "its vocabulary")
         if int(hashes[0]) + 1 != types:
             raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
-        # the file has the number of words where the hash of <unk> would be
+        # in place of the hash of <unk>, the file has the number of words
         self.hashes = hashes[:types]
         tables: list[Sequence[NDArray[np.float32]]] = [()] * len(header.counts)
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
@@ -143,7 +143,7 @@ def _take_quantisation(sections: Sections, order: int) -> list[Sequence[NDArray[
 def _take_level(
     sections: Sections, header: KenlmHeader, order: int, tables: Sequence[NDArray[np.float32]]
 ) -> Level:
-    """Cut out the n-grams of one order, and the list of high bits that may precede them."""
+    """Cut out the n-grams of one order, and the list of high bits before them, if there is one."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
     bits = [(table.size - 1).bit_length() for table in tables] or [_LOG10_BITS, _BACKOFF_BITS]
@@ -178,7 +178,7 @@ def _take_high_bits(
     width = children.bit_length()
 
     def cost(moved: int) -> int:
-        """Return the number of bits of the list, minus the number of bits that it saves."""
+        """Return how many bits the list takes, minus how many bits it saves."""
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
     moved = min(range(min(width, max_moved) + 1), key=cost)
@@ -228,7 +228,7 @@ def unpack(
         row: The bits, shape (bytes,), with at least eight more bytes after the last number.
         offset: The first bit of the first number.
         step: The distance in bits from one number to the next.
-        width: The number of bits of a number, at most 57.
+        width: How many bits a number has, at most 57.
         count: How many numbers to return.
     """
     assert 0 <= width <= _MAX_BITS
