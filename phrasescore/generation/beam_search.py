@@ -51,7 +51,7 @@ class BeamSearch(Prefixes):
         rows, K = len(self._owners), self._settings.size
         self._wanted = self._room[self._owners]
         self._words = np.empty((rows, K), np.int64)
-        self._gains = np.full((rows, K), -np.inf, np.float32)
+        self._gains = np.empty((rows, K), np.float32)
 
     def choose(self, a: int, b: int, ln_p: Tensor) -> None:
         """Find the most probable words of rows ``a`` to ``b - 1``."""
@@ -82,19 +82,16 @@ class BeamSearch(Prefixes):
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return row, word and ln p of the selected continuations, in the order of the sources."""
-        K = self._words.shape[1]
-        # fmax: a sum that is not a number is never chosen
-        sums = np.fmax(self._totals[:, None] + self._gains, -np.inf).ravel()
+        """Return row, word and ln p of the best continuations, in the order of the sources."""
         alive, begins = np.unique(self._owners, return_index=True)
-        ends = np.append(begins[1:], len(self._owners))
-        best = np.concatenate(
-            [
-                begin * K + _largest(sums[begin * K : end * K], room)
-                for begin, end, room in zip(begins, ends, self._room[alive], strict=True)
-            ]
-        )
-        return best // K, self._words.ravel()[best], sums[best]
+        begins = np.append(begins, len(self._owners))
+        room = self._room[alive]
+        places = int(room.sum())
+        chosen, sums = np.empty((places, 2), np.int64), np.empty(places, np.float64)
+        heads = np.empty(len(self._owners), np.int64)
+        hypotheses = begins, self._totals, self._words, self._gains
+        count = best_rows(*hypotheses, room, heads, chosen, sums)
+        return chosen[:count, 0], chosen[:count, 1], sums[:count]
 
     def _keep_ended(self, rows: NDArray[np.int64], ln_p: NDArray[np.float64]) -> None:
         owners = self._owners[rows]
@@ -103,16 +100,6 @@ class BeamSearch(Prefixes):
         before = np.arange(len(owners)) - np.searchsorted(owners, owners)
         self._finished[owners, self._settings.size - self._room[owners] + before] = ln_p
         np.subtract.at(self._room, owners, 1)
-
-
-def _largest(sums: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indexes of the ``count`` largest finite numbers, the largest number first.
-
-    The result is shorter if fewer numbers are finite. Among equal numbers the lower index wins.
-    """
-    bound = -np.inf if len(sums) <= count else np.partition(sums, -count)[-count]
-    places = np.flatnonzero((sums >= bound) & (sums > -np.inf))
-    return places[np.argsort(-sums[places], kind="stable")[:count]]
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
@@ -176,3 +163,50 @@ def best_words(
                 kept = min(kept + 1, wanted)
                 if kept == wanted:
                     lowest = gains[b, wanted - 1]
+
+
+@compiled
+def best_rows(
+    begins: Rows,
+    totals: NDArray[np.float64],
+    words: Rows,
+    gains: NDArray[np.float32],
+    room: Rows,
+    heads: Rows,
+    chosen: Rows,
+    sums: NDArray[np.float64],
+) -> int:
+    """Choose the best continuations of each source by merging the sorted words of its rows.
+
+    Args:
+        begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1] - 1.
+        totals: ``(rows,)`` float64 ln p of each prefix.
+        words: ``(rows, K)`` continuations of each prefix, best first; -1 for none.
+        gains: ``(rows, K)`` float32, ln p of each continuation.
+        room: ``(N,)`` the number of continuations to choose for each source.
+        heads: ``(rows,)`` int64 scratch space: the first word of each row that is not chosen yet.
+        chosen: ``(any, 2)`` on return, the row and the word of each chosen continuation, the best
+            continuation of a source first.
+        sums: ``(any,)`` float64; on return, ln p of each extended prefix.
+
+    Returns:
+        The number of chosen continuations.
+    """
+    K, count = words.shape[1], 0
+    heads[:] = 0
+    for source in range(len(begins) - 1):
+        for _ in range(room[source]):
+            best, best_row = -np.inf, -1
+            for row in range(begins[source], begins[source + 1]):
+                at = heads[row]
+                if at < K and words[row, at] >= 0:
+                    total = totals[row] + gains[row, at]
+                    if total > best:
+                        best, best_row = total, row
+            if best_row < 0:
+                break
+            chosen[count, 0], chosen[count, 1] = best_row, words[best_row, heads[best_row]]
+            sums[count] = best
+            heads[best_row] += 1
+            count += 1
+    return count
