@@ -9,13 +9,13 @@ from phrasescore.runs.interruption import interrupt_on_signals
 
 def main() -> None:
     """Install signal handlers before imports that may take seconds; then run the command line."""
-    interrupt_on_signals()
     try:
+        interrupt_on_signals()
         from phrasescore.cli import main as run
+
+        run()
     except KeyboardInterrupt:
         os._exit(130)
-    try:
-        run()
     except SystemExit as stop:
         if stop.code:
             # at once: Python would wait for threads, and one may read from a silent pipe

@@ -30,14 +30,27 @@ def _torch_is_loading() -> bool:
 def _interrupt(number: int, _frame: Any) -> None:
     # While torch's C++ code initialises a module, an exception would abort the process. Try later.
     if _torch_is_loading():
-        signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _RETRY)
+        _interrupt_later()
         return
     raise KeyboardInterrupt
 
 
+def _interrupt_later() -> None:
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _RETRY)
+
+
+def _keep_interrupt(lost: Any) -> None:
+    # Python discards what is raised in a destructor or in a callback, such as those of imports.
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        _interrupt_later()
+    else:
+        sys.__unraisablehook__(lost)
+
+
 def interrupt_on_signals() -> None:
     """Let the signals raise ``KeyboardInterrupt`` from now on."""
+    sys.unraisablehook = _keep_interrupt
     for number in _active_signals():
         signal.signal(number, _interrupt)
 

@@ -57,3 +57,51 @@ def test_a_command_that_has_hardly_begun(
     assert "Traceback" not in said
     assert "Exception ignored" not in said
     assert not list(tmp_path.glob(".*"))
+
+
+def run_program(text: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_discards_exceptions(number: signal.Signals) -> None:
+    """Python discards what a destructor raises, but the signal still ends the program."""
+    done = run_program(f"""
+import os, time
+from phrasescore.runs.interruption import interrupt_on_signals
+
+class Dying:
+    def __del__(self):
+        os.kill(os.getpid(), {int(number)})
+        time.sleep(0.01)
+
+interrupt_on_signals()
+try:
+    Dying()
+    time.sleep(30)
+except KeyboardInterrupt:
+    print("interrupted")
+""")
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def test_other_discarded_exceptions_are_still_reported() -> None:
+    """Python's report of a discarded exception lacks interrupts only."""
+    done = run_program("""
+from phrasescore.runs.interruption import interrupt_on_signals
+
+class Dying:
+    def __del__(self):
+        raise ValueError("wrong")
+
+interrupt_on_signals()
+Dying()
+""")
+    assert "ValueError: wrong" in done.stderr
