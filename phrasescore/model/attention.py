@@ -1,13 +1,14 @@
 """Attention, and the gated unit with attention to its source at every step.
 
-Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
+Step i computes a context c_i from the decoder's state s_(i-1) and the encoder's states h_j
+(Bahdanau et al., 2014, section 3.1 and appendix A.2.2): e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
 alpha = softmax of e over j, c_i = sum over j of alpha_ij h_j. As in ``units``, the gradient is
 written by hand, so that the gradient of each weight matrix is one large product after the steps.
 
-Shapes: ``B`` sequences; ``J`` positions of the longest source, its </s> included; ``D`` size of the
-vectors that are summed; ``A`` alignment units. The positions of all sequences are the rows of one
-matrix, and sequence b starts at row ``b * J``. Each query names its first row (``begins``), so
-queries with the same source share its positions without copies.
+Shapes: ``B`` sequences; ``N`` queries; ``J`` positions of the longest source, its </s> included;
+``D`` size of the vectors that are summed; ``A`` alignment units. The ``P`` positions of all sources
+are the rows of one matrix. Each query names the first row of its source (``begins``), so queries
+with the same source share its positions without copies.
 
 The compiled passes take matrices in float32, or in bfloat16 as bit patterns, and sum in float32.
 """
@@ -43,16 +44,16 @@ def _attend_rows(
     weights: Array,
     found: Array,
 ) -> None:
-    """Align each row with its source positions, and sum the positions' values by weight.
+    """Align each query with its source positions, and sum the positions' values by weight.
 
     Args:
         queries: ``(N, A)``, s W_a.
         keys: ``(P, A)``, h_j U_a of all positions.
         values: ``(P, D)``, the vectors to sum.
         vector: ``(A,)`` float32, v_a.
-        begins: ``(N,)`` the first position of each row.
-        lengths: ``(N,)`` the number of positions of each row.
-        weights: ``(N, J)`` float32, filled: alpha, 0 beyond the row's positions.
+        begins: ``(N,)`` the first position of each query.
+        lengths: ``(N,)`` the number of positions of each query.
+        weights: ``(N, J)`` float32, filled: alpha, 0 beyond the query's positions.
         found: ``(N, D)``, filled: the sum of alpha_j values_j.
     """
     query, total = np.empty(len(vector), np.float32), np.empty(values.shape[1], np.float32)
@@ -66,7 +67,7 @@ def _attend_rows(
 
 @_compiled
 def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -> None:
-    """Set ``alpha`` to softmax(v_a tanh(row + keys)); ``query`` is scratch space."""
+    """Set ``alpha`` to softmax(v_a tanh(row + keys)) for a query ``row``; ``query`` is scratch."""
     A = len(vector)
     for a in range(A):
         query[a] = load(row, a)
@@ -114,7 +115,7 @@ def _attend_rows_backward(
     grad_keys: Array,
     grad_vector: Array,
 ) -> None:
-    """Turn the gradient of the sums into the gradients of queries, keys and v_a (not the values).
+    """Turn the gradient of the sums into the gradients of queries, keys and v_a, not of values.
 
     Args:
         queries: ``(N, A)``; this and the next five arguments are as in :func:`_attend_rows`.
@@ -164,13 +165,13 @@ def _attend_rows_backward(
 
 @dataclass(frozen=True)
 class Attended:
-    """The source positions that rows attend to.
+    """The source positions that queries attend to.
 
     Attributes:
         keys: ``(P, A)``, h_j U_a of all positions.
         values: ``(P, D)``, the vectors to sum: h_j, or h_j times a matrix.
-        begins: ``(N,)`` the first position of each row.
-        lengths: ``(N,)`` the number of positions of each row.
+        begins: ``(N,)`` the first position of each query.
+        lengths: ``(N,)`` the number of positions of each query.
     """
 
     keys: Tensor
@@ -184,9 +185,9 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
 
     Args:
         queries: ``(N, A)``, s W_a.
-        seen: The positions of each row.
+        seen: The positions of each query.
         vector: ``(A,)``, v_a.
-        J: Number of columns of the alignments, at least the maximum number of positions of a row.
+        J: Number of columns of the alignments, at least the maximum of ``seen.lengths``.
     """
     if torch.is_grad_enabled() or not kernels.can_compile(queries):
         return attend_plainly(queries, seen, vector, J)
@@ -216,11 +217,13 @@ def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> l
 
 @dataclass(frozen=True)
 class AttentiveWeights:
-    """The weights of the unit, in the type of the matrix products; v_a in float32 or a wider type.
+    """The weights of the gated unit with attention.
+
+    The vector v_a is in float32 or a wider type, the matrices are in the type of their products.
 
     Attributes:
         gates: ``(H, 2H)``, the recurrent weights of update and reset.
-        candidate: ``(H, H)``.
+        candidate: ``(H, H)``, the recurrent weights of the candidate.
         context: ``(D, 3H)``, from c_i to candidate, update and reset.
         query: ``(H, A)``, W_a.
         vector: ``(A,)``, v_a.
@@ -243,7 +246,7 @@ def run_attentive_unit(
         start: ``(B, H)``.
         seen: Positions of B sequences, J for each; sequence b begins at row ``b * J``.
         weights: The parameters.
-        looks: Number of contexts: L, or L + 1 to compute another after the last step.
+        looks: Number of contexts: L, or L + 1 to compute one more after the last step.
 
     Returns:
         States ``(L + 1, B, H)``, beginning with ``start``; contexts ``(looks, B, D)``;
@@ -277,7 +280,7 @@ def _run_plainly(
 
 
 class _AttentiveRecurrence(torch.autograd.Function):
-    """All states and contexts of a run; see :func:`run_attentive_unit`."""
+    """Computes the states, contexts and alignments of :func:`run_attentive_unit`."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, start: Tensor, *given: Any) -> tuple[Tensor, ...]:
@@ -289,8 +292,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
         queries = inputs.new_empty(looks, B, weights.query.shape[1])
         contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
-        # the state is carried in float32 even if products run in bfloat16, because rounding errors
-        # of the state accumulate over the steps
+        # rounding errors accumulate in the state: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         for t in range(looks):

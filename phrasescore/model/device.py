@@ -24,8 +24,8 @@ def choose_device(name: str) -> torch.device:
     Under ``torchrun``, each process of a machine gets a different CUDA device.
 
     Raises:
-        SettingsError: There is no CUDA device, no device with this index, or there are fewer
-            devices than processes.
+        SettingsError: The name is invalid, there is no such CUDA device, or there are fewer devices
+            than processes.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
@@ -86,7 +86,7 @@ class Cores:
     def each(
         self, work: Callable[[NDArray[Any]], Found], groups: Iterable[NDArray[Any]]
     ) -> Iterator[list[tuple[NDArray[Any], Found]]]:
-        """Work on groups of rows; yield the result of `in_fitting_parts` for each, in order."""
+        """Work on groups of rows; yield each group's result of `in_fitting_parts`, in order."""
 
         def alone(rows: NDArray[Any]) -> list[tuple[NDArray[Any], Found]]:
             torch.set_num_threads(1)
@@ -121,7 +121,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 def in_fitting_parts(
     work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
 ) -> list[tuple[NDArray[Any], Found]]:
-    """Call ``work`` for the rows, which are halved until they fit into GPU memory.
+    """Call ``work`` for the rows; halve them until each part fits into GPU memory.
 
     Returns:
         The parts in order, each with its result; usually a single part.

@@ -1,9 +1,9 @@
 """Building blocks of the compiled kernels: exp, sigmoid, tanh, and loads and stores of bfloat16.
 
 Without Intel's vector library, numba calls exp for one number at a time. The functions here consist
-of polynomials and bit operations without branches, which LLVM turns into vector instructions. numba
-does not support bfloat16 either. Arrays of bfloat16 are passed as uint16 bit patterns, and ``load``
-and ``store`` convert their elements.
+of polynomials and bit operations without branches, so LLVM turns them into vector instructions.
+numba does not support bfloat16. Callers therefore pass arrays of bfloat16 as uint16 bit patterns,
+and ``load`` and ``store`` convert the elements.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 # LLVM vectorises a sum only if it may change the order of additions (reassoc). The flags nnan and
-# ninf are left out: they would hide infinity and NaN, and so a model that has diverged.
+# ninf are left out: they would hide infinity and NaN, the signs of a model that has diverged.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 _LOG2_E = np.float32(1.4426950408889634)
-# Taylor coefficients of 2^f, ln(2)^n / n!; relative error below 1e-7 for f in [-1/2, 1/2]
+# the Taylor coefficients ln(2)^n / n! of 2^f; relative error below 1e-7 for f in [-1/2, 1/2]
 _C1, _C2, _C3 = (
     np.float32(0.6931471805599453),
     np.float32(0.2402265069591007),
@@ -37,7 +37,7 @@ _C4, _C5, _C6 = (
     np.float32(0.0013333558146428443),
     np.float32(0.00015403530393381608),
 )
-_LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)  # e^x is a normal float32 in between
+_LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)  # between them, e^x is a normal float32
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
 
 
@@ -77,10 +77,10 @@ def exp(x: Any) -> Any:
 
 @numba.njit(inline="always")
 def order(x: Any) -> Any:
-    """Return an int32 that sorts like the float32, because a maximum of integers vectorises."""
+    """Return an int32 key that sorts like the float32 ``x``; a maximum of integers vectorises."""
     # positive floats sort like their bits; for negative ones, all bits but the sign are flipped
     bits = np.int32(_bits_of_float(x))
-    # numba widens integer results to 64 bits, which would halve the vectors
+    # numba widens integer results to 64 bits, so a vector would hold half as many numbers
     return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
 
 

@@ -1,13 +1,13 @@
 """Model folders: plain files that are safe to open and whose damage is detected.
 
-The weights are in ``model.safetensors``, the settings in ``config.json``, the vocabularies in two
-text files, the words outside the shortlist in a third text file, the origin in ``provenance.json``,
-the learning curve in ``curves.jsonl``, and the digests in ``SHA256SUMS``. Nothing is pickled.
-Torch is imported only to build a network. The decoder reads the weights as numpy arrays.
+A folder holds the weights (``model.safetensors``), the settings (``config.json``), the origin
+(``provenance.json``), the learning curve (``curves.jsonl``) and digests (``SHA256SUMS``). Text
+files hold the vocabularies, and the words outside the target vocabulary. Nothing is pickled. Torch
+is imported only to build a network. The decoder reads the weights as numpy arrays.
 
 A process that is killed during saving loses no model. The new folder is written beside the old one,
 with a hidden name. Then the old folder gets a backup name, the new one gets the final name, and the
-model files of the backup are removed. If the process was killed, the next command that saves or
+model files of the backup are removed. If the process is killed, the next command that saves or
 trains calls :func:`recover`.
 """
 
@@ -120,7 +120,7 @@ class LoadedModel:
             model.
         target_vocabulary: Words that the model predicts.
         weights: Arrays by name; docs/model-folder.md lists their shapes.
-        digest: Digest of the folder; equal models have equal digests.
+        digest: Digest of the folder; equal folders have equal digests.
         path: The folder.
     """
 
@@ -197,7 +197,7 @@ def load_outside(folder: str | Path) -> OutsideWords:
 
 
 def load_weights(folder: str | Path) -> LoadedModel:
-    """Load a model folder without torch; its network is built when it is first used.
+    """Load a model folder without torch; the network is built when it is first used.
 
     Raises:
         ModelError: As in ``load_model``, except that the shapes of the arrays are not checked.
@@ -367,7 +367,7 @@ def save_model(
 
 
 def recover(folder: Path) -> None:
-    """Complete or undo the replacement of a model that a killed process has left unfinished."""
+    """Complete or undo a replacement of the model that a killed process left unfinished."""
     before = backup_of(folder)
     if before.is_symlink() or not before.is_dir():
         return
@@ -430,7 +430,7 @@ def _replace(part: Path, folder: Path) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return all names that files of a model may have; newer versions list theirs in SHA256SUMS."""
+    """Return the names of model files and all names in SHA256SUMS; newer versions may add files."""
     known = set(ALL)
     with contextlib.suppress(ModelError, OSError):
         known |= read_digests(folder).keys()

@@ -1,9 +1,9 @@
-"""Compiled passes over gates and logits that read their inputs once and write their results once.
+"""Compiled passes over gates and logits; each replaces several operations of torch.
 
-They run between the matrix products of ``units`` and ``softmax``. A pass uses one core
-(callers run one thread per core) and does not hold Python's interpreter lock. Matrices are float32,
-or bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. For each
-kernel, the calling module has the same computation in plain torch, and tests compare the two.
+The passes run between the matrix products of ``units``, ``attention`` and ``softmax``. A pass uses
+one core (callers run one thread per core) and does not hold Python's interpreter lock. Matrices are
+float32, or bfloat16 as bit patterns (uint16, see ``fast_math``); sums accumulate in float32. Each
+pass is also written in plain torch, in a calling module, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def arrays_of(*tensors: Tensor) -> list[Array]:
 
 @_compiled
 def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
-    """Compute z and r from the products of the state, and then r * h.
+    """Compute the update gate z, the reset gate r and r * h.
 
     Args:
         inputs: ``(B, 3H)``, contributions of the unit's inputs to candidate, update and reset.
@@ -79,7 +79,7 @@ def state_forward(
         x, g, k, h, s = inputs[b], gates[b], candidates[b], carried[b], states[b]
         for j in range(H):
             candidate = tanh(load(x, j) + load(k, j))
-            # equals z h + (1 - z) k, with one multiplication less
+            # equals z h + (1 - z) k, with one multiplication fewer
             new = candidate + load(g, j) * (h[j] - candidate)
             store(k, j, candidate)
             store(s, j, new)
@@ -90,7 +90,7 @@ def state_forward(
 def state_backward(
     flowing: Array, gates: Array, candidates: Array, states: Array, grad_inputs: Array
 ) -> None:
-    """Turn dh' into the gradients of the inputs of the candidate's tanh and the update's sigmoid.
+    """Turn dh', the gradient of h', into the gradients of k's tanh input and z's sigmoid input.
 
     Args:
         flowing: ``(B, H)`` float32, dh' on entry; z dh', the part for h, on return.
@@ -116,10 +116,10 @@ def state_backward(
 def reset_backward(
     flowing: Array, gates: Array, states: Array, grad_resets: Array, grad_inputs: Array
 ) -> None:
-    """Turn d(r h) into the gradient of the reset's sigmoid input, and add r d(r h) to dh.
+    """Turn d(r h) into the gradient of r's sigmoid input, and add r d(r h) to dh.
 
     Args:
-        flowing: ``(B, H)`` float32; the result is added to it.
+        flowing: ``(B, H)`` float32, dh, changed.
         gates: ``(B, 2H)``, z and r.
         states: ``(B, H)``, h.
         grad_resets: ``(B, H)``, d(r h).
@@ -174,7 +174,8 @@ def softmax_gradient(
 ) -> float:
     """Replace logits by the gradient of the loss, and return the loss summed over the rows.
 
-    The loss of a row is its cross-entropy plus ``normaliser_weight`` times (ln Z)^2.
+    The loss of a row is its cross-entropy plus ``normaliser_weight`` times (ln Z)^2, where Z is the
+    sum of exp(logit).
 
     Args:
         logits: ``(N, V)`` without the bias on entry; on return the gradient: the softmax, times
@@ -184,7 +185,7 @@ def softmax_gradient(
         grad_bias: ``(V,)`` float32; the result is added to it.
         smoothing: Label smoothing: the target distribution is one-hot with weight 1 - smoothing
             plus uniform with weight smoothing.
-        normaliser_weight: Weight of the term that keeps Z, the sum of exp(logit), near 1.
+        normaliser_weight: Weight of the term that keeps Z near 1.
         scratch: ``(V,)`` float32, overwritten. The caller allocates it, because allocation in
             compiled code loads more of numba.
     """
@@ -220,7 +221,7 @@ def softmax_gradient(
 
 @_compiled
 def log_softmax(logits: Array, bias: Array) -> None:
-    """Replace logits by ln softmax of logits plus bias, both float32.
+    """Replace logits by ln softmax(logits + bias); both arrays are float32.
 
     Args:
         logits: ``(N, V)``; further columns are ignored.

@@ -50,8 +50,8 @@ class Kind:
             label smoothing; otherwise it learns from and scores phrases.
         aligns: Whether it has alignments to source words (``AttentionModel.alignments``).
         summarises: Whether it encodes a source into one vector c (``SequenceModel.summaries``).
-        fast_sizes: Sizes for the recipe ``fast``. The defaults of ``settings`` are the sizes in the
-            papers, with which training took days.
+        fast_sizes: Sizes for the recipe ``fast``, where they differ from the defaults of
+            ``settings``. The latter are from the papers, where training took days.
     """
 
     option: str
@@ -164,7 +164,7 @@ def kind_named(name: str) -> Kind:
 def unsuitable(
     settings: ModelSettings, folder: str | Path, problem: str, remedy: str
 ) -> ModelError:
-    """Return the error for a model of a kind that is unsuitable for a purpose."""
+    """Return the error for a model whose kind is unsuitable for a purpose."""
     option = kind_named(settings.kind).option
     return ModelError(f"a model of kind {option} {problem}", path=folder, remedy=remedy)
 
@@ -244,10 +244,10 @@ def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:
-    """Return the settings of a model from values by name, which include ``kind``.
+    """Return the settings of a model from values by name; without ``kind``, of a phrase model.
 
     Raises:
-        SettingsError: The kind or a setting is unknown or missing, or a value has a wrong type.
+        SettingsError: The kind or a setting is unknown, or a setting is missing or invalid.
     """
     kind = kind_named(str(values.get("kind", KINDS[0].name)))
     return from_mapping(kind.settings, values, where=where)

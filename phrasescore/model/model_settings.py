@@ -27,11 +27,11 @@ class ModelSettings:
 
     Attributes:
         kind: Name in ``config.json``.
-        source_vocabulary: Words to read, </s> and <unk> included; 0 for a language model.
-        target_vocabulary: Words to predict, </s> and <unk> included.
-        hidden: Units of the hidden layer; for two hidden layers, see the settings of the kind.
+        source_vocabulary: Number of words to read, </s> and <unk> included; 0 for a language model.
+        target_vocabulary: Number of words to predict, </s> and <unk> included.
+        hidden: Number of units in a hidden layer; the settings of a kind say in which layers.
         direction: ``source-target``, or ``target-source`` for a model that reads target sides.
-        factor: The factor of each token that the model reads and predicts, counted from 0.
+        factor: Index, from 0, of the factor that the model reads and predicts.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class ModelSettings:
 
     @classmethod
     def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings, and the settings that follow from them, by name."""
+        """Return the given settings by name, and defaults that depend on these settings."""
         return dict(sizes)
 
     @property
@@ -63,7 +63,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadoutSettings(ModelSettings):
-    """Sizes of models with maxout units and a factored output layer; defaults of Cho et al."""
+    """Sizes of models with maxout units and a factored output layer, from Cho et al. (2014)."""
 
     hidden: Size = 1000  # units of the encoder and of the decoder
     embedding: Size = 100  # size of a word's vector, both sides
@@ -79,7 +79,7 @@ class _ReadoutSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderDecoderSettings(_ReadoutSettings):
-    """Sizes and choices of the RNN Encoder-Decoder; the defaults are from section 4.1.1."""
+    """Sizes and choices of the RNN Encoder-Decoder; defaults from section 4.1.1 of Cho et al."""
 
     unit: UnitName = "gated"  # the hidden unit of section 2.3, a plain tanh layer, or an LSTM
     # whether the decoder sees the summary c of the source at every step or only at its start
@@ -135,7 +135,7 @@ class RnnLmSettings(_ReadoutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceModelSettings(_ReadoutSettings):
-    """Settings of RNNencdec and RNNsearch; the defaults are from appendices A.2.3 and B.2."""
+    """Settings of RNNencdec and RNNsearch; defaults from Bahdanau et al., A.2.3 and B.2."""
 
     embedding: Size = 620  # size of a word's vector, both sides
     rank: Size = 620  # inner size of the factored output layer, as in the authors' program

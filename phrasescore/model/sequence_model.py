@@ -21,7 +21,7 @@ UNKNOWN = 1  # the id of <unk> on both sides
 
 Initialisation = Literal["paper", "scaled"]
 
-_PAPER_DEVIATION = 0.01  # section 4.1.1
+_PAPER_DEVIATION = 0.01  # Cho et al. (2014), section 4.1.1
 _RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 
@@ -31,8 +31,8 @@ class State:
 
     Attributes:
         rows: Tensors whose first dimension is B.
-        memory: Tensors of the same length that all rows share, such as the encoder's states of all
-            source words. If there is a memory, ``rows[0]`` says where the part of each row begins.
+        memory: Tensors of equal length that all prefixes share, such as the encoder's states of all
+            source words. If there is a memory, ``rows[0]`` says where each prefix's part begins.
     """
 
     rows: tuple[Tensor, ...]
@@ -43,7 +43,7 @@ class State:
         return State(tuple(part[rows] for part in self.rows), self.memory)
 
     def followed_by(self, others: Sequence[State]) -> State:
-        """Concatenate states of the same model."""
+        """Append the states of further prefixes, from the same model."""
         if not others:
             return self
         states = [self, *others]
@@ -61,12 +61,12 @@ class State:
 
 @dataclass(frozen=True)
 class Batch:
-    """Pairs as tensors.
+    """B pairs as tensors.
 
     Attributes:
         source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
         target: ``(B, T)`` word ids without </s>. Shorter sources and targets are padded with </s>.
-        lengths: ``(B,)`` source lengths and target lengths; ``None`` if all are S and T.
+        lengths: ``(B,)`` source lengths and target lengths; ``None`` if there is no padding.
     """
 
     source: Tensor
@@ -145,7 +145,7 @@ class StepModel(nn.Module, ABC):
 
 
 class SequenceModel(StepModel):
-    """p(target | source), or p(target), word by word.
+    """A model of p(target | source), or of p(target), word by word.
 
     Attributes:
         settings: Everything that determines the shapes and the meaning of the weights.
@@ -160,9 +160,9 @@ class SequenceModel(StepModel):
 
         Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
         al., 2014). The other weights are normal. Their standard deviation is 0.01 with ``paper``
-        (section 4.1.1). With ``scaled`` it is 1 for word vectors and 1 / sqrt(inputs) for other
-        weights, so that the layers preserve the magnitude of a signal. The decoder then begins to
-        use the encoder after a few hundred updates instead of a few thousand.
+        (Cho et al., 2014, section 4.1.1). With ``scaled`` it is 1 for word vectors and
+        1 / sqrt(inputs) for other weights, so that the layers preserve the magnitude of a signal,
+        and the decoder begins to use the encoder after hundreds of updates, not thousands.
         """
         draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
@@ -191,9 +191,9 @@ class SequenceModel(StepModel):
         return []
 
     def expect_words(self, counts: Tensor) -> None:
-        """Initialise the output's bias with the word frequencies of the training text.
+        """Initialise the output's bias from the word frequencies of the training data.
 
-        By default, this does nothing.
+        By default, this method does nothing.
 
         Args:
             counts: ``(V,)`` how often each word and </s> occurs.
@@ -202,7 +202,7 @@ class SequenceModel(StepModel):
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
-        """Encode sources into summaries c, ``(B, H)``; only if ``summarises`` of the kind is true.
+        """Encode sources into summaries c, ``(B, H)``; only kinds with ``summarises`` can do so.
 
         Args:
             source: ``(B, S)`` word ids without </s>, padded with </s>.
@@ -212,14 +212,14 @@ class SequenceModel(StepModel):
         raise NotImplementedError(f"{type(self).__name__} has no summaries")
 
     def log_normalisers(self, batch: Batch) -> Tensor:
-        """Return ln Z of every target word and final </s>, ``(N,)``.
+        """Return ln Z at every target word and final </s>, ``(N,)``; Z normalises the softmax.
 
         Only self-normalised models (``is_self_normalised``) have this method and :meth:`centre`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     def centre(self, mean: float) -> None:
-        """Subtract the mean of ln Z from every logit: the mean becomes 0; ln p does not change."""
+        """Subtract ``mean``, the mean of ln Z, from every logit; ln p does not change."""
         raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     @abstractmethod
@@ -228,13 +228,13 @@ class SequenceModel(StepModel):
 
         Args:
             batch: A batch on the model's device.
-            dtype: Type of the recurrent products; ``None`` for the type of the parameters, which
-                the output layer always uses.
+            dtype: Type of the recurrent products; ``None`` for the type of the parameters. The
+                output layer always computes in the type of the parameters.
         """
 
 
 def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisation) -> float:
-    """Return the initial standard deviation of a weight; not for biases and recurrent weights.
+    """Return the initial standard deviation of a weight that is neither a bias nor recurrent.
 
     See :meth:`SequenceModel.initialise`.
     """
@@ -250,12 +250,12 @@ def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisati
 def draw_weights(
     model: nn.Module, generator: torch.Generator, deviation: Callable[[str, Tensor], float]
 ) -> None:
-    """Set biases to 0, draw recurrent weights as orthogonal matrices, and others as normal.
+    """Set biases to 0; draw orthogonal recurrent weights, and normally distributed other weights.
 
     Args:
         model: The model.
         generator: Random numbers, drawn parameter by parameter.
-        deviation: Returns the standard deviation of a parameter.
+        deviation: Returns the standard deviation of a parameter from its name and value.
     """
     with torch.no_grad():
         for name, parameter in model.named_parameters():

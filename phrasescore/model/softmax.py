@@ -1,9 +1,9 @@
 """The factored output layer and its softmax, computed in chunks that fit into the cache.
 
-A training batch has about 3,000 positions, and the vocabulary has 10,000 words or more. This makes
-120 MB of logits, which would pass through memory five times. Instead, a chunk of rows that fits
-into the cache is computed, reduced to the result, and overwritten by the next chunk. Chunks are
-larger on a GPU.
+A training batch has about 3,000 positions, and the vocabulary has 10,000 words or more. All logits
+would take 120 MB and pass through memory five times. Instead, a chunk of rows that fits into the
+cache is computed, reduced to the result, and overwritten by the next chunk. On a GPU, chunks are
+larger.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
 
 
 def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
-    """Return ln Z of each row, ``(N,)``: the difference between a logit and its ln p.
+    """Return ln Z of each row, ``(N,)``: the difference between every logit and its ln p.
 
     Args:
         features: ``(N, R)``.
@@ -103,8 +103,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss: float | Tensor = 0.0
-        # at least R rows in a chunk, because each chunk adds to all V x R numbers of the words'
-        # gradient
+        # at least R rows in a chunk, because each chunk adds to all V x R numbers of `grad_words`
         step = min(N, max(R, _rows(words, features)))
         buffer = features.new_empty(step, V)
         part_of_words = None if features.dtype == wide else features.new_empty(V, R)
@@ -146,7 +145,7 @@ def _softmax_gradient(
     smoothing: float,
     normaliser_weight: float,
 ) -> float | Tensor:
-    """Replace logits by the gradient of the loss, add it to ``grad_bias``, return the loss.
+    """Replace logits by the loss's gradient, add its rows to ``grad_bias``, and return the loss.
 
     On a GPU the function does not wait for the result, because a CUDA graph cannot record a wait.
     """
@@ -190,8 +189,8 @@ def summed_cross_entropy(
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
         smoothing: Share of the target probability that is spread evenly over all words.
-        normaliser_weight: Weight of (ln Z)^2 in the loss of each row. Z is the sum of exp(logit);
-            if it is near 1, a logit is ln p (Devlin et al., 2014).
+        normaliser_weight: Weight of (ln Z)^2 in the loss of each row, where Z is the sum of
+            exp(logit). If Z is near 1, a logit is close to ln p (Devlin et al., 2014).
     """
     given = features, words, bias, wanted, smoothing, normaliser_weight
     return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

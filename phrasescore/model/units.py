@@ -1,15 +1,16 @@
 """The hidden units of recurrent networks: gated, tanh and LSTM.
 
-A unit projects its inputs (words, and in a decoder the summary c) to H columns for each gate and
-candidate, and steps through a sequence of such projections. The rest of the network uses only the
-hidden state h. The state that a unit carries from step to step is h; in an LSTM it is h followed by
-the memory. Vectors are rows, so a layer is ``x @ W``.
+A unit with a hidden state h of size H projects its inputs (words, and in a decoder the summary c of
+the source) to H columns for the candidate and for each gate. It then steps through the sequence of
+these projections. The rest of the network uses only h. The state that a unit carries from step to
+step is h; in an LSTM it is h followed by the memory. Vectors are rows, so a layer is ``x @ W``. A
+batch has B sequences of L steps.
 
 The gradient of the gated unit over a sequence is written by hand. Autograd would record about
 fifteen operations for each step and compute weight gradients step by step. Here a step is two
 matrix products and a few passes over the gates, and each weight gradient is one large product at
-the end. The formulas are those of section 2.3 of the paper in the form of the authors' program
-(which applies the reset gate before the product). Tests compare them with numerical gradients.
+the end. The formulas are from section 2.3 of the paper (Cho et al., 2014), as the authors' program
+computes them (reset gate before the product). Tests compare the gradient with a numerical one.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from torch.autograd.function import once_differentiable
 from phrasescore.model import kernels
 from phrasescore.model.model_settings import UnitName
 
-# If its sigmoid gets this input, the update gate is exactly 1 and keeps the old state. In this way,
-# a phrase that has ended keeps its state until the longer phrases of the batch have ended.
+# With this sigmoid input, the update gate is exactly 1 and keeps the old state. In this way, a
+# phrase that has ended keeps its state until the longer phrases of the batch have ended.
 _KEEP = 1e4
 
 
 class RecurrentUnit(nn.Module, ABC):
-    """A unit of H states over word vectors of size E.
+    """A unit with a hidden state of size H, over word vectors of size E.
 
     Args:
         E: Size of a word vector.
-        H: Number of units.
-        parts: Number of columns of a projection, in multiples of H.
-        biased: Number of parts with a bias, which are the first parts.
+        H: Size of the hidden state.
+        parts: Number of parts of a projection (candidate and gates), of H columns each.
+        biased: Number of parts with a bias; these parts come first.
 
     Attributes:
         carries: Size of the carried state in multiples of H: 1, or 2 with a memory.
     """
 
     carries: ClassVar[int] = 1
-    context_weight: nn.Parameter  # (C, parts * H), for a context (decoder)
+    context_weight: nn.Parameter  # (C, parts * H), only with a context of size C (in a decoder)
 
     def __init__(self, E: int, H: int, parts: int, biased: int = 1) -> None:
         super().__init__()
@@ -93,13 +94,13 @@ class RecurrentUnit(nn.Module, ABC):
 class GatedUnit(RecurrentUnit):
     """The hidden unit with reset and update gates, section 2.3, equations (5) to (8).
 
-    ``torch.nn.GRU`` cannot express this unit, because it applies the reset gate after the matrix
-    product. The columns of a projection hold candidate, update and reset.
+    ``torch.nn.GRU`` applies the reset gate after the matrix product, so it cannot express this
+    unit. The parts of a projection are candidate, update and reset, in this order.
 
     Args:
         E: Size of a word vector.
-        H: Number of units.
-        C: Size of an additional context (section 2.2); 0 for none.
+        H: Size of the hidden state.
+        C: Size of the context c (section 2.2); 0 without a context.
     """
 
     def __init__(self, E: int, H: int, C: int = 0) -> None:
@@ -124,7 +125,7 @@ class GatedUnit(RecurrentUnit):
     def states_with_context_inside(
         self, inputs: Tensor, context: Tensor, start: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """See :meth:`RecurrentUnit.states_with_context_inside`: tanh(a + r * (h U + c C))."""
+        """See the base class; the candidate is tanh(a + r * (h U + c C)), with a from the words."""
         H = start.shape[1]
         gate_weight = self.gate_weight.to(inputs.dtype)
         candidate_weight = self.candidate_weight.to(inputs.dtype)
@@ -167,9 +168,9 @@ class TanhUnit(RecurrentUnit):
 class LstmUnit(RecurrentUnit):
     """The long short-term memory without peepholes, like ``torch.nn.LSTM``.
 
-    m' = f m + i tanh(k), h' = o tanh(m'). The columns of a projection hold candidate k, input gate
-    i, forget gate f and output gate o, each with a bias. The arguments are as for
-    :class:`GatedUnit`.
+    The parts of a projection are candidate k, input gate i, forget gate f and output gate o, each
+    with a bias. The next memory and state are m' = f m + i tanh(k) and h' = o tanh(m'). The
+    arguments are as for :class:`GatedUnit`.
     """
 
     carries = 2  # h and the memory m
@@ -186,7 +187,7 @@ class LstmUnit(RecurrentUnit):
         """See :meth:`RecurrentUnit.states`."""
         weight = self.recurrent_weight.to(inputs.dtype)
         H = len(weight)
-        # the memory accumulates over the steps, so it is kept in float32 or better
+        # rounding errors accumulate in the memory, so it is kept in float32 or a wider type
         wide = torch.promote_types(inputs.dtype, torch.float32)
         hidden, memory = [start[:, :H]], start[:, H:].to(wide)
         for at, step in enumerate(inputs):
@@ -211,7 +212,7 @@ UNITS: dict[UnitName, type[GatedUnit] | type[TanhUnit] | type[LstmUnit]] = {
 
 
 def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:
-    """Set the update gates of ``inputs (L, B, 3H)`` to 1 where ``waiting (L, B)`` is true."""
+    """Return ``inputs (L, B, 3H)`` with update gates of 1 where ``waiting (L, B)`` is true."""
     H = inputs.shape[2] // 3
     update = inputs[:, :, H : 2 * H].masked_fill(waiting[:, :, None], _KEEP)
     return torch.cat([inputs[:, :, :H], update, inputs[:, :, 2 * H :]], dim=2)
@@ -221,7 +222,7 @@ def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:
 
 
 class _Recurrence(torch.autograd.Function):
-    """All states of the unit over a sequence; see :func:`run_gated_unit`."""
+    """Computes all states of the gated unit over a sequence; see :func:`run_gated_unit`."""
 
     @staticmethod
     def forward(
@@ -234,11 +235,11 @@ class _Recurrence(torch.autograd.Function):
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
         resets = inputs.new_empty(L, B, H)  # r * h, the candidate's input from the state
-        # the state accumulates over the steps: float32 even if products run in bfloat16
+        # rounding errors accumulate in the state: float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         kept = states, gates, candidates, resets
-        # create all views at once; one by one takes longer than a step of a small network
+        # creating the views one by one would take longer than a step of a small network
         s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
         finish_gates, finish_state = _forward_passes(inputs)
         x, h, s, g, k, r = map(_seen_by_passes, (inputs, carried, *kept))
@@ -268,7 +269,8 @@ class _Recurrence(torch.autograd.Function):
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(_seen_by_passes, given)
-        # `flowing` begins as the gradient of the state after step t, and ends as that before step t
+        # an iteration turns `flowing` from the gradient of the state after step t into the gradient
+        # of the state before step t
         for t in range(L - 1, -1, -1):
             back_state(f, g[t], k[t], s[t], out[t])
             torch.mm(into_candidate[t], candidate_back, out=product)
@@ -286,7 +288,7 @@ Pass = Callable[..., None]
 
 
 def _forward_passes(like: Tensor) -> tuple[Pass, Pass]:
-    """Return the passes for arguments converted by :func:`_seen_by_passes`: compiled, or torch."""
+    """Return the compiled or torch passes, for arguments converted by :func:`_seen_by_passes`."""
     if kernels.can_compile(like):
         return kernels.gates_forward, kernels.state_forward
     return _gates_forward, _state_forward
@@ -352,10 +354,11 @@ def _flow_backward(flowing: Tensor, product: Tensor, grad_states: Tensor) -> Non
 def run_gated_unit(
     inputs: Tensor, start: Tensor, gate_weight: Tensor, candidate_weight: Tensor
 ) -> Tensor:
-    """Run the gated unit over a sequence: z, r, then k = tanh(a + (r * h) U), h' = z h + (1 - z) k.
+    """Run the gated unit over a sequence: k = tanh(a + (r * h) U) and h' = z h + (1 - z) k.
 
     Args:
-        inputs: ``(L, B, 3H)`` contributions of the words to candidate, update and reset.
+        inputs: ``(L, B, 3H)`` contributions of the words to candidate k (this is a), update z and
+            reset r.
         start: ``(B, H)`` state before the first step.
         gate_weight: ``(H, 2H)`` recurrent weights of update and reset.
         candidate_weight: ``(H, H)`` recurrent weight of the candidate.

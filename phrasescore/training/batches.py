@@ -1,15 +1,15 @@
 """Passes over the training pairs, cut into batches of tensors.
 
-A plan cuts pairs into index arrays. The arrays depend only on the seed and the index of the pass,
-so a resumed training sees the same batches. To limit memory, a large table is planned in stretches.
-A stretch consists of many short runs of pairs from all parts of the table, so its batches are
-almost as mixed as after shuffling all pairs.
+A plan cuts pairs into index arrays. The arrays depend only on the pairs, the seed and the index of
+the pass, so a resumed training sees the same batches. To limit memory, a large table is planned in
+stretches. A stretch consists of many short runs of successive pairs from all parts of the table, so
+its batches are almost as mixed as the batches of a shuffled table.
 
-Words that occur once are sometimes replaced by ``<unk>``. If the shortlist has room for every word
-of a text, the text contains no ``<unk>``. A model would then give new target words no probability,
-and new source words a random vector. By the estimate of Good and Turing, new words are about as
-frequent as words that occur once. Therefore each batch replaces some of the words that occur once,
-drawn at random.
+If the shortlist has room for every word of a text, the text contains no ``<unk>``. A model of this
+text would give new target words no probability, and new source words a random vector. By the
+estimate of Good and Turing, new words are about as frequent as words that occur once. For sentences
+and texts, the recipe ``fast`` therefore replaces words that occur once by ``<unk>`` in half of the
+pairs of each batch, drawn at random.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class PlannedBatch:
 
 
 class Passes:
-    """The passes of a training; a pass depends only on the seed and the index of the pass.
+    """The passes of a training run; for given pairs, a pass depends only on its index and the seed.
 
     Args:
         pairs: All pairs.

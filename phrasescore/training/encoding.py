@@ -2,11 +2,12 @@
 
 The first pass streams the input into raw files of lengths, digests and word numbers (equal words
 have equal numbers). The second pass finds repeated pairs and phrases in these files, and the third
-writes the kept lines as ids of the shortlists. Memory grows only with the number of distinct words.
-The files need about 115 bytes of disk per line.
+writes the kept lines as ids of the shortlists. For a phrase table, memory grows only with the
+number of distinct words; for texts, also by some bytes per line. The files need about 115 bytes of
+disk per line.
 
 Each distinct pair of a phrase table is kept once. Pairs of sentences are kept as often as they
-occur. Pairs of sentences with an empty side or too many words are left out and counted in the
+occur. A pair of sentences with an empty side or too many words is left out and counted in the
 summary. A single text is encoded as the target side of pairs without a source.
 """
 
@@ -47,7 +48,7 @@ FILES_OF_PAIRS = (
     r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"
     r"|dealt\.(digests|order|first)))?"
 )
-# the ids of a vocabulary with fewer words fit into two bytes
+# ids below this number fit into two bytes
 _SMALL_VOCABULARY = 1 << 16
 
 Mask = NDArray[np.bool_] | DiskArray
@@ -65,11 +66,11 @@ def _encode_once(
 
     Args:
         folder: Output folder; created if it does not exist.
-        write: Writes the arrays, given a scratch folder, and returns further entries of the
+        write: Takes a scratch folder, writes the arrays, and returns further entries of the
             manifest.
         form: Version of the format of the arrays.
         paths: The input.
-        settings: Sizes of the shortlists, and the factor.
+        settings: Settings of the encoding.
         more: Further JSON values on which the arrays depend.
     """
     identity: dict[str, object] = {
@@ -126,7 +127,7 @@ class StreamedSide:
     def write_words(
         self, folder: Path, name: str, counted: Mask, size: int
     ) -> tuple[Coverage, NDArray[np.int32]]:
-        """Write the shortlist and the words outside it; return the coverage and all words' ids.
+        """Write the shortlist and the words outside it; return the coverage and the words' ids.
 
         The files are ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
 
@@ -267,8 +268,8 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
         lines = len(sides["source"].lengths)
         distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
-        # the first line with a phrase is also the first line with that pair, so the line is kept,
-        # and its words are counted
+        # the first line with a phrase is also the first line with its pair of phrases, so the line
+        # is kept and its words are counted
         report = _write_sides(folder, scratch, sides, settings, distinct)
         pairs = sum(int(block.sum()) for block in distinct.blocks())
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
@@ -354,8 +355,8 @@ def _write_sides(
         sides: The streamed sides.
         settings: Sizes of the shortlists.
         kept: Mask of the lines that become pairs.
-        counted: Mask of the lines whose words are counted; ``None`` for the first line of each
-            phrase.
+        counted: Mask of the lines whose words are counted; ``None`` for the first line with each
+            phrase of a side.
     """
     sizes = {"source": settings.source_words, "target": settings.target_words}
     if settings.byte_pairs:

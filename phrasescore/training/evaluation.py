@@ -1,7 +1,7 @@
 """Evaluation on held-out pairs, and learning curves.
 
-Nats per word and perplexity are computed exactly. The file of a learning curve has a line of JSON
-for each evaluation.
+Nats per word and perplexity come from the softmax over the whole vocabulary. The file of a learning
+curve has a line of JSON for each evaluation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST_EXPONENT = 709.0  # e^710 is infinite in a float
 
 @dataclass(frozen=True)
 class HeldOutFigure:
-    """The negative ln p of held-out pairs.
+    """The mean negative ln p of held-out pairs.
 
     Attributes:
         pairs: Number of pairs.
@@ -112,7 +112,7 @@ def begin_curve(path: Path, updates: int) -> None:
 
 
 def add_point(path: Path, point: CurvePoint) -> None:
-    """Append a point to the curve; values that are not finite become ``None``."""
+    """Append a point to the curve; values that are not finite become ``null``."""
     values = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in dataclasses.asdict(point).items()

@@ -1,8 +1,8 @@
 """Encoded pairs of phrases or sentences as memory-mapped arrays, and held-out splits.
 
-``encoding`` reads the input once and stores arrays in a work folder, where a second run with the
-same input and settings finds them. No pair becomes a Python object. The text for a language model
-is stored as pairs without a source.
+The module ``encoding`` reads the input once and stores the arrays in a work folder, where a second
+run with the same input and settings finds them. No pair becomes a Python object. The text for a
+language model is stored as pairs without a source.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class PairSettings:
     Args:
         source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
         target_words: Size of the target shortlist.
-        factor: Index of the factor that is read of each token, from 0.
+        factor: Index, from 0, of the factor to read from each token.
         byte_pairs: Number of merges of byte pairs to learn; the shortlists then contain all pieces
-            of words. ``None``: whole words.
+            of words. ``None`` to keep words whole.
     """
 
     source_words: int = SHORTLIST_WORDS
@@ -69,7 +69,8 @@ class PhraseSide:
 
     Args:
         tokens: (sum of lengths,) uint16 or int32, memory-mapped: word ids, pair by pair.
-        offsets: (N + 1,) int64, memory-mapped: where each pair's phrase begins, and the end.
+        offsets: (N + 1,) int64, memory-mapped: where each pair's phrase begins in ``tokens``, and
+            the end of the last phrase.
         digests: (N,) uint64, memory-mapped: a hash of each pair's phrase, equal for equal phrases.
         vocabulary: The shortlist.
         coverage: The coverage of the input by the shortlist.
@@ -85,7 +86,7 @@ class PhraseSide:
 
     @classmethod
     def unread(cls, digests: NDArray[np.uint64]) -> PhraseSide:
-        """Return a source side without words, for a text alone, with the target's digests."""
+        """Return the source side of a text alone: no words, and the digests of the target side."""
         nothing = np.empty(0, np.uint16), np.zeros(len(digests) + 1, np.int64)
         vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
         return cls(*nothing, digests, vocabulary, coverage, OutsideWords((), ()))
@@ -249,7 +250,8 @@ class Split:
 
     Args:
         training: Pairs to learn from.
-        held_out_sources: All pairs of some sources; these sources occur in no other part.
+        held_out_sources: All pairs of some sources, which occur in no other part; or the pairs of
+            held-out texts.
         held_out_pairs: Pairs drawn at random from the rest; training pairs may share their sources.
     """
 
@@ -261,13 +263,13 @@ class Split:
 def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
     """Hold out pairs by source and at random, reproducibly.
 
-    If there are held-out texts, their pairs are the held-out pairs of unseen sources, and no pairs
-    are drawn.
+    If there are held-out texts, no pairs are drawn. The texts' pairs become ``held_out_sources``,
+    even if training pairs have the same sources.
 
     Args:
         pairs: All pairs.
-        held_out_sources: Sources are drawn, each with all its pairs, until they have at least this
-            many pairs.
+        held_out_sources: Sources are drawn until their pairs are at least this many; all these
+            pairs are held out.
         held_out_pairs: Number of pairs to draw from the rest.
         seed: Seed of the draws.
 

@@ -26,7 +26,7 @@ from phrasescore.training.batches import (
 from phrasescore.training.optimization.optimizers import adadelta, adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
-_MAX_NORM = 1.0  # of the gradient, in both recipes; the authors' programs call it cutoff
+_MAX_NORM = 1.0  # maximum norm of the gradient in all recipes; the authors' option cutoff
 # the learning rate warms up over 200 updates, or over 5 % of the run if that is fewer
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # Adam changes each weight by about the learning rate, so it changes a sum over H weights by up to H
@@ -49,8 +49,8 @@ class Recipe:
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
         optimizer: Changes weights, with the arguments of :func:`adam`.
         initialisation: How the initial weights are drawn.
-        keeps_best: Whether the run writes the model with the lowest held-out loss; otherwise the
-            last model.
+        keeps_best: Whether the run writes the model with the lowest held-out loss; otherwise it
+            writes the last model.
         plan_held_out: Cuts the held-out pairs into batches.
         min_share: Minimum number of pairs per core; with fewer, matrix products are inefficient.
     """
@@ -185,7 +185,7 @@ def batch_size_for(pairs: int) -> int:
 
 
 def bound_gradient(values: Tensor, gradient: Tensor, norm: float, scale: float = 1.0) -> None:
-    """Scale a part of a gradient, then clip the whole gradient to a global norm of 1.
+    """Scale a part of a gradient, and clip it so that the whole gradient's norm is at most 1.
 
     A gradient that is not finite is replaced by a tenth of the weights, so that the update shrinks
     the weights. This is the authors' rule.

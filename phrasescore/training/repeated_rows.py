@@ -3,11 +3,12 @@
 A hash table of all digests would not fit into the processor's caches or, for many digests, into
 memory. Instead, the digests are partitioned. The part of a digest depends only on its value,
 so equal digests are in the same part. A part is small enough for a hash table in a cache. Each
-block of digests is sorted by part ("dealt") when it is read, and the results are sorted back.
+block of digests is sorted by part ("dealt") when it is read, and the results are put back into the
+original order.
 
-The arrays are raw files on disk and are not memory-mapped: the pages of a mapped file count as
-memory of the process, which would seem to grow with the table, and a full disk would kill the
-process without an error message.
+The arrays are raw files on disk. They are not memory-mapped, because the pages of a mapped file
+count as memory of the process, so the process would seem to grow with the table. Also, a full disk
+would kill the process without an error message.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[An
             stream.write(np.ascontiguousarray(part, kind).data)
 
 
-# the digests and the hash table of a part take at most 16 MB
+# the digests and the hash table of a part take about 16 MB
 ROWS_OF_A_PART = 1 << 19
 
 
@@ -94,7 +95,7 @@ def first_of_equals(
     Args:
         digests: The digests of all rows, in blocks.
         rows: Number of rows.
-        scratch: A folder for files of 22 bytes per row, which the next call overwrites.
+        scratch: A folder for files of 22 bytes per row in all, which the next call may overwrite.
         name: Name of the result file ``NAME.first``, which stays in the folder.
         rows_of_a_part: Approximate number of rows in a part.
     """

@@ -52,12 +52,13 @@ from phrasescore.training.work_folder import (
     remove_work,
 )
 
-# Dropout shifts ln Z, so the mean of ln Z is measured again after training, on about this many
-# sentences.
+# Dropout shifts ln Z of a self-normalised model. After training, the mean of ln Z is therefore
+# measured on about this many sentences and subtracted.
 _SENTENCES_TO_CENTRE = 1000
 _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; below it bfloat16 gains nothing
 _LEARNT = 0.95  # share of a unigram model's nats per word above which a warning is printed
-_LARGEST_HELD_OUT_SHARE = 20  # at most one pair in this many is held out
+# at most one pair in this many is held out by source, and at most one at random
+_LARGEST_HELD_OUT_SHARE = 20
 
 
 class _Earlier(IntEnum):
@@ -187,7 +188,7 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
 
 
 def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
-    """Tell whether to extend or keep an earlier run's model; refuse to replace anything else."""
+    """Tell whether to extend or keep an earlier run's model; refuse a folder that is no model."""
     model, work = settings.model, settings.work_folder
     found = _Earlier.NOTHING
     # `auto` may choose another precision on another machine
@@ -240,7 +241,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
 
 
 def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
-    """Report how well the model predicts held-out pairs, and write its folder."""
+    """Report how well the trained model predicts held-out pairs, and write the model's folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
     say = trainer.processes.say
     pairs, plan = trainer.pairs, trainer.recipe.plan_held_out

@@ -41,14 +41,14 @@ HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in t
 
 @dataclass(frozen=True)
 class Defaults:
-    """Default values of options that depend on recipe and material.
+    """Default values of the options whose defaults depend on recipe and material.
 
     Attributes:
         patience: A run ends after this many evaluations without gain; 0: no limit.
-        held_out_sources: Number of pairs held out by source. For a text: the minimum number of
-            held-out sentences.
-        held_out_pairs: Number of pairs held out at random. It is 0 for sentences: almost all occur
-            once, so pairs drawn at random would be like pairs drawn by source.
+        held_out_sources: Number of pairs held out so that their sources occur in no training pair.
+            For a text: the minimum number of held-out sentences.
+        held_out_pairs: Number of pairs held out at random. It is 0 for sentences: almost every
+            source occurs once, so pairs drawn at random have unseen sources anyway.
         dropout: Share of the units that is dropped.
         label_smoothing: Share of the probability that is spread over all words.
         evaluations: Number of evaluations in a run; ``None``: one after each pass.
@@ -97,7 +97,7 @@ Often = Annotated[int, Between(1, 10**9)]
 OftenOrNever = Annotated[int, Between(0, 10**9)]
 # number of units in a layer; with the maximum, a square matrix has 2^30 weights
 Units = Annotated[int, Between(1, 1 << 15)]
-# a number of pairs, sentences or words of a shortlist
+# a number of pairs, of sentences, or of words in a shortlist
 Items = Annotated[int, Between(1, 10**12)]
 ItemsOrNone = Annotated[int, Between(0, 10**12)]
 Share = Annotated[float, Between(0, 1, below=True)]
@@ -110,7 +110,8 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
     Args:
         default: Value if the option is not given; ``None`` if it depends on other settings.
         text: Help text.
-        of: Attribute of :class:`Kind` that is true if a kind has the option; ``None``: all kinds.
+        of: Attribute of :class:`Kind` that is true if the kind has this option; ``None`` if all
+            kinds have it.
         more: Further arguments for click.
     """
     return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
@@ -126,7 +127,8 @@ def _size(text: str, metavar: str = "N", **more: Any) -> Any:
 class TrainingSettings:
     """The arguments and options of ``train``.
 
-    An option whose default depends on other options is ``None`` until :meth:`in_force` fills it in.
+    An option whose default depends on other options is ``None`` if it is not given; some of these
+    defaults are filled in by :meth:`in_force`.
 
     Attributes:
         inputs: The files to learn from: one or two, as the kind requires.
@@ -324,7 +326,7 @@ class TrainingSettings:
         check_bounds(self)
 
     def check(self) -> None:
-        """Check files and options before any file is read.
+        """Check options and the number of files before any file is read.
 
         Raises:
             SettingsError: The kind of model lacks an option, or options contradict each other.
@@ -402,7 +404,7 @@ class TrainingSettings:
 
     @property
     def held_out(self) -> tuple[int, int]:
-        """Numbers of pairs to hold out by source and at random, before the input is known."""
+        """Numbers of pairs to hold out by source and at random, before :meth:`held_out_of`."""
         if self.held_out_text:
             return 0, 0
         usual = self.defaults
@@ -415,16 +417,16 @@ class TrainingSettings:
         )
 
     def held_out_of(self, pairs: int) -> tuple[int, int]:
-        """Return how many of ``pairs`` pairs to hold out by source, and how many at random."""
+        """Return the numbers of :attr:`held_out` for an input of ``pairs`` pairs."""
         sources, others = self.held_out
         if self.learns_from == "text" and not self.held_out_text and self.held_out_pairs is None:
             sources = max(sources, pairs // HELD_OUT_SHARE_OF_TEXT)
         return sources, others
 
     def in_force(self) -> TrainingSettings:
-        """Return the settings of the training with the defaults of kind and recipe filled in.
+        """Fill in the defaults of epochs, patience, evaluations, dropout and label smoothing.
 
-        Only ``evaluations`` may still be ``None``, which means one evaluation after each pass.
+        If ``evaluations`` is still ``None``, there is one evaluation after each pass.
         """
         usual, epochs = self.defaults, self.max_epochs
         patience = _given(self.patience, usual.patience)

@@ -1,9 +1,9 @@
 """The work folder of a training run; training continues from there, or from a finished model.
 
-``MODEL.training/`` holds ``settings.json``, which is written first, the encoded pairs, the learning
-curve and two checkpoints: the latest state and the best model so far. Each file is replaced
-atomically. Checkpoints are torch files that are read with ``weights_only``, so a file from a
-stranger cannot run code.
+``MODEL.training/`` holds ``settings.json`` (written first), the encoded pairs, the learning curve
+and two checkpoints: the latest state and the best model so far. Each file is replaced atomically.
+Checkpoints are torch files that are read with ``weights_only``, so a file from a stranger cannot
+run code.
 
 A folder that contains foreign files is never changed or removed. Before a work folder is removed,
 it gets a temporary name. If a run is killed during the removal, the next run removes the rest.
@@ -52,7 +52,7 @@ class TrainingState:
     """The progress of a run.
 
     Attributes:
-        epoch: Number of the current pass over the data, from 0.
+        epoch: Index of the current pass over the data, from 0.
         position: Number of batches of this pass that are done.
         updates: Number of updates over all passes.
         begun: Number of updates of the finished model that is being trained further; the
@@ -62,8 +62,8 @@ class TrainingState:
         evaluations: Number of evaluations.
         best_nll: Lowest held-out nats per word.
         since_best: Number of evaluations after the evaluation that found ``best_nll``.
-        loss: Sum of the loss since the last evaluation.
-        loss_words: Number of words that ``loss`` is summed over.
+        loss: Loss, summed over all words since the last evaluation.
+        loss_words: Number of these words.
     """
 
     epoch: int = 0
@@ -91,7 +91,7 @@ def save_checkpoint(
         path: The file.
         state: Progress of the run.
         weights: The model's ``state_dict``.
-        moments: The optimiser's moments; ``None`` for the best model: no run resumes from it.
+        moments: The optimiser's moments; ``None`` for the best model, as no run resumes from it.
     """
     buffer = io.BytesIO()
     optimizer = None if moments is None else {"moments": moments}
@@ -236,7 +236,7 @@ def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
 
 
 def finished_state(model: Path) -> TrainingState:
-    """Return the final progress of a finished model's run."""
+    """Return the final progress of the run that trained a finished model."""
     record = read_object(model / PROVENANCE)
     done = record["training"]
     figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]

@@ -1,8 +1,8 @@
 """Byte pairs: words cut into frequent pieces (Sennrich et al., 2016), so that no word is unknown.
 
-subword-nmt learns and applies the merges. A piece that is not the last one of its word ends with
-the mark ``@@``: ``b"low@@ er"``. The file of merges is the text file of subword-nmt, with a merge
-on each line.
+The library subword-nmt learns and applies the merges. A piece that is not the last one of its word
+ends with the mark ``@@``: ``b"low@@ er"``. The file of merges is subword-nmt's text file, with a
+merge on each line after the first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BytePairs:
                 remedy="give whole words, or leave out --byte-pairs",
             )
         words = ((_text(word), count) for word, count in counts.items() if count)
-        # a word may contain other white space, at which subword-nmt would cut it
+        # leave out words with white space other than the space, at which subword-nmt would cut them
         lines = [
             f"{word} {count}"
             for word, count in words

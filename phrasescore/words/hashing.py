@@ -1,15 +1,15 @@
 """Hash functions for compiled code, a hash table with pairs of ids as keys, and repeated phrases.
 
-A table is an array of records whose field ``key`` holds a pair; the caller defines the other
-fields. If a slot is occupied, the next slot is tried (open addressing), so there must always be a
-free slot.
+A table of pairs is an array of records whose field ``key`` holds a pair; the caller defines the
+other fields. If a slot is occupied, the next slot is tried (open addressing), so there must always
+be a free slot.
 
-In the same way, a table of rows finds equal rows, such as bit sets, of an array: a slot holds the
-index of a row, or -1 if the slot is free.
+A table of rows works in the same way and finds equal rows of an array, such as bit sets. Each slot
+holds the index of a row, or -1 if the slot is free.
 
-Repeated phrases are found with a hash table of 128-bit digests, in any order of the phrases. Two
-different phrases have equal digests with probability 2^-128, so a wrong match among 10^8 phrases
-has a probability of about 10^-23.
+Repeated phrases, in any order, are found with a hash table of 128-bit digests. Two different
+phrases have equal digests with probability 2^-128, so a wrong match among 10^8 phrases has a
+probability of about 10^-23.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def hash_byte(digest: Any, byte: int) -> Any:
 
 @compiled
 def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
-    """Add ``data[at:end]`` to a digest; the caller still has to mix the low bits of the result."""
+    """Add ``data[at:end]`` to a digest; the caller must still mix high bits into the low bits."""
     for i in range(at, end):
         digest = hash_byte(digest, data[i])
     return digest
@@ -89,7 +89,7 @@ def move_pairs(old: Records, new: Records) -> None:
 
 @compiled
 def find_row(slots: NDArray[np.int32], rows: NDArray[Any], row: NDArray[Any]) -> int:
-    """Return the slot of the member of ``rows`` that equals ``row``, or the free slot for it."""
+    """Return the slot of the row in ``rows`` that equals ``row``, or the free slot for ``row``."""
     slots, rows, row = borrowed((slots, rows, row))
     digest = np.uint64(row.size)
     for value in row:
@@ -154,7 +154,7 @@ def first_rows(digests: Digests) -> Rows:
         digests: (N, 2) uint64.
 
     Returns:
-        (N,) int64; the first row with a digest is its own first row.
+        (N,) int64; for the first row with a digest, its own index.
 
     >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
     [0, 1, 0]
@@ -181,5 +181,5 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 
 
 def is_first(first: Rows) -> NDArray[np.bool_]:
-    """Return ``(N,)`` bool: true for each row that is the first with its digest."""
+    """Turn the result of :func:`first_rows` into a mask ``(N,)`` of the first rows."""
     return first == np.arange(len(first))

@@ -28,7 +28,7 @@ class KnownWords:
     Args:
         table: The table.
         side: The side with the lower share.
-        share: The share of this side's tokens, from 0 to 1; 1 if the table has no words.
+        share: The known share of this side's tokens with a letter, from 0 to 1; 1 without tokens.
         swapped: The share of the other side's tokens that the vocabulary of ``side`` contains.
     """
 
@@ -112,7 +112,7 @@ def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:
 
 
 def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> float:
-    """Return the share of tokens with a letter that a vocabulary contains; 1 if there are none."""
+    """Return the known share of the tokens with a letter; 1 if there are no such tokens."""
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():

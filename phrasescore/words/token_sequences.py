@@ -107,8 +107,8 @@ def sorted_by_words(
         offsets: The offsets of the words to sort by, the most significant one first.
 
     Returns:
-        The sorted positions; and for each position, the number of words, counted from the first
-        offset, that it shares with the position before it.
+        The sorted positions; and for each position, the number of words, from the first offset on,
+        that it shares with the previous sorted position.
 
     >>> ids = np.array([1, 2, 1, 1], np.int32)
     >>> sorted_by_words(ids, np.arange(3, dtype=np.int32), 3, [0, 1])

@@ -10,10 +10,10 @@ single ``<unk>``, so a sequence of ids shows where its words end.
 A model reads every word outside its shortlist as ``<unk>``, so p(<unk>) is the probability of all
 words outside together (footnote 3 of Cho et al. (2014)). If p(<unk>) is divided in proportion to
 counts, a word w outside has the probability p(<unk>) q(w), with q(w) = (c(w) + 1) / (N + U + 1).
-c(w) is the count of w in the distinct phrases that the shortlist was made from, U is the number of
-words outside, and N is the sum of their counts. Words that were never seen have c = 0; all of them
-together count as one word. A second file has a line ``WORD<TAB>COUNT``, which ends at ``\n``, for
-each word outside.
+c(w) is the count of w in the distinct phrases, or the sentences, that the shortlist was made from.
+U is the number of words outside, and N is the sum of their counts. Words that were never seen have
+c = 0; all of them together count as one word. A second file has a line ``WORD<TAB>COUNT`` for each
+word outside; lines end only at ``\n``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Vocabulary:
 
     @cached_property
     def _pieces(self) -> Callable[[bytes], list[int]]:
-        """Return the ids of a word's pieces."""
+        """The function that returns the ids of a word's pieces."""
         assert self.byte_pairs is not None
         cut, ids = self.byte_pairs.cutter(self.words), self._ids
 
@@ -185,7 +185,7 @@ class Vocabulary:
         """Sum values over the pieces of each word.
 
         Args:
-            values: (tokens + phrases,) a value for each id, and for </s> after each phrase.
+            values: (tokens + phrases,) for each phrase, a value for each id and one for </s>.
             phrases: Ids as :meth:`encode_spans` returns them.
 
         Returns:
@@ -229,14 +229,14 @@ def _is_word(word: bytes) -> bool:
 
 
 def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
-    """Return the most frequent words; equally frequent words are in the order of their bytes.
+    """Return the most frequent words; equally frequent words are sorted by their bytes.
 
     Words that cannot be written to the file, such as a word that ends with a carriage return, are
     left out.
 
     Args:
         words: Every distinct word of the side.
-        counts: (len(words),) the count of each word in the distinct phrases.
+        counts: (len(words),) the count of each word.
         size: The maximum number of words, one or more, without ``</s>`` and ``<unk>``.
     """
     counts = np.array(counts, np.int64)
@@ -276,11 +276,11 @@ class OutsideWords:
     def from_counts(
         cls, words: Sequence[bytes], counts: NDArray[np.int64], ids: Ids
     ) -> OutsideWords:
-        """Take the words with a count that are not in the shortlist, the most frequent first.
+        """Take the counted words that are not in the shortlist, the most frequent first.
 
         Args:
             words: Every distinct word of the side.
-            counts: (len(words),) the count of each word in the distinct phrases.
+            counts: (len(words),) the count of each word, which may be 0.
             ids: (len(words),) the id of each word in the shortlist.
         """
         rows = np.flatnonzero((ids == UNK_ID) & (counts > 0))
@@ -343,7 +343,7 @@ class OutsideWords:
         unknown = np.flatnonzero(ids == UNK_ID)
         numbers = self._table.find_spans(spans.data, spans.begins[unknown], spans.ends[unknown])
         lines = np.searchsorted(spans.offsets, unknown, side="right") - 1
-        # the sum of a line does not depend on other lines, so digits do not depend on block sizes
+        # a line's sum does not depend on other lines, so its last digits are the same in any block
         shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
         return np.asarray(shares, np.float64)
 

@@ -1,7 +1,7 @@
 """A table from words to ids that compiled code can read and fill.
 
-The bytes of all words are in one array, and an open-addressing hash table holds their ids. There is
-no Python object for a word, so that a vocabulary of a million words loads quickly. Words are
+The bytes of all words are in one array, and an open-addressing hash table holds the words' ids. No
+word has a Python object of its own, so a vocabulary of a million words loads quickly. Words are
 compared byte by byte, so two words never have the same id, even if their hashes are equal.
 """
 
@@ -53,7 +53,7 @@ def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot of the word ``source[start:stop]``, or the free slot for it."""
     words, source = borrowed((words, source))
     digest = hash_bytes(source, start, stop, HASH_START)
-    # in FNV, bits affect only higher bits, but the mask keeps the low bits
+    # in FNV, a bit of a word affects no lower bit of the digest, but the mask keeps the low bits
     digest ^= digest >> _SHIFT
     mask = words.slots.size - 1
     slot = np.int64(digest & np.uint64(mask))
@@ -295,12 +295,12 @@ class WordTable:
         return self.arrays.text[start:stop].tobytes()
 
     def spans(self) -> tuple[Bytes, Positions, Positions]:
-        """Return all words by id, as arguments for `add_spans` and `find_spans`."""
+        """Return all words in the order of their ids, as arguments for `add_spans`."""
         ends = self.arrays.ends[: len(self) + 1]
         return self.arrays.text, ends[:-1], ends[1:]
 
     def words(self) -> list[bytes]:
-        """Return all words by id."""
+        """Return all words in the order of their ids."""
         ends = self.arrays.ends[: len(self) + 1].tolist()
         text = self.arrays.text[: ends[-1]].tobytes()
         return [text[begin:end] for begin, end in itertools.pairwise(ends)]

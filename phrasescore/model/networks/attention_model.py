@@ -6,7 +6,8 @@ of a context c_i. In RNNsearch D is 2H, because c_i is a weighted sum of the sta
 directions. In RNNencdec D is H, because every c_i is the last state of the encoder's only
 direction.
 
-The paper and its authors' program differ; ``formulation`` chooses between them (docs/fidelity.md):
+The paper and its authors' program differ in the decoder's state s_i and the prediction of word i.
+The setting ``formulation`` chooses between them (docs/fidelity.md):
 
 * ``code``: s_(i-1), word i - 1 and c_i predict word i; then s_i = f(s_(i-1), word i, c_i).
 * ``paper`` (section 3.1): s_i = f(s_(i-1), word i - 1, c_i); then s_i, word i - 1 and c_i predict
@@ -36,7 +37,7 @@ _ALIGNMENT_DEVIATION = 0.001  # standard deviation of the initial W_a and U_a, a
 
 
 class AttentionModel(MaxoutReadout):
-    """p(target sentence | source sentence); one class for both models and both formulations."""
+    """A model of p(target sentence | source sentence): RNNsearch or RNNencdec."""
 
     settings: RnnEncdecSettings | RnnSearchSettings
 
@@ -67,8 +68,9 @@ class AttentionModel(MaxoutReadout):
     ) -> None:
         """Draw the initial weights, as in appendix B.1 (``paper``) or ``scaled``.
 
-        With ``paper``, W_a and U_a have the standard deviation 0.001, other weights have 0.01, and
-        v_a is 0. With ``scaled``, every weight preserves the magnitude of a signal.
+        With ``paper``, v_a is 0, W_a and U_a have the standard deviation 0.001, and other weights
+        have 0.01. With ``scaled``, every layer preserves the magnitude of a signal. Recurrent
+        weights are orthogonal in either case.
         """
 
         def deviation(name: str, parameter: Tensor) -> float:
@@ -151,7 +153,7 @@ class AttentionModel(MaxoutReadout):
     def _run(
         self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation | None
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the input of the output layer, ``(T + 1, B, R)``, and the alignments."""
+        """Return the output layer's input ``(T + 1, B, R)``, and the alignments of RNNsearch."""
         lengths = batch.lengths
         source_lengths = lengths[0] if lengths else None
         context, positions, start = self._encode(
@@ -177,10 +179,10 @@ class AttentionModel(MaxoutReadout):
         return features, alignments
 
     def alignments(self, batch: Batch) -> Tensor:
-        """Return alpha of every target word and </s>, ``(B, T + 1, J)``; RNNsearch only.
+        """Return the attention weights of target words and </s>, ``(B, T + 1, J)``; RNNsearch only.
 
-        Each row sums to 1 over the source's words and its </s>. Values beyond the end of a source
-        or target have no meaning.
+        The weights of a target word sum to 1 over the source's words and </s>. Values beyond the
+        end of a source or target have no meaning.
         """
         found = self._run(batch, None, None)[1]
         assert found is not None, "RNNencdec aligns nothing"
@@ -201,11 +203,12 @@ class AttentionModel(MaxoutReadout):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`.
 
-        The steps use c_i only in two products, c_i C and c_i O_c. Because c_i is a weighted sum of
-        the h_j, both products are weighted sums: of h_j C and of h_j O_c. These terms are computed
-        here once for each source. Each h_j consists of a forward and a backward state, so each term
-        is a sum of two products. The forward product is computed once for each distinct beginning
-        of the sources, and the backward product once for each distinct end.
+        The steps use c_i only in two products, c_i C in the unit and c_i O_c in the readout. In
+        RNNsearch, c_i is a weighted sum of the h_j, so both products are weighted sums: of h_j C
+        and of h_j O_c. These terms are computed here once for each source. Each h_j consists of a
+        forward and a backward state, so each term is a sum of two products. The forward product is
+        computed once for each distinct beginning of the sources, and the backward product once for
+        each distinct end.
         """
         dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
@@ -225,7 +228,7 @@ class AttentionModel(MaxoutReadout):
         H = self.settings.hidden
 
         def product(weight: Tensor) -> Tensor:
-            """Return h_j times a weight ``(2H, D)`` at all positions of all sources, ``(P, D)``."""
+            """Return h_j times a weight ``(2H, N)`` at all P positions of sources, ``(P, N)``."""
             return (states @ weight[:H])[ahead].add_((backward @ weight[H:])[behind])
 
         memory = product(self.align_source.to(dtype)), product(both)
@@ -245,8 +248,8 @@ class AttentionModel(MaxoutReadout):
             dtype: Type of the products.
 
         Returns:
-            The states after the N distinct beginnings, ``(N, H)``, and for each position the row of
-            its state, ``(B, J)``; 0 after the end of a sequence.
+            The states after the N distinct beginnings, ``(N, H)``; and ``(B, J)`` the row of each
+            position's state among them, 0 after the end of a sequence.
         """
         words, ids = torch.unique(ids, return_inverse=True)
         embedded = (self.source_embedding[words] + self.source_embedding_bias).to(dtype)

@@ -9,8 +9,8 @@ The paper's text and its authors' program differ; ``formulation`` chooses betwee
 
 * ``code``: the summary c is the last encoder state, the reset gate does not multiply c, and word 1
   is predicted from the initial state without a step.
-* ``appendix``: c = tanh(V h), the reset gate also multiplies c, and a step with a zero word vector
-  precedes word 1.
+* ``appendix``: c is a tanh layer of the last encoder state, the reset gate also multiplies c, and
+  a step with a zero word vector precedes word 1.
 
 If ``context`` is ``once``, c only determines the decoder's initial state.
 """
@@ -27,7 +27,7 @@ from phrasescore.model.units import UNITS
 
 
 class EncoderDecoder(MaxoutReadout):
-    """p(target phrase | source phrase), section 2.2 and the appendix."""
+    """A model of p(target phrase | source phrase), section 2.2 and the appendix."""
 
     settings: EncoderDecoderSettings
 
@@ -65,7 +65,7 @@ class EncoderDecoder(MaxoutReadout):
         inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
         waiting = None
         if lengths is not None:
-            # the encoder reads positions 0 to length, the words and </s>, and then keeps its state
+            # the encoder reads positions 0 to length (words and </s>), and then keeps its state
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
 
@@ -123,7 +123,7 @@ class EncoderDecoder(MaxoutReadout):
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run the decoder's unit over word vectors ``(L, B, E)``; return the unit's ``states``."""
+        """Run the decoder's unit over ``words (L, B, E)``; the result is that of its ``states``."""
         inputs = self.decoder.inputs(words)
         if self.settings.formulation == "code":
             return self.decoder.states(inputs if projected is None else inputs + projected, start)

@@ -7,8 +7,8 @@ embedding; ``<s>`` is not in the vocabulary. ``</s>`` is predicted but never rea
 of docs/architecture.md, and n is ``order``.
 
 A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
-has a term (ln Z)^2 for each word, so that a logit alone is close to ln p (Devlin et al., 2014,
-section 2.2). In this case, the initial biases make Z about 1.
+has a term (ln Z)^2 for each word, where Z is the softmax normaliser, so that a logit is close to
+ln p (Devlin et al., 2014, section 2.2). In this case, the initial biases make Z about 1.
 
 The paper does not state the order of the words, the use of ``<s>``, or the optimiser (see
 ``training/recipes.py``).
@@ -43,7 +43,7 @@ _PAPER_RANGE = 0.01  # initial weights are uniform in [-0.01, 0.01], section 4.1
 
 
 class FeedForwardLm(SequenceModel):
-    """p(text), the product of p(word | the n - 1 words before it)."""
+    """A model of p(text), the product of p(word | the n - 1 words before it)."""
 
     settings: FeedForwardLmSettings
 
@@ -63,7 +63,7 @@ class FeedForwardLm(SequenceModel):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights: with ``paper`` uniform, biases included; or ``scaled``."""
+        """Draw the initial weights; with ``paper``, biases are uniform like the other weights."""
         if initialisation == "paper":
             with torch.no_grad():
                 for parameter in self.parameters():
@@ -75,7 +75,7 @@ class FeedForwardLm(SequenceModel):
                 self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
-        """Return the history of each word and of </s> for sentences.
+        """Return the history (the n - 1 words before) of each word and </s> of B sentences.
 
         Args:
             target: ``(B, T)`` word ids.

@@ -1,13 +1,13 @@
 """The feed-forward phrase model of Schwenk (2012), with which Cho et al. compare their model.
 
 The model reads up to K source words and predicts up to K target words, which are independent of
-each other given the source. A shorter source is padded with zero vectors, a shorter target with
-``</s>``. Cho et al. object that such a model cannot read or write more than K words, and that its
-target words do not depend on each other.
+each other given the source. A shorter source is padded with zero vectors; a shorter target ends
+with ``</s>``. Cho et al. object that such a model cannot read or write more than K words, and that
+its target words do not depend on each other.
 
-Letters are those of docs/architecture.md, and K is ``phrase_length``. The vectors of the source's
-words, of size E each, are concatenated and pass through two tanh layers of H units. Each position
-of the target has its own R features, and all positions share the output vectors of words.
+Shapes use the letters of docs/architecture.md, and K is ``phrase_length``. The vectors of the
+source's words, of size E each, are concatenated and pass through two tanh layers of H units. Each
+target position has its own R features, and all positions share one output vector for each word.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class FeedForwardPhrase(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; the state has features and the next position."""
+        """See :meth:`SequenceModel.start`; the state holds the features and the next position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))
         return state, self._next_word(state)
@@ -111,7 +111,7 @@ class FeedForwardPhrase(SequenceModel):
         return state, self._next_word(state)
 
     def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, the words with </s>, ``(B, T + 1)``, and the mask of real words."""
+        """Return features, the targets with </s>, ``(B, T + 1)``, and the mask without padding."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted

@@ -1,8 +1,8 @@
 """The readout of Cho et al. and Bahdanau et al. (2014), from a decoder's state to the softmax.
 
-The readout consists of maxout units, which read the state, the previous word and the context (Cho
-et al., appendix; Bahdanau et al., appendix A.2.2), and an output matrix that is the product of two
-matrices (as in the authors' programs).
+Maxout units read the state, the previous word and the context (Cho et al., appendix; Bahdanau et
+al., appendix A.2.2). The output matrix after them is the product of two matrices, as in the
+authors' programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_
 def maxout(values: Tensor) -> Tensor:
     """Return the larger number of each pair of neighbours (Goodfellow et al., 2013).
 
-    If a number is NaN, so is the result. Two equal neighbours share the gradient.
+    The larger of a number and NaN is NaN. Two equal neighbours share the gradient.
 
     Args:
         values: ``(..., 2M)``.
@@ -84,7 +84,7 @@ class MaxoutReadout(SequenceModel, ABC):
             hidden: ``(L, B, H)`` states.
             previous: ``(L, B, E)`` vectors of the previous words; ``None`` if ``read`` includes
                 their contribution.
-            read: Contribution of the context, ``(B, 2M)`` or ``(L, B, 2M)``.
+            read: Contribution of context and bias, ``(B, 2M)`` or ``(L, B, 2M)``.
             regularisation: Dropout for a training batch.
         """
         dtype = hidden.dtype

@@ -1,7 +1,7 @@
 """A recurrent language model: the decoder of Cho et al. (2014) without a source.
 
-Hidden units (equations (5) to (8) of the paper, or others) read the words. Their state and the
-previous word predict the next word through maxout units and a factored output layer, as in the
+A hidden layer (equations (5) to (8) of the paper, or another unit) reads the words. Its state and
+the last word predict the next word through maxout units and a factored output layer, as in the
 paper's appendix. The first word is predicted from a zero state and a zero word vector.
 docs/architecture.md defines the letters in shapes.
 """
@@ -18,7 +18,7 @@ from phrasescore.model.units import UNITS
 
 
 class RnnLm(MaxoutReadout):
-    """p(text), the product of p(word | all previous words)."""
+    """A model of p(text), the product of p(word | all previous words)."""
 
     settings: RnnLmSettings
 
@@ -71,6 +71,6 @@ class RnnLm(MaxoutReadout):
         return self.readout_bias.to(like.dtype)
 
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
-        """Return the state ``(B, carries * H)`` after ``last``, and ln p of every next word."""
+        """Return the given state ``(B, carries * H)`` after ``last``, and ln p of the next word."""
         hidden = state[:, : self.settings.hidden]
         return State((state,)), self._next_word(hidden, last, self._bias(last))

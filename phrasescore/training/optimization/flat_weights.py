@@ -48,7 +48,7 @@ class FlatWeights:
         values: ``(N,)`` float32.
         gradient: ``(N,)`` float32, the sum that :meth:`add_up` computes.
         moments: ``(2, N)``, the optimiser's moments.
-        working: The model to differentiate: ``model``, or a copy with weights in bfloat16.
+        working: The model to differentiate: ``model``, or a copy with some weights in bfloat16.
     """
 
     def __init__(self, model: SequenceModel, shares: int, dtype: torch.dtype | None = None) -> None:
@@ -103,20 +103,20 @@ class FlatWeights:
                 total += each[other, block]
 
     def change(self, part: slice, rule: Callable[[Tensor, Tensor, Tensor], None]) -> None:
-        """Apply an update rule to ``(n,)`` values, their gradient and ``(2, n)`` moments."""
+        """Apply a rule to a part, block by block: values, gradient ``(n,)``, moments ``(2, n)``."""
         for block, narrow in self._blocks(part):
             rule(self.values[block], self.gradient[block], self.moments[:, block])
             if narrow:
                 self._narrow_values[block] = self.values[block]
 
     def narrow(self) -> None:
-        """Copy all values to the bfloat16 weights; :meth:`change` does this for its part."""
+        """Copy all values to the bfloat16 weights; :meth:`change` copies only its part."""
         for block, narrow in self._blocks(slice(0, len(self.values))):
             if narrow:
                 self._narrow_values[block] = self.values[block]
 
     def _blocks(self, part: slice) -> Iterator[tuple[slice, bool]]:
-        """Yield blocks of a part that fit into a cache, and whether each has a bfloat16 copy."""
+        """Cut a part into blocks; yield each block, and whether it has a bfloat16 copy."""
         for begin, stop, narrow in self._runs:
             end = min(stop, part.stop)
             for first in range(max(begin, part.start), end, self._block):
@@ -135,7 +135,7 @@ class FlatWeights:
 
 
 def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return begin, end and kind of each run of successive parameters of the same kind."""
+    """Return begin, end and kind (narrow or not) of each run of successive parameters of a kind."""
     runs = []
     for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
         places = list(group)

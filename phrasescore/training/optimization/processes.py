@@ -1,9 +1,9 @@
 """The processes of a training run: the processes of ``torchrun``, and the crew that each forks.
 
-The members of a crew are forked processes. They carry out each step together, and each does a part
-of it. Members have all objects that existed before the fork, and share arrays in shared memory.
-They are not threads: a step of a small network consists of a hundred short products, and threads
-would wait for Python's interpreter lock.
+A crew consists of a process and the processes that it forks. Its members do each step together, and
+each member does a part of the step. Members have all objects that existed before the fork, and
+share arrays in shared memory. They are not threads: a step of a small network consists of a hundred
+short products, and threads would wait for Python's interpreter lock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Processes:
     def __init__(self, device: torch.device) -> None:
         self.rank, self.world = 0, 1
         self._device = device
-        # the variables RANK and WORLD_SIZE do not prove that torchrun runs: other tools set them
+        # RANK and WORLD_SIZE do not prove that torchrun runs, because other tools set them, too
         if torch.distributed.is_available() and torch.distributed.is_torchelastic_launched():
             self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         if self.world > 1:
@@ -116,8 +116,8 @@ class Crew:
             self._send(order)
             results = [step(0, *arguments)]
         else:
-            # the first time, member 0 does the step alone, so that the other members find numba's
-            # compiled code in the cache
+            # the first time, member 0 does its part before the other members begin, so that they
+            # find numba's compiled code in the cache
             self._warm.add(number)
             results = [step(0, *arguments)]
             self._send(order)

@@ -1,14 +1,14 @@
 """Updates of a model on all cores and processes: gradient, clipping, and the optimiser's step.
 
-On a CPU each core has its own process. The process computes the gradient of its share of the batch,
-which is as fast as sharing each matrix product among all cores. Then it applies the optimiser to
-its part of the weights. Shares are summed in a fixed order, so results are reproducible to the bit
-for a given number of cores.
+On a CPU each core has its own process, if processes can fork. Each process computes the gradient
+of a share of the batch; this is as fast as sharing each matrix product among all cores. Then each
+process applies the optimiser to a part of the weights. The gradients of the shares are summed in a
+fixed order, so results are reproducible to the bit for a given number of cores.
 
 A GPU processes the whole batch. An update launches about a thousand small kernels, and launching
-them takes several times as long as running them. Batches of phrases have no padding and few
-different shapes (lengths and number of pairs). From the second batch of a shape on, the work is
-therefore replayed as a CUDA graph with a single launch.
+them takes several times as long as running them. With the recipe ``fast``, batches of phrases have
+no padding and few different shapes (lengths and number of pairs). From the second batch of a shape
+on, the work is therefore replayed as a CUDA graph with a single launch.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Updates:
         settings: Number of cores, precision, dropout and label smoothing.
         recipe: The optimiser, and how batches are cut and shared.
         processes: The processes of ``torchrun`` that share the work.
-        rare: ``(V,)`` masks of the source and target words that some batches replace by ``<unk>``,
-            or ``None``.
+        rare: ``(V,)`` masks of the source and target words that :func:`with_unknown` replaces by
+            ``<unk>``; ``None`` to replace none.
     """
 
     def __init__(
@@ -198,8 +198,8 @@ class ShareGradient:
 
         Args:
             rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
-            update: Index of the update; together with ``share`` it seeds dropout.
-            share: Index of the share.
+            update: Index of the update, a part of the seed of dropout.
+            share: Index of the share, a part of the seed of dropout.
             gradient: Tensors to write the gradient into, one for each parameter.
 
         Returns:
@@ -249,10 +249,10 @@ class _Recording:
 
 
 class RecordedGradients:
-    """Differentiates batches without padding, by CUDA graphs recorded for each shape.
+    """Differentiates unpadded batches, with a CUDA graph for each shape; no regularisation.
 
     Args:
-        model: A model on a CUDA device, without regularisation; its parameters must not move.
+        model: A model on a CUDA device; its parameters must keep their addresses.
         dtype: Type of the matrix products; ``None`` for the parameters' own type.
         parameters: The parameters to differentiate with respect to.
     """
@@ -276,7 +276,7 @@ class RecordedGradients:
         shape = batch.source.shape, batch.target.shape
         recording = self._seen.get(shape)
         if recording is None:
-            # recording costs more than computing, so a shape is recorded when it occurs again
+            # recording takes longer than computing, so a shape is recorded only if it occurs again
             if shape not in self._seen or len(self._seen) > _MAX_RECORDINGS:
                 self._seen.setdefault(shape, None)
                 self._differentiate(batch)
