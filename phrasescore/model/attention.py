@@ -5,10 +5,10 @@ Step i computes a context c_i from the decoder's state s_(i-1) and the encoder's
 alpha = softmax of e over j, c_i = sum over j of alpha_ij h_j. As in ``units``, the gradient is
 written by hand, so that the gradient of each weight matrix is one large product after the steps.
 
-Shapes: ``B`` sequences; ``N`` queries; ``J`` positions of the longest source, its </s> included;
-``D`` size of the vectors that are summed; ``A`` alignment units. The ``P`` positions of all sources
-are the rows of one matrix. Each query names the first row of its source (``begins``), so queries
-with the same source share its positions without copies.
+Shapes: ``B`` sequences of ``L`` steps; ``H`` size of the decoder's state; ``N`` queries; ``J``
+positions of the longest source, its </s> included; ``D`` size of the vectors that are summed; ``A``
+alignment units. The ``P`` positions of all sources are the rows of one matrix. Each query names the
+first row of its source (``begins``), so queries with the same source share its rows without copies.
 
 The compiled passes take matrices in float32, or in bfloat16 as bit patterns, and sum in float32.
 """
@@ -292,7 +292,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
         queries = inputs.new_empty(looks, B, weights.query.shape[1])
         contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
-        # rounding errors accumulate in the state: float32 even if products run in bfloat16
+        # rounding errors accumulate in the state, so it is float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         for t in range(looks):

@@ -63,7 +63,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadoutSettings(ModelSettings):
-    """Sizes of models with maxout units and a factored output layer, from Cho et al. (2014)."""
+    """Sizes of models with maxout units and a factored output layer; defaults of Cho et al."""
 
     hidden: Size = 1000  # units of the encoder and of the decoder
     embedding: Size = 100  # size of a word's vector, both sides
@@ -126,7 +126,7 @@ class FeedForwardLmSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class RnnLmSettings(_ReadoutSettings):
-    """Sizes of the recurrent language model; the defaults are those of EncoderDecoderSettings."""
+    """Sizes of the recurrent language model; the defaults are as in EncoderDecoderSettings."""
 
     unit: UnitName = "gated"  # the hidden unit of Cho et al., a plain tanh layer, or an LSTM
     source_vocabulary: NoWords = 0

@@ -161,8 +161,8 @@ class SequenceModel(StepModel):
         Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
         al., 2014). The other weights are normal. Their standard deviation is 0.01 with ``paper``
         (Cho et al., 2014, section 4.1.1). With ``scaled`` it is 1 for word vectors and
-        1 / sqrt(inputs) for other weights, so that the layers preserve the magnitude of a signal,
-        and the decoder begins to use the encoder after hundreds of updates, not thousands.
+        1 / sqrt(inputs) for other weights, so that the layers preserve the magnitude of a signal.
+        The decoder then begins to use the encoder after hundreds of updates, not thousands.
         """
         draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 

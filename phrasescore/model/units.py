@@ -235,7 +235,7 @@ class _Recurrence(torch.autograd.Function):
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
         resets = inputs.new_empty(L, B, H)  # r * h, the candidate's input from the state
-        # rounding errors accumulate in the state: float32 even if products run in bfloat16
+        # rounding errors accumulate in the state, so it is float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         kept = states, gates, candidates, resets

@@ -26,7 +26,7 @@ from phrasescore.training.batches import (
 from phrasescore.training.optimization.optimizers import adadelta, adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
-_MAX_NORM = 1.0  # maximum norm of the gradient in all recipes; the authors' option cutoff
+_MAX_NORM = 1.0  # maximum norm of the gradient, in all recipes; the authors call it cutoff
 # the learning rate warms up over 200 updates, or over 5 % of the run if that is fewer
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # Adam changes each weight by about the learning rate, so it changes a sum over H weights by up to H

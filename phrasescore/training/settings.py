@@ -404,7 +404,7 @@ class TrainingSettings:
 
     @property
     def held_out(self) -> tuple[int, int]:
-        """Numbers of pairs to hold out by source and at random, before :meth:`held_out_of`."""
+        """Numbers of pairs to hold out by source and at random, if the input is large enough."""
         if self.held_out_text:
             return 0, 0
         usual = self.defaults

@@ -141,7 +141,7 @@ class Vocabulary:
         return [ids.get(token, UNK_ID) for token in tokens]
 
     def knows(self, word: bytes) -> bool:
-        """Tell whether the shortlist has a word, or all its pieces."""
+        """Tell whether the shortlist has a word or, with byte pairs, all pieces of the word."""
         return UNK_ID not in self.encode([word])
 
     def decode(self, ids: Ids) -> list[bytes]:

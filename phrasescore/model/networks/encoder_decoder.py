@@ -123,7 +123,7 @@ class EncoderDecoder(MaxoutReadout):
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Run the decoder's unit over ``words (L, B, E)``; the result is that of its ``states``."""
+        """Run the decoder's unit over ``words (L, B, E)``; see :meth:`RecurrentUnit.states`."""
         inputs = self.decoder.inputs(words)
         if self.settings.formulation == "code":
             return self.decoder.states(inputs if projected is None else inputs + projected, start)

@@ -24,7 +24,7 @@ _IMPOSSIBLE = -100.0
 
 
 class FeedForwardPhrase(SequenceModel):
-    """p(target phrase | source phrase), in which target words are independent of each other."""
+    """A model of p(target phrase | source phrase) with independent target words."""
 
     settings: FeedForwardPhraseSettings
 
@@ -111,7 +111,7 @@ class FeedForwardPhrase(SequenceModel):
         return state, self._next_word(state)
 
     def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, the targets with </s>, ``(B, T + 1)``, and the mask without padding."""
+        """Return features, targets with </s>, ``(B, T + 1)``, and the mask of words and </s>."""
         lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
         ended, counted = batch.ended, batch.counted

@@ -71,6 +71,6 @@ class RnnLm(MaxoutReadout):
         return self.readout_bias.to(like.dtype)
 
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
-        """Return the given state ``(B, carries * H)`` after ``last``, and ln p of the next word."""
+        """Return the :class:`State` for a ``state (B, carries * H)``, and ln p of the next word."""
         hidden = state[:, : self.settings.hidden]
         return State((state,)), self._next_word(hidden, last, self._bias(last))

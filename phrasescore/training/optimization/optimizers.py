@@ -21,7 +21,7 @@ _ONE = np.float32(1.0)
 
 
 def adam(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int) -> None:
-    """Change weights by Kingma and Ba (2015), algorithm 1, which treats each number separately.
+    """Change weights by Adam (Kingma and Ba, 2015, algorithm 1), each number separately.
 
     Args:
         values: ``(N,)`` weights, changed.
@@ -46,7 +46,7 @@ def adam(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update:
 
 
 def adadelta(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int) -> None:
-    """Change weights by Zeiler (2012), algorithm 1; each step is multiplied by the learning rate.
+    """Change weights by Adadelta (Zeiler, 2012, algorithm 1), with steps times the learning rate.
 
     The arguments are as for :func:`adam`.
     """

@@ -249,7 +249,7 @@ class _Recording:
 
 
 class RecordedGradients:
-    """Differentiates unpadded batches, with a CUDA graph for each shape; no regularisation.
+    """Differentiates unpadded, unregularised batches, with a CUDA graph for each repeated shape.
 
     Args:
         model: A model on a CUDA device; its parameters must keep their addresses.
