@@ -99,7 +99,7 @@ class Regularisation:
     Attributes:
         dropout: Share of the elements that are set to 0; the others are scaled up.
         label_smoothing: Share of the target probability that is spread evenly over all words.
-        generator: Random numbers for dropout, on the device of the model.
+        generator: Random numbers for this batch, on the device of the model.
     """
 
     dropout: float

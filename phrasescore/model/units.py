@@ -79,7 +79,7 @@ class RecurrentUnit(nn.Module, ABC):
     def states_with_context_inside(
         self, inputs: Tensor, context: Tensor, start: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Run the unit with c multiplied by the reset gate, as in the paper's appendix.
+        """Run the unit; the reset gate also multiplies c in the candidate (paper's appendix).
 
         In units without a reset gate, c is simply added.
 

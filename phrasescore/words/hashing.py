@@ -167,7 +167,7 @@ def first_rows(digests: Digests) -> Rows:
 
 @compiled
 def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) -> None:
-    """Look up every row in ``slots``, a hash table of rows; -1 is a free slot."""
+    """Look up or add every row in ``slots``, a hash table of rows; -1 is a free slot."""
     mask = np.uint64(slots.size - 1)
     for row in range(len(digests)):
         slot = digests[row, 0] & mask

@@ -249,7 +249,7 @@ class WordTable:
         return ids
 
     def find_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
-        """Return the ids of words like `add_spans`, but -1 for a word that is not in the table."""
+        """Like `add_spans`, return the ids of words, but -1 for a word that is not in the table."""
         ids = np.empty(len(begins), np.int32)
         _number_spans(self.arrays, data, begins, ends, False, ids)
         return ids

@@ -2,9 +2,9 @@
 
 The n - 1 previous words predict a word. Their vectors of size E are concatenated, the oldest word
 first, and pass through two rectified hidden layers and a softmax over the vocabulary. Missing words
-before the first word are replaced by the start mark ``<s>``. Its vector is the last row of the
-embedding; ``<s>`` is not in the vocabulary. ``</s>`` is predicted but never read. Letters are those
-of docs/architecture.md, and n is ``order``.
+before the first word are replaced by the start mark ``<s>``. The vector of ``<s>`` is the last row
+of the embedding, but ``<s>`` is not in the vocabulary. ``</s>`` is predicted but never read. Shapes
+use the letters of docs/architecture.md, and n is ``order``.
 
 A batch of sentences becomes a batch of n-grams without padding. With ``self_normalise`` the loss
 has a term (ln Z)^2 for each word, where Z is the softmax normaliser, so that a logit is close to

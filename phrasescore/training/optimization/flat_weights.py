@@ -135,7 +135,7 @@ class FlatWeights:
 
 
 def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return begin, end and kind (narrow or not) of each run of parameters of one kind."""
+    """Return begin, end and kind (has a bfloat16 copy) of each run of parameters of one kind."""
     runs = []
     for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
         places = list(group)
