@@ -63,7 +63,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadoutSettings(ModelSettings):
-    """Sizes of models with maxout units and a factored output layer; defaults of Cho et al."""
+    """Sizes for maxout units and a factored output layer; defaults from Cho et al. (2014)."""
 
     hidden: Size = 1000  # units of the encoder and of the decoder
     embedding: Size = 100  # size of a word's vector, both sides
@@ -135,7 +135,7 @@ class RnnLmSettings(_ReadoutSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceModelSettings(_ReadoutSettings):
-    """Settings of RNNencdec and RNNsearch; defaults from Bahdanau et al., A.2.3 and B.2."""
+    """Settings of RNNencdec and RNNsearch; defaults from Bahdanau et al. (2014), A.2.3 and B.2."""
 
     embedding: Size = 620  # size of a word's vector, both sides
     rank: Size = 620  # inner size of the factored output layer, as in the authors' program
