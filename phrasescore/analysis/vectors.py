@@ -46,7 +46,7 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
             remedy=f"leave out --side {chosen}",
         )
     vocabulary, vectors = found[chosen]
-    # a language model has one more vector, for the missing words before the first word
+    # a language model has an additional vector, for the missing words before the first word
     begin, end = len(SPECIALS), len(vocabulary)
     if begin == end:
         raise ModelError(

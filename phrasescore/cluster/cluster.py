@@ -1,9 +1,9 @@
 """Runs tasks on a Dask cluster; each task returns one result or raises an error.
 
 Dask finds the workers and sends each task to a worker. If this worker dies or gives no sign of life
-for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If the
-software of a worker could produce other output bytes than this process, the worker's task raises an
-error, and the work ends.
+for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If a
+worker and this process have different versions of software that determines output bytes, the
+worker's task raises an error, and the work ends.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, int]:
-        """The number of threads of each connected worker, by its address.
+        """The number of threads of each connected worker, by the worker's address.
 
         Raises:
             ClusterError: The scheduler has gone.
@@ -317,7 +317,7 @@ def own_threads() -> int:
 
 
 def cancellation_check() -> Callable[[], bool]:
-    """Return a function that tells, in any thread, whether the calling task was cancelled.
+    """Return a function that tells, in any thread, whether the current task was cancelled.
 
     A task is cancelled when its client withdraws it, exits or dies.
     """

@@ -73,7 +73,7 @@ class Options:
         return found
 
     def settings(self, kind: Callable[..., _Settings], **others: Any) -> _Settings:
-        """Make a dataclass of settings from the options with the names of its fields.
+        """Make a dataclass of settings from the options that have the names of its fields.
 
         Args:
             kind: The dataclass.
@@ -186,7 +186,7 @@ def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
 def command(
     name: str, kind: type[_Given], **settings: Any
 ) -> Callable[[Callable[[_Given], None]], click.Command]:
-    """Turn a function of the options into a command; its docstring is the help.
+    """Turn a function of the options into a command; the function's docstring is the help.
 
     Args:
         name: The name that users type.

@@ -59,7 +59,7 @@ def choose_folder() -> None:
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"
     named, own, read_only = os.environ.get(_VARIABLE), _own_folders(), None
-    # the variable may have the full name, with the version, from a parent process
+    # a parent process may have set the variable to the full name, with the version
     given = Path(re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named)) if named else None
     if given in own:
         given = None

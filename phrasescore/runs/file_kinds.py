@@ -10,9 +10,9 @@ Commands declare their work folders with `only_regular_files`. In these folders,
 are read or replaced.
 Inputs and outputs that the user names may be pipes.
 
-Some folders must be private, because compiled functions in them are unpickled and parsed tables are
-used without a check. No one else may put a file into such a folder or replace the folder. The
-owners of the program are trusted, because they could run any code anyway.
+Some folders must be private, because compiled functions in them are unpickled, and parsed tables in
+them are used without a check. No one else may put a file into such a folder or replace the folder.
+The owners of the program are trusted, because they could run any code anyway.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def open_regular(path: str | Path) -> BinaryIO:
 
     Raises:
         InputError: The path names a pipe or a device.
-        OSError: The file is missing, a folder or a socket, or not readable.
+        OSError: The path is missing, not readable, or names a folder or a socket.
     """
     # `open` raises an error for a folder
     return open(path, "rb", opener=_opened)

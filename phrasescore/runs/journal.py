@@ -2,10 +2,10 @@
 
 The blocks written so far are in ``.OUT.part`` beside each output ``OUT``. Beside the last output
 there is also ``.OUT.journal``, which is replaced after each block. The journal records the
-signature of the work, the number of blocks that are complete in all outputs, and the sizes of the
-parts up to these blocks. The parts get their final names when they are complete and on disk.
-Standard output, pipes and devices are written directly, so work with such an output cannot be
-continued.
+signature (everything that determines the bytes of the outputs), the number of blocks that are
+complete in all outputs, and the sizes of the parts up to these blocks. The parts get their final
+names when they are complete and on disk. Standard output, pipes and devices are written directly,
+so work with such an output cannot be continued.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class JournaledOutputs:
         paths: The outputs; they get their final names in this order.
         signature: Everything that determines the bytes of the outputs, as JSON values. Only a
             journal with the same signature is continued. ``None`` if the work cannot be continued,
-            because the input is a pipe; in this case, a failure leaves no files.
+            e.g. because the input is a pipe; in this case, a failure leaves no files.
 
     Raises:
         SettingsError: A folder cannot be written.

@@ -146,7 +146,7 @@ class ComparisonRecord(Record):
         seed: The seed of each test.
         files: For each system, the files of its translations.
         metrics: For each metric, the scores of the systems.
-        notes: Sentences for the user about faults of the texts.
+        notes: Messages for the user about faults of the texts.
         by_length: The comparison for each group of sentences of similar length.
         source: The file of the source text; empty if it is not known.
     """
@@ -262,7 +262,7 @@ class TuningRecord(Record):
         score: The value of the objective in the best round.
         why: The reason why the run ended; empty for an unfinished run and for several runs.
         round: The best round, counted from 1.
-        rounds: How many rounds there were.
+        rounds: The number of rounds.
         seed: The seed of the best run, if there are several.
         mean: The mean of the objective over seeds.
         deviation: The standard deviation of the objective over seeds.

@@ -44,7 +44,7 @@ class ScoringSettings:
     """Settings of the scores that go into the table.
 
     Args:
-        average: Whether to write one column, with the mean ln p of the models.
+        average: Whether to write one column for all models, from their mean ln p.
         unknown_column: Whether to add a last column, exp(number of words outside the first model's
             shortlists).
         replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
@@ -72,7 +72,7 @@ class ScoringCounts:
         target_tokens: Tokens of the target phrases.
         target_unknown: Target tokens outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
-        floor_hits: The number of probabilities at the floor, for each column of probabilities.
+        floor_hits: For each column of probabilities, how many are at Moses's floor of ln p = -100.
         processors: The kinds of processors that scored, sorted.
     """
 

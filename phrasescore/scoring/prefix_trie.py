@@ -1,8 +1,8 @@
-"""Sorts pairs so that equal beginnings are neighbours, and builds a trie of their prefixes.
+"""Sorts pairs so that pairs that begin alike are neighbours; builds a trie of target prefixes.
 
 A node of the trie is a prefix; its parent is the prefix without the last word. Nodes are numbered
 by level (roots first), and within a level in the order of their parents. Therefore the nodes of a
-level, the children of a node, and the children of successive nodes each form a range of numbers.
+level, the children of a node, and the children of consecutive nodes each form a range of numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
-    """Return the rows of pairs sorted by source ids, then target ids; equal pairs keep their order.
+    """Sort pairs by source ids, then by target ids; return their rows. The sort is stable.
 
     Args:
         sources: N phrases.
@@ -58,7 +58,7 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: 
 
 
 def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> list[slice]:
-    """Cut rows into groups that stay small if all rows of a group are padded to the longest.
+    """Cut rows into groups that stay small if all rows of a group are padded to its longest row.
 
     Args:
         lengths: (N,) lengths of the rows.

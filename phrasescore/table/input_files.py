@@ -93,8 +93,8 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader reads the attribute ``closed`` for every line. A gzip file computes it in
-    Python code, where a signal can raise KeyboardInterrupt, which the buffered reader would turn
+    A buffered reader reads the attribute ``closed`` for every line. In a gzip file, this attribute
+    is Python code. There a signal can raise KeyboardInterrupt, which the buffered reader would turn
     into another error.
     """
 

@@ -112,7 +112,7 @@ def find_columns(
 
 @compiled
 def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, int]:
-    """Return a factor of a token, the whole token if the factor is empty, (-1, -1) if missing."""
+    """Find a factor of a token: (-1, -1) if it is missing, the whole token if it is empty."""
     data = borrowed(data)
     start = begin
     for _ in range(factor):
@@ -230,7 +230,7 @@ def first_out_of_order(data: Bytes, spans: Positions, starts: Positions) -> int:
 def _sorts_before(data: Bytes, row: Positions, above: Positions) -> bool:
     """Tell whether the source of a line sorts before the source of the line above it.
 
-    As in Moses, the order is that of the bytes of a source, followed by `` |||``.
+    As in Moses, sources are compared byte by byte, with `` |||`` after each source.
     """
     data, row, above = borrowed((data, row, above))
     at, end = row[SOURCE], row[SOURCE_END]

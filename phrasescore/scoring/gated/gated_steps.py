@@ -1,8 +1,8 @@
-"""Steps of the gated network on tries: one state and one normaliser for each prefix.
+"""Steps of the gated network along tries: one state and one normaliser for each prefix.
 
-A :class:`GatedSteps` allocates its memory once, for all groups of pairs: two levels of states, the
-projections of the sources, and buffers for a chunk of prefixes. A chunk is so small that the
-results of one pass are still in the cache when the next pass reads them.
+A :class:`GatedSteps` allocates its memory once, for all groups of pairs: for the states of two
+levels of a trie, the projections of the sources, and the results for a chunk of prefixes. A chunk
+is so small that the results of one pass are still in the cache when the next pass reads them.
 
 Weights are packed side by side. The contribution of a word to the gates and to the readout depends
 only on the word, so it is a row of a precomputed table. All contributions of a source are one
@@ -36,7 +36,7 @@ _NAMES = (
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
 # The number of rows in bfloat16 products is rounded up to a multiple of this number, because the
-# library of matrix products compiles code for each number of rows, which takes 10 ms.
+# library of matrix products takes 10 ms to compile code for each number of rows.
 _ROWS = 16
 _TABLE_ROWS = 1024  # number of rows of a word table that are computed at a time
 
@@ -63,8 +63,8 @@ class PackedWeights:
 
     Args:
         encoder: The encoder's units; the table has 3H columns.
-        context_weight: (H, 3H + 2M + H): from c to candidate, update, reset, readout and the first
-            state.
+        context_weight: (H, 3H + 2M + H): weights from c to candidate, update, reset, readout and
+            the first state.
         start_bias: (H,) float32, bias of the first state.
         decoder: The decoder's units. The table has 3H + 2M columns, which include the readout's
             bias, and a last row for the missing word before word 1.
@@ -160,10 +160,10 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
 
 @dataclass(frozen=True)
 class _Level:
-    """States of the prefixes of one level that have children."""
+    """States of a level: of those prefixes that have children."""
 
     carried: Tensor  # (group + 1, H) float32; the last row receives states that are not needed
-    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
+    narrow: Tensor  # a copy in the type of the products; ``carried`` itself if this is float32
 
 
 class GatedSteps:
@@ -324,7 +324,7 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Return the states of B children, ``(B, H)`` float32; ``parents`` is a range of ranks."""
+        """Return the states of B children, ``(B, H)``; ``parents``: the first and last rank."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
         # the recurrent products of the gates depend only on the parent, so they are computed for

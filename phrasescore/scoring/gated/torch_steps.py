@@ -1,6 +1,6 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-In `keep_states`, row -1 is the last row, which is never read. No function waits for a GPU.
+In `keep_states`, the place -1 is the last row, which is never read. No function waits for a GPU.
 Every function adds numbers in a fixed order, so repeated runs give the same bits.
 """
 
@@ -37,13 +37,13 @@ def take_step(
     update: Tensor,
     states: Tensor,
 ) -> None:
-    """Step to the children's states."""
+    """Compute the states of children."""
     k = _outside(nodes, table, context, 0, update.shape[1]).add_(products).tanh_()
     torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
 def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
-    """Copy states to the rows ``places``, in the type of ``kept``."""
+    """Copy states to the rows ``places`` of ``kept``, in its type."""
     kept[places] = states.to(kept.dtype)
 
 
@@ -93,7 +93,7 @@ def refine(
 
 
 def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> None:
-    """Turn the logits picked from ``rows`` into ln p, in place."""
+    """Turn the logits ``picked`` into ln p, in place; ``rows`` holds their rows."""
     picked.sub_((shift + total.log())[rows])
 
 
