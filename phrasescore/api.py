@@ -1,7 +1,7 @@
 """Models from Python: ``phrasescore.load``, and the model that it returns.
 
-The same code computes the results of the commands ``score-text`` and ``generate`` in float32, so
-the results are equal. Nothing is printed, and no thread stays behind after a call.
+The results equal the results of the commands ``score-text`` and ``generate``: the same code
+computes both in float32. Nothing is printed, and no thread stays behind after a call.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def bounds_of(hint: Any) -> Between | None:
 def from_mapping(
     kind: type[T], values: Mapping[str, Any], *, where: str, only_known: bool = True
 ) -> T:
-    """Build the settings dataclass ``kind`` from JSON values of the right names and types.
+    """Build the settings dataclass ``kind`` from JSON values; check their names and types.
 
     Args:
         kind: A dataclass. A field may be bool, int, float, str or a ``Literal`` of these; a number

@@ -49,7 +49,7 @@ def compiled_with(
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function for Python and other compiled functions; it releases Python's lock."""
+    """Compile a function for Python and other compiled functions; calls release Python's lock."""
     return compiled_with()(function)
 
 

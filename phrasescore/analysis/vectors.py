@@ -27,8 +27,8 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
         side: The side; ``None`` for the side that the model reads, or its only side.
 
     Returns:
-        N words, without </s> and <unk>, and ``(N, E)``, without the bias that all words of a side
-        share.
+        N words, without </s> and <unk>; and their vectors, ``(N, E)``, without the bias that all
+        words of a side share.
 
     Raises:
         ModelError: The model has no vectors of that side, or no words.

@@ -113,7 +113,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         from distributed import Client
 
-        # hide Dask's messages about broken connections, which this module reports
+        # hide Dask's messages about broken connections: this module reports these itself
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             self._client = Client(self.address, set_as_default=False, name="phrasescore")
@@ -165,7 +165,7 @@ class Task(Generic[Made]):
             CancelledError: The task was cancelled.
             LostWorkerError: The only worker that may do the task has gone.
             ClusterError: The scheduler has gone, the task killed too many workers, or a worker has
-                other software.
+                other software versions.
             BaseException: The error of the function.
         """
         from distributed.scheduler import KilledWorker
@@ -303,14 +303,14 @@ def run_on_worker(
 
 
 def own_name() -> str:
-    """Return the address of the worker on which this is called."""
+    """Return the address of the worker that calls this function."""
     from distributed import get_worker
 
     return str(get_worker().address)
 
 
 def own_threads() -> int:
-    """Return the number of threads (``--nthreads``) of the worker on which this is called."""
+    """Return the number of threads (``--nthreads``) of the worker that calls this function."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)

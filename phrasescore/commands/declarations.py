@@ -2,8 +2,8 @@
 
 Each command has a class of options, whose base classes are groups of options that several commands
 share. The help lists the options of the class itself first, then the options of its base classes,
-base by base. A declaration also says which other options an option needs or excludes. This is
-checked when the command line is parsed.
+base by base. A declaration also says which other options an option needs or excludes. These rules
+are checked when the command line is parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclasses.dataclass(frozen=True)
 class _Declared:
-    """A parameter that has the name of its field.
+    """A declared parameter; the name of the field is the name of the parameter.
 
     Args:
         add: ``click.option`` or ``click.argument``.

@@ -39,7 +39,7 @@ class Use(Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether the command may replace the file or files in the folder."""
+        """Whether the command may replace the file, or files in the folder."""
         return self in (Use.WRITE, Use.WRITE_FOLDER)
 
 

@@ -28,7 +28,7 @@ from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
 
 _HELD_OUT_TEXT = "--held-out-text"
-# click types of the options for which the types of the fields are not enough
+# click types of options, where the type of the settings field does not determine the click type
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
@@ -56,7 +56,7 @@ def _declared() -> dict[str, Any]:
 
 
 def _type_of(hint: Any) -> Any:
-    """Return the click type for a choice, or for a number within bounds, perhaps optional."""
+    """Return the click type of a choice, a number within bounds (perhaps optional), or a text."""
     if typing.get_origin(hint) is typing.Literal:
         return typing.get_args(hint)
     bounds = bounds_of(hint)

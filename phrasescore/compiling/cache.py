@@ -1,8 +1,8 @@
 """The folder for compiled functions, chosen before numba is imported.
 
 numba unpickles the files in its cache folder, so anybody who can write to that folder can run code
-as this user. numba also reads ``.numba_config.yaml`` in the current folder, which can name another
-cache folder.
+as this user. numba also reads the file ``.numba_config.yaml`` in the current folder; this file can
+name another cache folder.
 
 numba compiles a function again when the file of the function has changed, but not when a function
 or a constant in another file has changed. So the name of the folder contains a digest of all

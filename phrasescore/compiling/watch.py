@@ -3,8 +3,8 @@
 numba numbers the files of its cache without a lock. If two processes compile a function for
 different types, the code of one process could get the file name of the other process's code. numba
 looks into the cache while it holds its internal lock, and emits an event when it acquires that
-lock. If a process waits at this event until another process has compiled a function, it finds that
-function in the cache.
+lock. If a process waits at this event until another process has compiled a function, the waiting
+process finds that function in the cache.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _BLOCK = 64  # number of words to skip at once if none is among the best so far
 
 
 class BeamSearch(Prefixes):
-    """The prefixes of a step, in which the prefixes of a source are neighbours.
+    """The prefixes of a step; the prefixes of a source are neighbours.
 
     Args:
         settings: Settings of the search.
@@ -130,7 +130,7 @@ def best_words(
         ln_p: ``(rows, V)`` float32, ln p of each word.
         counts: ``(rows,)`` the number of words to find.
         ending: ``(rows,)`` bool, true where only </s> is allowed.
-        words: ``(rows, K)`` on return the ids, the most probable first; -1 if there are fewer.
+        words: ``(rows, K)`` on return the ids, the most probable first, and then -1.
         gains: ``(rows, K)`` float32, on return their ln p.
     """
     rows, V = ln_p.shape
@@ -185,7 +185,7 @@ def best_rows(
         words: ``(rows, K)`` continuations of each prefix, best first; -1 for none.
         gains: ``(rows, K)`` float32, ln p of each continuation.
         room: ``(N,)`` the number of continuations to choose for each source.
-        heads: ``(rows,)`` int64 scratch space: the first word of each row that is not chosen yet.
+        heads: ``(rows,)`` int64 scratch space: for each row, how many of its words are chosen.
         chosen: ``(any, 2)`` on return, the row and the word of each chosen continuation, the best
             continuation of a source first.
         sums: ``(any,)`` float64; on return, ln p of each extended prefix.

@@ -47,8 +47,8 @@ class TableCounts:
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Sources with words that the model does not know, for which it generates no
-            targets.
+        unknown_sources: Sources with words that the model does not know; the model generates no
+            targets for them.
         generated: Pairs that the model generated.
         known: Generated pairs that are also in the table.
         kept: Lines of the table that were written.
@@ -166,7 +166,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _estimates(block: TableBlock) -> list[bytes]:
-    """Return, for each source, the old scores of a new pair: the geometric means over its pairs."""
+    """Return a new pair's old scores for each source: geometric means over the source's pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
     means = _means(block, ln)

@@ -177,7 +177,7 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 def _opened(path: str, flags: int) -> int:
     # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # test the open file, not the name, which another file could get in between
+    # test the open file, not the name: another file could get the name in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)

@@ -336,7 +336,7 @@ def remove(part: Path) -> None:
 
 
 def file_name(feature: str, ending: str) -> str:
-    """Return a file name: the name of a feature, which was read from a file, with an ending.
+    """Make a file name from the name of a feature, which may be any text, and an ending.
 
     Args:
         feature: The name; bytes that are not UTF-8 are surrogates.

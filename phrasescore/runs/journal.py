@@ -77,7 +77,7 @@ def earlier_signature(path: str | Path) -> dict[str, Any] | None:
 
 
 class JournaledOutputs:
-    """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
+    """Outputs of the same blocks, and their journal; open for writing in a ``with`` block.
 
     On entry, ``blocks`` is the number of blocks that an earlier run left (`append` adds to it), and
     ``state`` is the state that the earlier run recorded with the last of these blocks. If the

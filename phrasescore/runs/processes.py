@@ -45,8 +45,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     Args:
         command: The program and its arguments; for Python, the result of ``python_command`` or
             ``phrasescore_command``.
-        options: Arguments for ``subprocess.Popen``. The child's PYTHONPATH has only the absolute
-            folders.
+        options: Arguments for ``subprocess.Popen``. Folders in PYTHONPATH that are not absolute
+            are removed for the child.
 
     Raises:
         OSError: The program cannot be started, as with ``subprocess.Popen``.

@@ -18,7 +18,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # raise it if older programs cannot read new records
+VERSION = 1  # raise this number if older programs cannot read new records
 # every real result is within these bounds; larger numbers would not fit into pictures
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
@@ -82,8 +82,8 @@ class SystemDifference:
 
     Attributes:
         gain: The mean over runs minus the mean of the first system.
-        low: The lower end of the 95 % interval of the gain, which accounts for the choice of both
-            sentences and runs.
+        low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences
+            and of runs.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation of sentences, for these runs only.
         p_bootstrap: The p-value of the two-level bootstrap, which also determines the interval.
@@ -218,7 +218,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimisation after a round: its score on all candidates so far, and its running time."""
+    """The optimisation after a round: its score and start score on all candidates, its duration."""
 
     score: Number | None = None
     start_score: Number | None = None

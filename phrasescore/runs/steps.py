@@ -1,8 +1,8 @@
 """Runs each step of long work once; a stamp records the inputs of a step and whether it is done.
 
-A step is done if its stamp has the current settings and digests of inputs, and its outputs exist
-with the recorded digests. Therefore a second run continues where the first run stopped, and a run
-with other settings repeats only the steps that depend on them.
+A step is done if its stamp has the current settings and input digests, and its outputs exist with
+the recorded digests. Therefore a second run continues where the first run stopped, and a run with
+other settings repeats only the steps that depend on the changed settings.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Steps:
 
         Args:
             step: The step. Outputs made from other inputs or settings are deleted first.
-            work: Does the step; returns fields of its stamp by name, such as ``counts``.
+            work: Does the step; returns fields of the stamp by name, such as ``counts``.
             say: Prints the reason if the step runs again.
             outputs_are_whole: Whether outputs get their names only when they are complete. If so,
                 a step whose outputs exist counts as done, even if it was killed before its stamp

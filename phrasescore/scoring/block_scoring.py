@@ -48,7 +48,7 @@ class ScoringSettings:
         unknown_column: Whether to add a last column, exp(number of words outside the first model's
             shortlists).
         replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
-        factor: The factor of tokens such as ``surface|tag`` to score, counted from 0.
+        factor: The factor to score in tokens such as ``surface|tag``, counted from 0.
         unknown: The probability of a predicted word outside the shortlist. ``whole``: p(<unk>),
             which is the probability of all such words together. ``share``: the word's part of
             p(<unk>).
@@ -124,7 +124,7 @@ class BlockScorer:
         self._computing = threading.Lock()
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """Return the blocks unchanged; the method of `ClusterScorer` returns scored blocks."""
+        """Return the blocks unchanged; `ClusterScorer.ahead` returns scored blocks."""
         return blocks
 
     def note(self) -> str:

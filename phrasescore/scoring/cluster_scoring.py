@@ -33,9 +33,9 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# Maximum number of blocks per worker that are read but not yet written. Three are in progress: one
-# is being scored, one is being read or written, and one is being sent. Three more may be finished
-# and wait until an earlier, slow block is written.
+# For each worker, at most this number of blocks have been read but not written. Three are in
+# progress: one is being scored, one is being read or written, and one is being sent. Three more may
+# be finished and wait until an earlier, slow block is written.
 BLOCKS = 6
 _MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
 # a block's lines as a gzip member, the number of its first line, its number of lines, the file of
@@ -108,7 +108,7 @@ def describe_as_before(
         folders: The models.
         compute: The settings of the computation.
         factor: The factor to read.
-        signature: The signature of the interrupted run.
+        signature: The signature of the interrupted run, from its journal.
 
     Returns:
         The description; ``None`` if the interrupted run used other models, or a device, precision

@@ -20,8 +20,8 @@ from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.words.token_sequences import TokenSequences
 
-# limits of |ln p in bfloat16 - ln p in float32| per word, </s> counted: of the mean over the pairs,
-# and of the maximum
+# limits of the mean and of the maximum, over pairs, of |ln p in bfloat16 - ln p in float32| per
+# word, </s> counted
 MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
 _STRETCH, _STRETCHES = 16, 40  # the sample consists of 40 stretches of 16 lines
 

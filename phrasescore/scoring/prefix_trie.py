@@ -1,4 +1,4 @@
-"""Sorts pairs so that pairs that begin alike are neighbours; builds a trie of target prefixes.
+"""Sorts phrase pairs, so that equal beginnings are neighbours, and builds tries of prefixes.
 
 A node of the trie is a prefix; its parent is the prefix without the last word. Nodes are numbered
 by level (roots first), and within a level in the order of their parents. Therefore the nodes of a
@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
-    """Sort pairs by source ids, then by target ids; return their rows. The sort is stable.
+    """Sort pairs by source ids, then by target ids; return their row numbers. The sort is stable.
 
     Args:
         sources: N phrases.
@@ -30,8 +30,8 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # The ids in keys are positive. Four zero bytes after a source therefore make it sort before
-    # every longer source that begins with it.
+    # The ids in keys are positive. Four zero bytes after a source therefore make the source
+    # sort before every longer source that begins with it.
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
@@ -114,7 +114,7 @@ class PrefixTrie:
         first_children: (nodes + 1,) the children of node n are first_children[n] to
             first_children[n + 1] - 1.
         ranks: (nodes,) the index of each node among the nodes of its level that have children, -1
-            for a leaf. The rank of a root is always the number of the root.
+            for a leaf. The rank of a root is its number, even if the root is a leaf.
         ends: (N,) the node of each whole phrase.
     """
 

@@ -284,7 +284,7 @@ class HistorySteps:
     Args:
         model: A model in evaluation mode, on its device; several threads may share it.
         dtype: Type of the matrix products in the hidden layers.
-        chunk: Number of histories to compute at a time; a history is what predicts a word.
+        chunk: Number of histories to compute at a time; a history predicts the next word.
     """
 
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:

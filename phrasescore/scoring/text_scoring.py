@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep, best first; ``None`` keeps all lines.
+        share: The share of the scored lines to keep, the best ones; ``None`` keeps all lines.
     """
 
     words: bool = False

@@ -281,7 +281,7 @@ def read_blocks(
     format_of: FormatFinder = TableFormat.from_lines,
     on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks of ``lines``; the first blocks and the last may be shorter.
+    """Yield a table in blocks of ``lines`` lines; the first blocks and the last may be shorter.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
@@ -337,8 +337,8 @@ def read_source_runs(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines to hold at a time.
-        skip_lines: The number of lines to skip at the beginning, which are not checked. They must
-            be whole blocks.
+        skip_lines: The number of lines to skip at the beginning. These lines must be whole blocks;
+            they are not checked.
         format_of: Determines the format from the first lines; reordering tables need another
             function.
 

@@ -43,12 +43,12 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
 
     Args:
         path: The file.
-        is_text: Whether a zero byte is an error. It often means UTF-16, which would be read as
-            wrong words.
+        is_text: Whether a zero byte is an error. A zero byte often means UTF-16, which would be
+            read as wrong words.
 
     Raises:
-        InputError: The file does not exist, is a folder, is not readable, is truncated or damaged
-            gzip, or is not text; also raised while the ``with`` block reads.
+        InputError: The file does not exist, is a folder, is not readable, is not text, or is
+            truncated or damaged gzip. The error may also come while the ``with`` block reads.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -136,7 +136,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield blocks of whole lines of about ``size`` bytes; the last line may lack a line feed."""
+    """Yield whole lines in blocks of about ``size`` bytes; the last line may lack a line feed."""
     while block := stream.read(size):
         if not block.endswith(b"\n"):
             block += stream.readline()

@@ -19,7 +19,7 @@ _BLOCK = 1 << 20
 
 
 class Phrases(NamedTuple):
-    """A phrase for each line; phrases are parts of a text.
+    """A phrase for each line; all phrases are parts of one text.
 
     Args:
         ids: The word ids of the text.

@@ -31,7 +31,7 @@ Lines = tuple["bytes | None", ...]
 
 # the reasons why a line cannot be scored; if several apply, the first of these is reported
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
-# the description and the remedy for each reason
+# descriptions and remedies, if they need no detail of the line
 _FAULTS = {
     _NO_TAB: (
         "no tab, where a source, a tab and a target were expected",

@@ -112,7 +112,7 @@ def keep_states(states: Array, places: Array, kept: Array) -> None:
 
 @_compiled
 def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
-    """Add word and source to the readout and take the larger of each pair of units.
+    """Add the contributions of word and source to the readout; keep each pair's larger unit.
 
     Args:
         products: ``(B, 2M)``, states times O_h.
@@ -204,7 +204,7 @@ def refine(
     total: Array,
     picked: Array,
 ) -> None:
-    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals.
+    """Replace rounded (bfloat16) logits by exact ones, in ``picked`` and in the rows' totals.
 
     Args:
         features: ``(B, R)`` float32.

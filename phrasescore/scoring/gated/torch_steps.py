@@ -48,7 +48,7 @@ def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
-    """Add word and source to the readout and take the larger of each pair of units."""
+    """Add the contributions of word and source to the readout; keep each pair's larger unit."""
     end = table.shape[1]
     units = _outside(nodes, table, context, end - 2 * out.shape[1], end).add_(products)
     torch.maximum(units[:, 0::2], units[:, 1::2], out=out)
@@ -85,7 +85,7 @@ def refine(
     total: Tensor,
     picked: Tensor,
 ) -> None:
-    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals."""
+    """Replace rounded (bfloat16) logits by exact ones, in ``picked`` and in the rows' totals."""
     logits = (features[rows] * output_words[words]).sum(1) + bias[words]
     total.index_put_((rows,), -torch.exp(picked - shift[rows]), accumulate=True)
     total.clamp_(min=0).index_put_((rows,), torch.exp(logits - shift[rows]), accumulate=True)
