@@ -26,7 +26,7 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_run
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
-# the reason for choosing a source: frequent, rare, or only long if the table has no counts
+# the reason for choosing a source: frequent, rare, or, in a table without counts, just long
 Group: TypeAlias = Literal["frequent", "rare", "long"]
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
@@ -41,7 +41,7 @@ _SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "&<>|[]*_`\\
 
 @dataclass(frozen=True)
 class TopSettings:
-    """Settings of the draw of sources, and of the targets to show for each.
+    """Settings for drawing sources, and for the targets to show for each source.
 
     Args:
         phrases: Number of sources to draw for each group.

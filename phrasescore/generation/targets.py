@@ -85,7 +85,7 @@ class BeamSettings:
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """Settings of drawing targets at random.
+    """Settings for drawing targets at random.
 
     Args:
         count: The number of targets to draw for each source.

@@ -133,7 +133,7 @@ class JournaledOutputs:
         return hidden(self._files[-1], "journal")
 
     def _continue_or_start(self) -> None:
-        """Cut the parts after the last complete block of an earlier run, or begin empty parts."""
+        """Truncate the parts after the last complete block of an earlier run, or empty them."""
         parts = [
             stream
             for path, stream in zip(self._paths, self._streams, strict=True)

@@ -218,7 +218,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimisation after a round: its score and start score on all candidates, its duration."""
+    """The optimisation after a round: its score and start score on all candidates, and its time."""
 
     score: Number | None = None
     start_score: Number | None = None

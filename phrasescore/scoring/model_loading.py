@@ -77,7 +77,7 @@ class PrecisionCheck:
 
 @dataclass(frozen=True)
 class ReadyModels:
-    """The description of models that are ready to score; a worker sends it as JSON.
+    """The description of models that are ready to score, in plain values that a worker can send.
 
     Args:
         identities: The digest and the direction of each model, in the order of the columns.

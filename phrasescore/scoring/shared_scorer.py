@@ -186,7 +186,7 @@ class SharedScorer:
 
 
 def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores; raise an error for any that is not finite: float32 sums can overflow."""
+    """Return the scores; raise an error if one is not finite, because float32 sums can overflow."""
     if not np.isfinite(ln_p).all():
         raise ModelError(
             "the model's score of a pair is not finite",

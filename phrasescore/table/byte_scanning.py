@@ -21,7 +21,7 @@ DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
 _PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
-# sets of separators: bit b is set if byte b is in the set; no separator is above 32, the space
+# sets of separators: bit b is set if byte b is in the set; none is greater than 32, the space
 SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN

@@ -93,9 +93,9 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader reads the attribute ``closed`` for every line. In a gzip file, this attribute
-    is Python code. There a signal can raise KeyboardInterrupt, which the buffered reader would turn
-    into another error.
+    A buffered reader reads the attribute ``closed`` for every line. A gzip file has a property of
+    this name in Python code: a signal can raise KeyboardInterrupt there, and the buffered reader
+    would turn it into another error. This class has no such property.
     """
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
