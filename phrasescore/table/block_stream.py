@@ -48,7 +48,8 @@ class StreamReport(Generic[Counts]):
         counts: The counts over the whole input, including lines that an interrupted run had done.
         resumed: Number of lines that an interrupted run had done.
         seconds: The duration of this run.
-        sha256: The digest of each input; empty if an input is a pipe or ``asked`` is ``None``.
+        sha256: The digest of each input; empty if an input is a pipe, or if
+            ``BlockStream.asked`` is ``None``.
     """
 
     counts: Counts
