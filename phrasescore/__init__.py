@@ -3,7 +3,7 @@
 From Python: ``phrasescore.load("model/")`` returns a :class:`phrasescore.Model`, which scores and
 writes texts; docs/api.md has all stable names.
 
-Layer: the lowest of three. Imports neither ``moses_integration`` nor ``tuning``.
+This is the lowest of three layers: it imports neither ``moses_integration`` nor ``tuning``.
 """
 
 from __future__ import annotations

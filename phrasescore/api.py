@@ -1,7 +1,7 @@
 """Models from Python: ``phrasescore.load``, and the model that it returns.
 
-The results equal those of the commands ``score-text`` and ``generate`` in float32, because the same
-code computes them. Nothing is printed, and no thread stays behind after a call.
+The results equal the results of the commands ``score-text`` and ``generate``: the same code
+computes both in float32. Nothing is printed, and no thread stays behind after a call.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _OBJECTS = 400_000  # new objects until garbage is collected; importing torch an
 _READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
 _COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
-# variables of libraries that no command needs; the libraries reject invalid values
+# environment variables that no command needs; libraries read them and reject invalid values
 _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def _quieten_libraries() -> None:
-    """Hide warnings of libraries, which are meant for programmers; Python's ``-W`` shows them."""
+    """Hide warnings that libraries address to programmers; Python's ``-W`` shows them."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for name in _UNUSED_VARIABLES:
@@ -204,7 +204,7 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether an interrupt caused an error, because C code may replace an interrupt."""
+    """Tell whether an interrupt caused an error: C code may replace an interrupt by an error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

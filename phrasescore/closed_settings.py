@@ -70,12 +70,12 @@ def bounds_of(hint: Any) -> Between | None:
 def from_mapping(
     kind: type[T], values: Mapping[str, Any], *, where: str, only_known: bool = True
 ) -> T:
-    """Build the settings dataclass ``kind`` from JSON values of the right names and types.
+    """Build the settings dataclass ``kind`` from JSON values; check their names and types.
 
     Args:
-        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, numbers
-            ``Between`` bounds, ``X | None``, tuples of one type for lists, such dataclasses for
-            tables, dicts of one type, or lists and dicts with unchecked content.
+        kind: A dataclass. A field may be bool, int, float, str or a ``Literal`` of these; a number
+            ``Between`` bounds; ``X | None``; for a list, a tuple of one type; for a table, a
+            dataclass like ``kind``; a dict of one type; or a list or dict with unchecked content.
         values: The fields by name; fields with defaults may be missing.
         where: The origin of the values, for an error, e.g. ``config.json``.
         only_known: Whether an unknown key is an error; otherwise it is ignored.

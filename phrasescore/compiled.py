@@ -4,7 +4,7 @@ numba counts references to every array that a variable or a named tuple holds: e
 compiled function to another increments the counter of each array atomically and decrements it
 afterwards. In loops over bytes or hypotheses this takes several times as long as the work. A
 function that neither returns nor stores its arguments needs no counts, because its caller holds the
-arrays: it begins with ``data, spans = borrowed((data, spans))``.
+arrays. Such a function begins with ``data, spans = borrowed((data, spans))``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Lent = TypeVar("Lent")
 
-# a record of a structured array, and such an array, whose fields type checkers do not know
+# a record of a structured array, and the array itself; type checkers do not know their fields
 Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
@@ -49,12 +49,12 @@ def compiled_with(
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function for Python and other compiled functions; it releases Python's lock."""
+    """Compile a function for Python and other compiled functions; calls release Python's lock."""
     return compiled_with()(function)
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function into its callers: in an inner loop a call costs more than its work.
+    """Compile a function into its callers, because in an inner loop the calls would take most time.
 
     With each call, numba counts references to the arrays among the arguments.
     """

@@ -128,7 +128,7 @@ class MissingDependencyError(PhrasescoreError):
 
     @classmethod
     def extra(cls, library: str, extra: str) -> MissingDependencyError:
-        """Return the error for a missing ``library``, which names the extra that installs it."""
+        """Return the error for a missing ``library``; the error names the extra to install."""
         return cls(
             f"this needs the Python package {library}, which is not installed",
             remedy=f"install it with: pip install 'phrasescore[{extra}]'",
@@ -169,7 +169,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def visible(text: bytes, max_length: int | None = None) -> str:
-    r"""Write bytes so that every character can be seen, at most the first ``max_length``.
+    r"""Write bytes so that every character can be seen; keep at most ``max_length`` characters.
 
     >>> visible("caf\xe9\xa0".encode())
     'café\\xa0'

@@ -28,8 +28,8 @@ _MIN_POINTS = 10
 _PERPLEXITY = 30.0
 # van der Maaten's own program also begins with a principal component analysis
 _DIMENSIONS = 50
-# With fewer points or threads, the threads mostly wait for each other: for 5,000 points, two
-# threads take 76 s of processor time, but one thread takes 53 s. On a busy machine, the threads
+# With fewer points or threads than these, the threads mostly wait for each other: for 5,000 points,
+# two threads take 76 s of processor time, but one thread takes 53 s. On a busy machine, the threads
 # take longer.
 _POINTS_FOR_THREADS, _MIN_THREADS = 1000, 4
 _MIN_CLUSTER = 5  # minimum number of points in a cluster

@@ -24,7 +24,7 @@ NEAR, FAR = 1.0, 5.0  # nats between the two ln p of a pair
 _PAIRS_AT_ONCE = 8192
 _INCHES = 6.0, 5.0
 _CELLS = 70  # number of hexagons in a row of the density plot
-_OUTSIDE = 5e-3  # share of pairs that an axis may leave out, so that outliers do not widen it
+_OUTSIDE = 5e-3  # share of pairs that an axis may leave out; outliers would widen the axis
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Scores:
     Args:
         column: Index of the table's score, counted from 1.
         model: The model, or the index of a score that a model has written into the table.
-        factor: The factor of factored tokens that the model reads.
+        factor: The factor that the model reads in factored tokens.
     """
 
     column: int
@@ -200,7 +200,7 @@ def _correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 
 
 def write_pairs(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64]) -> None:
-    """Write lines of source, target, ln p by the table and by the model, separated by tabs.
+    """Write lines of source, target, ln p by the table and ln p by the model, separated by tabs.
 
     Pairs are sorted by ln p of the model minus ln p of the table, the largest difference first.
     Every line is valid input of ``prune --drop``.

@@ -40,9 +40,9 @@ def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
 
 
 class LowestItems(Generic[Item]):
-    """The items of a stream with the lowest keys; among equal keys, the first items are kept.
+    """Keeps those items of a stream that have the lowest keys; among equal keys, the first items.
 
-    With random keys, the items are a uniform sample without replacement.
+    With random keys, the kept items are a uniform sample without replacement.
 
     Args:
         limit: Number of items to keep.

@@ -26,7 +26,7 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_run
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
-# the reason for choosing a source: frequent, rare, or only long if the table has no counts
+# the reason for choosing a source: frequent, rare, or, in a table without counts, just long
 Group: TypeAlias = Literal["frequent", "rare", "long"]
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
@@ -41,12 +41,12 @@ _SPECIAL = str.maketrans({letter: f"&#{ord(letter)};" for letter in "&<>|[]*_`\\
 
 @dataclass(frozen=True)
 class TopSettings:
-    """Settings of the draw of sources, and of the targets to show for each.
+    """Settings for drawing sources, and for the targets to show for each source.
 
     Args:
         phrases: Number of sources to draw for each group.
         min_words: Minimum number of words of a source.
-        min_targets: Minimum number of targets in the table; a single target cannot be ranked.
+        min_targets: Minimum number of targets of a source; a single target cannot be ranked.
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
         column: Index of the score that is p(target | source), counted from 1.
@@ -114,7 +114,7 @@ def draw_sources(
 
     Args:
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
-        factor: The factor of factored tokens that a model reads.
+        factor: The factor that a model reads in factored tokens.
         settings: Settings of the draw.
         lines_per_block: Number of lines to hold in memory at a time.
 
@@ -162,7 +162,7 @@ def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
 
 
 def _source_count(block: TableBlock, row: int) -> float:
-    """Return how often a line's source was extracted; ``nan`` without two or three counts."""
+    """Return how often a line's source was extracted; ``nan`` if there are not 2 or 3 counts."""
     with contextlib.suppress(ValueError):
         counts = [float(token) for token in phrase_tokens(block.entry(row).counts)]
         if len(counts) in (2, 3) and all(0 <= count < math.inf for count in counts):

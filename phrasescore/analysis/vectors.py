@@ -27,8 +27,8 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
         side: The side; ``None`` for the side that the model reads, or its only side.
 
     Returns:
-        N words, without </s> and <unk>, and ``(N, E)``, without the bias that all words of a side
-        share.
+        N words, without </s> and <unk>; and their vectors, ``(N, E)``, without the bias that all
+        words of a side share.
 
     Raises:
         ModelError: The model has no vectors of that side, or no words.
@@ -46,7 +46,7 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
             remedy=f"leave out --side {chosen}",
         )
     vocabulary, vectors = found[chosen]
-    # a language model has one more vector, for the missing words before the first word
+    # a language model has an additional vector, for the missing words before the first word
     begin, end = len(SPECIALS), len(vocabulary)
     if begin == end:
         raise ModelError(

@@ -1,9 +1,9 @@
 """Runs tasks on a Dask cluster; each task returns one result or raises an error.
 
 Dask finds the workers and sends each task to a worker. If this worker dies or gives no sign of life
-for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If the
-software of a worker could produce other output bytes than this process, the worker's task raises an
-error, and the work ends.
+for the time ``distributed.scheduler.worker-ttl``, Dask sends the task to another worker. If a
+worker and this process have different versions of software that determines output bytes, the
+worker's task raises an error, and the work ends.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, int]:
-        """The number of threads of each connected worker, by its address.
+        """The number of threads of each connected worker, by the worker's address.
 
         Raises:
             ClusterError: The scheduler has gone.
@@ -113,7 +113,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         from distributed import Client
 
-        # hide Dask's messages about broken connections, which this module reports
+        # hide Dask's messages about broken connections: this module reports these itself
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             self._client = Client(self.address, set_as_default=False, name="phrasescore")
@@ -165,7 +165,7 @@ class Task(Generic[Made]):
             CancelledError: The task was cancelled.
             LostWorkerError: The only worker that may do the task has gone.
             ClusterError: The scheduler has gone, the task killed too many workers, or a worker has
-                other software.
+                other software versions.
             BaseException: The error of the function.
         """
         from distributed.scheduler import KilledWorker
@@ -303,21 +303,21 @@ def run_on_worker(
 
 
 def own_name() -> str:
-    """Return the address of the worker on which this is called."""
+    """Return the address of the worker that calls this function."""
     from distributed import get_worker
 
     return str(get_worker().address)
 
 
 def own_threads() -> int:
-    """Return the number of threads (``--nthreads``) of the worker on which this is called."""
+    """Return the number of threads (``--nthreads``) of the worker that calls this function."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
 
 
 def cancellation_check() -> Callable[[], bool]:
-    """Return a function that tells, in any thread, whether the calling task was cancelled.
+    """Return a function that tells, in any thread, whether the current task was cancelled.
 
     A task is cancelled when its client withdraws it, exits or dies.
     """

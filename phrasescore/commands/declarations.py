@@ -2,8 +2,8 @@
 
 Each command has a class of options, whose base classes are groups of options that several commands
 share. The help lists the options of the class itself first, then the options of its base classes,
-base by base. A declaration also says which other options an option needs or excludes. This is
-checked when the command line is parsed.
+base by base. A declaration also says which other options an option needs or excludes. These rules
+are checked when the command line is parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclasses.dataclass(frozen=True)
 class _Declared:
-    """A parameter that has the name of its field.
+    """A declared parameter; the name of the field is the name of the parameter.
 
     Args:
         add: ``click.option`` or ``click.argument``.
@@ -73,7 +73,7 @@ class Options:
         return found
 
     def settings(self, kind: Callable[..., _Settings], **others: Any) -> _Settings:
-        """Make a dataclass of settings from the options with the names of its fields.
+        """Make a dataclass of settings from the options that have the names of its fields.
 
         Args:
             kind: The dataclass.
@@ -186,7 +186,7 @@ def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
 def command(
     name: str, kind: type[_Given], **settings: Any
 ) -> Callable[[Callable[[_Given], None]], click.Command]:
-    """Turn a function of the options into a command; its docstring is the help.
+    """Turn a function of the options into a command; the function's docstring is the help.
 
     Args:
         name: The name that users type.

@@ -36,7 +36,7 @@ class BoundedFloat(click.FloatRange):
 
 
 def bounded(bounds: Between, *, whole: bool) -> BoundedInt | BoundedFloat:
-    """Return the type of a number with the bounds of a setting."""
+    """Return the click type of a number that has the bounds of a setting."""
     if whole:
         return BoundedInt(int(bounds.low), int(bounds.high))
     return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)

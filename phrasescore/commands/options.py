@@ -110,7 +110,7 @@ class OnCluster(Options):
         "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
         "address, tcp://HOST:PORT or tls://HOST:PORT.",
         metavar="FILE|ADDRESS",
-        excludes=("threads",),  # sets the threads of this machine, but the workers compute
+        excludes=("threads",),  # --threads is for this machine, but the workers compute
     )
 
 

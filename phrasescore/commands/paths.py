@@ -24,8 +24,8 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.final_names import scratch_folder
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, unwritable
 
-# A key of the attribute `meta` of a click context. If it is present, the command is only planned,
-# not run, and the value is a list that collects the paths.
+# A key of the attribute `meta` of a click context. If this key is present, the command is only
+# planned, not run, and the value is a list that collects the paths.
 PLANNED = "phrasescore.commands.paths: planned"
 
 
@@ -39,7 +39,7 @@ class Use(Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether the command may replace the file or files in the folder."""
+        """Whether the command may replace the file, or files in the folder."""
         return self in (Use.WRITE, Use.WRITE_FOLDER)
 
 

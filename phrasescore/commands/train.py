@@ -28,7 +28,7 @@ from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
 
 _HELD_OUT_TEXT = "--held-out-text"
-# click types of options whose fields do not determine them
+# click types of options, where the type of the settings field does not determine the click type
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
@@ -56,7 +56,7 @@ def _declared() -> dict[str, Any]:
 
 
 def _type_of(hint: Any) -> Any:
-    """Return the click type for a choice, or for a number within bounds, perhaps optional."""
+    """Return the click type of a choice, a number within bounds (perhaps optional), or a text."""
     if typing.get_origin(hint) is typing.Literal:
         return typing.get_args(hint)
     bounds = bounds_of(hint)
@@ -70,7 +70,7 @@ TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
 
 
 class _Train(DeclaredCommand):
-    """A command whose ``--held-out-text`` takes one file for each text that the kind reads."""
+    """A command whose ``--held-out-text`` takes one file for each text that the model reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite ``--held-out-text A B`` as ``--held-out-text A --held-out-text B``."""

@@ -1,8 +1,8 @@
 """The folder for compiled functions, chosen before numba is imported.
 
 numba unpickles the files in its cache folder, so anybody who can write to that folder can run code
-as this user. numba also reads ``.numba_config.yaml`` in the current folder, which can name another
-cache folder.
+as this user. numba also reads the file ``.numba_config.yaml`` in the current folder; this file can
+name another cache folder.
 
 numba compiles a function again when the file of the function has changed, but not when a function
 or a constant in another file has changed. So the name of the folder contains a digest of all
@@ -59,7 +59,7 @@ def choose_folder() -> None:
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"
     named, own, read_only = os.environ.get(_VARIABLE), _own_folders(), None
-    # the variable may have the full name, with the version, from a parent process
+    # a parent process may have set the variable to the full name, with the version
     given = Path(re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named)) if named else None
     if given in own:
         given = None

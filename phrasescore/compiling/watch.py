@@ -1,10 +1,10 @@
 """Lets only one process compile at a time, and prints a message if compiling takes long.
 
 numba numbers the files of its cache without a lock. If two processes compile a function for
-different types, the code of one could be stored under the name of the other. numba looks into the
-cache while it holds its internal lock, and emits an event when it acquires that lock. If a process
-waits at this event until another process has compiled a function, it finds that function in the
-cache.
+different types, the code of one process could get the file name of the other process's code. numba
+looks into the cache while it holds its internal lock, and emits an event when it acquires that
+lock. If a process waits at this event until another process has compiled a function, the waiting
+process finds that function in the cache.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Turns(event.Listener):
 
 
 def _locked() -> int:
-    """Open and lock the lock file; return -1 if this fails."""
+    """Open and lock the lock file; return -1 if it cannot be opened."""
     try:
         file = os.open(cache.chosen_folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:  # the folder is gone, so nothing can be stored
@@ -114,7 +114,7 @@ def begin() -> None:
 
 
 def compiling_seconds() -> float:
-    """Return how long this process has compiled, in seconds, without loading from the cache."""
+    """Return the seconds that this process has compiled; loading from the cache does not count."""
     return _watch.seconds
 
 

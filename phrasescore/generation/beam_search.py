@@ -5,8 +5,9 @@ continuations of the source's prefixes. A hypothesis that ends with </s> stays i
 unfinished hypotheses remain, as in the program of Bahdanau et al. (2014). A target must end at its
 maximum length. If ``size`` is at least the number of possible targets, the search is exhaustive.
 
-Each row is a prefix, and the rows of a source are contiguous. If continuations have equal ln p, the
-earlier row and the lower id win, so the targets do not depend on the grouping of sources.
+Each row of the arrays is a prefix, and the rows of a source are contiguous. If continuations have
+equal ln p, the earlier row and the lower id win, so the targets do not depend on the grouping of
+sources.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END
 
 _MIN_KEY = np.int32(-0x80000000)
-_BLOCK = 64  # number of words to skip at once if the worst word in the list beats them all
+_BLOCK = 64  # number of words to skip at once if none is among the best so far
 
 
 class BeamSearch(Prefixes):
-    """The prefixes of a step, in which the prefixes of a source are neighbours.
+    """The prefixes of a step; the prefixes of a source are neighbours.
 
     Args:
         settings: Settings of the search.
@@ -103,11 +104,11 @@ class BeamSearch(Prefixes):
 
 
 def _candidates(ln_p: Tensor, count: int) -> tuple[NDArray[np.int64], Tensor]:
-    """Select, on a GPU, </s> and the ``count`` most probable words; only these leave the GPU.
+    """Select, on a GPU, </s> and the ``count`` most probable other words; only these leave the GPU.
 
     Returns:
-        ``(rows, C)`` the ids of these words in ascending order, which begins with </s>, and
-        ``(rows, C)`` their ln p.
+        ``(rows, C)`` the ids of these words in ascending order, </s> first, and ``(rows, C)`` their
+        ln p.
     """
     others = ln_p[:, END + 1 :]
     best = others.topk(min(count, others.shape[1]), dim=1, sorted=False).indices
@@ -129,8 +130,8 @@ def best_words(
         ln_p: ``(rows, V)`` float32, ln p of each word.
         counts: ``(rows,)`` the number of words to find.
         ending: ``(rows,)`` bool, true where only </s> is allowed.
-        words: ``(rows, K)`` on return the ids, the most probable first; -1 if there are fewer.
-        gains: ``(rows, K)`` float32, -inf on entry; on return their ln p.
+        words: ``(rows, K)`` on return the ids, the most probable first, and then -1.
+        gains: ``(rows, K)`` float32, on return their ln p.
     """
     rows, V = ln_p.shape
     for b in range(rows):
@@ -143,8 +144,8 @@ def best_words(
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
             highest = _MIN_KEY
-            # the maximum of a block is vectorised; once the list is full, this maximum is usually
-            # below the worst word in the list, and the block is skipped
+            # the maximum of a block is vectorised; once ``wanted`` words are kept, this maximum is
+            # usually below ln p of the worst kept word, and the block is skipped
             for v in range(first, last):
                 key = order(row[v])
                 highest = key if key > highest else highest
@@ -184,7 +185,7 @@ def best_rows(
         words: ``(rows, K)`` continuations of each prefix, best first; -1 for none.
         gains: ``(rows, K)`` float32, ln p of each continuation.
         room: ``(N,)`` the number of continuations to choose for each source.
-        heads: ``(rows,)`` int64 scratch space: the first word of each row that is not chosen yet.
+        heads: ``(rows,)`` int64 scratch space: for each row, how many of its words are chosen.
         chosen: ``(any, 2)`` on return, the row and the word of each chosen continuation, the best
             continuation of a source first.
         sums: ``(any,)`` float64; on return, ln p of each extended prefix.

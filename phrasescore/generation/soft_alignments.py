@@ -171,7 +171,7 @@ def draw_alignment(
         axes = figure.add_subplot()
         # the scale ends at the largest share; otherwise a weak alignment would be one dark square
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
-        # no interpolation between cells, in vector formats either
+        # no interpolation between cells, not even in vector formats
         cells = axes.imshow(
             alignment, cmap="viridis", vmin=0.0, vmax=largest, interpolation="nearest"
         )
@@ -204,7 +204,7 @@ def draw_alignments(
         source: The source text, plain, gzip or ``-``.
         target: The target text; each line translates the same line of the source text.
         sentences: The line numbers of the pairs to draw, from 1.
-        folder: The folder for the pictures, each named after its line; created if missing.
+        folder: The folder for the pictures, created if missing; line numbers name the pictures.
         form: ``png``, ``svg`` or ``pdf``.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
@@ -224,7 +224,7 @@ def draw_alignments(
     )
     aligned = SoftAlignments(models.aligning, device).align(read, predicted)
     aligned = between_words(aligned, (read, predicted), vocabularies)
-    # only now, because computing the alignments may fail and must not leave an empty folder
+    # create the folder only now: if computing the alignments fails, no empty folder may be left
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -34,7 +34,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 
 _BAR = ord("|")
-_SHOWN = 60  # characters of a phrase in a message
+_SHOWN = 60  # maximum number of characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
 # a killed run loses at most one block, which takes some seconds to compute
 TABLE_LINES_PER_BLOCK = 4096
@@ -47,8 +47,8 @@ class TableCounts:
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Sources with words that the model does not know, for which it generates no
-            targets.
+        unknown_sources: Sources with words that the model does not know; the model generates no
+            targets for them.
         generated: Pairs that the model generated.
         known: Generated pairs that are also in the table.
         kept: Lines of the table that were written.
@@ -84,7 +84,8 @@ class TableWriter:
         loaded: A model that reads sources.
         generator: Generates targets with the model.
         scorer: Scores the pairs of the table with the model.
-        extend: Whether to write all pairs of the table; otherwise only generated pairs are written.
+        extend: Whether to keep all pairs of the table; otherwise only a source with unknown words
+            keeps pairs that the model did not generate.
     """
 
     loaded: LoadedModel
@@ -165,7 +166,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _estimates(block: TableBlock) -> list[bytes]:
-    """Return, for each source, the old scores of a new pair: the geometric means over its pairs."""
+    """Return a new pair's old scores for each source: geometric means over the source's pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
     means = _means(block, ln)
@@ -240,7 +241,7 @@ class ReorderingCounts:
 def generate_reordering(
     old: str | Path, output: str | Path, phrase_table: str | Path
 ) -> ReorderingCounts:
-    """Write a reordering table with a line for each pair of a phrase table.
+    """Write a reordering table for the pairs of a phrase table.
 
     Args:
         old: A plain or gzip reordering table with source and target, sorted.

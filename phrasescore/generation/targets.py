@@ -24,7 +24,7 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix
 _TIMES_SOURCE, _MIN_LIMIT = 3, 10
 Rows = NDArray[np.int64]
 _GROUP = {"cpu": 128, "cuda": 4096}  # number of sources in a group
-# number of sources times words of the longest source, in a group
+# maximum size of a group: its number of sources times the words of its longest source
 _AREA = {"cpu": 4096, "cuda": 65536}
 _CHUNK = {"cpu": 128, "cuda": 8192}  # number of prefixes at a time
 
@@ -85,7 +85,7 @@ class BeamSettings:
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """Settings of drawing targets at random.
+    """Settings for drawing targets at random.
 
     Args:
         count: The number of targets to draw for each source.
@@ -226,9 +226,9 @@ class Prefixes(ABC):
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
-# Creates a `BeamSearch` or `Sampling` with its settings, which begins with N empty prefixes. The
-# arguments are ``(N,)`` the indexes of the N sources among all sources, which select random
-# numbers, and ``(N,)`` the lengths of the sources.
+# Creates a `BeamSearch` or `Sampling` that begins with N empty prefixes. The arguments are ``(N,)``
+# the indexes of the N sources among all sources, which select random numbers, and ``(N,)`` the
+# lengths of the sources.
 Method: TypeAlias = Callable[[Rows, Rows], Prefixes]
 
 

@@ -156,7 +156,7 @@ class Translated:
     Attributes:
         number: The line number, from 1.
         source: The words as the models read them.
-        unknown: The number of words that the models do not know.
+        unknown: The number of source words that the models do not know.
         translations: Distinct translations, best first; none for an empty line.
         alignment: alpha of the first translation, ``(T + 1, S + 1)``, if requested.
     """

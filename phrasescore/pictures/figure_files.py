@@ -82,7 +82,7 @@ def _figure_class() -> type[Figure]:
 
 @contextlib.contextmanager
 def _beside_our_matplotlibrc() -> Iterator[None]:
-    """Change to this folder while matplotlib is loaded, because it reads a local matplotlibrc.
+    """Load matplotlib in this folder, because it reads the matplotlibrc of the current folder.
 
     The current folder may belong to a stranger, and its matplotlibrc may be unreadable or endless.
     """
@@ -104,7 +104,7 @@ def _beside_our_matplotlibrc() -> Iterator[None]:
 
 @contextlib.contextmanager
 def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> Iterator[Figure]:
-    """Provide an empty figure to draw on, and save it atomically at the end of the block.
+    """Provide an empty figure to draw on, and save it atomically after the block.
 
     Args:
         path: Output file; the extension chooses the format.
@@ -164,7 +164,7 @@ def _drawing(
 
 
 def cut_label(text: str, longest: int = 40) -> str:
-    """Shorten a text for a picture: a word of a file may have any length.
+    """Shorten a text for a picture, because a word of a file may have any length.
 
     >>> cut_label("lengths", 4)
     'len…'

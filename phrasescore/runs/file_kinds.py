@@ -10,9 +10,9 @@ Commands declare their work folders with `only_regular_files`. In these folders,
 are read or replaced.
 Inputs and outputs that the user names may be pipes.
 
-Some folders must be private, because compiled functions in them are unpickled and parsed tables are
-used without a check. No one else may put a file into such a folder or replace the folder. The
-owners of the program are trusted, because they could run any code anyway.
+Some folders must be private, because compiled functions in them are unpickled, and parsed tables in
+them are used without a check. No one else may put a file into such a folder or replace the folder.
+The owners of the program are trusted, because they could run any code anyway.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def open_regular(path: str | Path) -> BinaryIO:
 
     Raises:
         InputError: The path names a pipe or a device.
-        OSError: The file is missing, a folder or a socket, or not readable.
+        OSError: The path is missing, not readable, or names a folder or a socket.
     """
     # `open` raises an error for a folder
     return open(path, "rb", opener=_opened)
@@ -177,7 +177,7 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
 def _opened(path: str, flags: int) -> int:
     # O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not adopt a terminal.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    # test the open file, not the name, which another file could get in between
+    # test the open file, not the name: another file could get the name in between
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)

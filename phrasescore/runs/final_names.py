@@ -39,9 +39,9 @@ _MAX_STEM = 200  # maximum number of bytes of a name, before endings are added
 def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its final name only when it is complete.
 
-    The data are written to a hidden file beside it. At the end, the file is flushed to disk and
-    renamed; if the block raises an error, the file is removed. If the name ends in ``.gz``, the
-    data are compressed. ``-`` is standard output.
+    The data are written to a hidden file beside ``path``. At the end, this file is flushed to disk
+    and renamed; if the block raises an error, this file is removed. If ``path`` ends in ``.gz``,
+    the data are compressed. ``-`` is standard output.
 
     Args:
         path: The final name.
@@ -282,7 +282,7 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
 
 
 def whole_name(part: str) -> str | None:
-    """Return the name of the output of a part or scratch folder; ``None`` for other names."""
+    """Return the output that a part or scratch folder belongs to; ``None`` for other names."""
     found = _PART.fullmatch(part)
     return found[1] if found is not None else None
 
@@ -306,7 +306,7 @@ def whole_names(folder: Path) -> dict[Path, str]:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove the parts and scratch folders of an output whose writers were killed."""
+    """Remove the parts and scratch folders that killed writers of an output have left."""
     with contextlib.suppress(OSError):
         for found in path.absolute().parent.iterdir():
             if whole_name(found.name) == _shortened(path.absolute().name):
@@ -336,7 +336,7 @@ def remove(part: Path) -> None:
 
 
 def file_name(feature: str, ending: str) -> str:
-    """Return a file name: the name of a feature, which was read from a file, with an ending.
+    """Make a file name from the name of a feature, which may be any text, and an ending.
 
     Args:
         feature: The name; bytes that are not UTF-8 are surrogates.

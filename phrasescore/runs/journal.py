@@ -2,10 +2,10 @@
 
 The blocks written so far are in ``.OUT.part`` beside each output ``OUT``. Beside the last output
 there is also ``.OUT.journal``, which is replaced after each block. The journal records the
-signature of the work, the number of blocks that are complete in all outputs, and the sizes of the
-parts up to these blocks. The parts get their final names when they are complete and on disk.
-Standard output, pipes and devices are written directly, so work with such an output cannot be
-continued.
+signature (everything that determines the bytes of the outputs), the number of blocks that are
+complete in all outputs, and the sizes of the parts up to these blocks. The parts get their final
+names when they are complete and on disk. Standard output, pipes and devices are written directly,
+so work with such an output cannot be continued.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def earlier_signature(path: str | Path) -> dict[str, Any] | None:
 
 
 class JournaledOutputs:
-    """Outputs of the same blocks and their journal, open for writing in a ``with`` block.
+    """Outputs of the same blocks, and their journal; open for writing in a ``with`` block.
 
     On entry, ``blocks`` is the number of blocks that an earlier run left (`append` adds to it), and
     ``state`` is the state that the earlier run recorded with the last of these blocks. If the
@@ -90,7 +90,7 @@ class JournaledOutputs:
         paths: The outputs; they get their final names in this order.
         signature: Everything that determines the bytes of the outputs, as JSON values. Only a
             journal with the same signature is continued. ``None`` if the work cannot be continued,
-            because the input is a pipe; in this case, a failure leaves no files.
+            e.g. because the input is a pipe; in this case, a failure leaves no files.
 
     Raises:
         SettingsError: A folder cannot be written.
@@ -133,7 +133,7 @@ class JournaledOutputs:
         return hidden(self._files[-1], "journal")
 
     def _continue_or_start(self) -> None:
-        """Cut the parts after the last complete block of an earlier run, or begin empty parts."""
+        """Truncate the parts after the last complete block of an earlier run, or empty them."""
         parts = [
             stream
             for path, stream in zip(self._paths, self._streams, strict=True)

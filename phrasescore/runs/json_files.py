@@ -59,7 +59,7 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises:
         JsonError: As in ``parse_object``, or the path names a pipe or a device, or the file is
             larger than any file that this program writes.
-        OSError: The file is missing, a folder or a socket, or not readable.
+        OSError: The path is missing, not readable, or names a folder or a socket.
     """
     try:
         content = read_regular(path)

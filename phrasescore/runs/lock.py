@@ -3,7 +3,7 @@
 The process that holds a lock keeps a file open and locked with ``flock``. When the process ends for
 whatever reason, the kernel releases the lock, so a lock file that a killed process has left has no
 effect. If a machine dies, the server of a network file system may keep the machine's locks for a
-while. The text in the file tells people which process holds the lock. On a file system without
+while. The text in the lock file tells people which process holds the lock. On a file system without
 ``flock``, there is no protection.
 """
 
@@ -29,7 +29,7 @@ _ATTEMPTS, _BETWEEN_ATTEMPTS = 25, 0.02
 
 @contextlib.contextmanager
 def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
-    """Hold a lock while the block runs.
+    """Hold a lock while the ``with`` block runs.
 
     Args:
         owner: The output that the lock protects; the lock file ``.NAME.lock`` is beside it.

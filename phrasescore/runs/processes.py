@@ -22,8 +22,8 @@ from typing import Any
 import phrasescore
 
 _SCRIPT = Path(__file__).with_name("bound_program.py")
-# Python 3.13 needs the option, because it imports a module before it runs the code of ``-c``.
-# Python 3.10 does not have the option, but imports nothing before the code.
+# Python 3.13 needs ``-P``, because it imports a module before it runs the code of ``-c``.
+# Python 3.10 does not have this option, but imports nothing before the code.
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
@@ -45,8 +45,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     Args:
         command: The program and its arguments; for Python, the result of ``python_command`` or
             ``phrasescore_command``.
-        options: Arguments for ``subprocess.Popen``. The child's PYTHONPATH has only the absolute
-            folders.
+        options: Arguments for ``subprocess.Popen``. Folders in PYTHONPATH that are not absolute
+            are removed for the child.
 
     Raises:
         OSError: The program cannot be started, as with ``subprocess.Popen``.

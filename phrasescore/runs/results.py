@@ -18,7 +18,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # raise it if older programs cannot read new records
+VERSION = 1  # raise this number if older programs cannot read new records
 # every real result is within these bounds; larger numbers would not fit into pictures
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
@@ -82,8 +82,8 @@ class SystemDifference:
 
     Attributes:
         gain: The mean over runs minus the mean of the first system.
-        low: The lower end of the 95 % interval of the gain, which accounts for the choice of both
-            sentences and runs.
+        low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences
+            and of runs.
         high: The upper end of the interval.
         p_randomization: The p-value of approximate randomisation of sentences, for these runs only.
         p_bootstrap: The p-value of the two-level bootstrap, which also determines the interval.
@@ -146,7 +146,7 @@ class ComparisonRecord(Record):
         seed: The seed of each test.
         files: For each system, the files of its translations.
         metrics: For each metric, the scores of the systems.
-        notes: Sentences for the user about faults of the texts.
+        notes: Messages for the user about faults of the texts.
         by_length: The comparison for each group of sentences of similar length.
         source: The file of the source text; empty if it is not known.
     """
@@ -218,7 +218,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimisation after a round: its score on all candidates so far, and its running time."""
+    """The optimisation after a round: its score and start score on all candidates, and its time."""
 
     score: Number | None = None
     start_score: Number | None = None
@@ -262,7 +262,7 @@ class TuningRecord(Record):
         score: The value of the objective in the best round.
         why: The reason why the run ended; empty for an unfinished run and for several runs.
         round: The best round, counted from 1.
-        rounds: How many rounds there were.
+        rounds: The number of rounds.
         seed: The seed of the best run, if there are several.
         mean: The mean of the objective over seeds.
         deviation: The standard deviation of the objective over seeds.

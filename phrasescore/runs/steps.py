@@ -1,8 +1,8 @@
-"""Runs each step of long work once; a stamp records a step's inputs, and that the step is done.
+"""Runs each step of long work once; a stamp records the inputs of a step and whether it is done.
 
-A step is done if its stamp has the current settings and digests of inputs, and its outputs exist
-with the recorded digests. Therefore a second run continues where the first run stopped, and a run
-with other settings repeats only the steps that depend on them.
+A step is done if its stamp has the current settings and input digests, and its outputs exist with
+the recorded digests. Therefore a second run continues where the first run stopped, and a run with
+other settings repeats only the steps that depend on the changed settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Step(Generic[Work]):
     """One step.
 
     Args:
-        name: The name of the step and of its stamp, which is unique.
+        name: The unique name of the step and of its stamp.
         work: The function or command that does the step.
         settings: Everything that the outputs depend on, except the inputs, as JSON values.
         inputs: The files and folders that the step reads.
@@ -81,7 +81,7 @@ class Steps:
 
     Args:
         folder: The folder of the stamps, which is created if it does not exist. Outputs must be in
-            its parent folder, because nothing outside of the parent is created or deleted.
+            its parent, because nothing outside of the parent is created or deleted.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -109,7 +109,7 @@ class Steps:
 
         Args:
             step: The step. Outputs made from other inputs or settings are deleted first.
-            work: Does the step; returns fields of its stamp by name, such as ``counts``.
+            work: Does the step; returns fields of the stamp by name, such as ``counts``.
             say: Prints the reason if the step runs again.
             outputs_are_whole: Whether outputs get their names only when they are complete. If so,
                 a step whose outputs exist counts as done, even if it was killed before its stamp
@@ -259,7 +259,7 @@ def run_steps(
     Args:
         steps: All steps. A step comes after the steps whose outputs it reads.
         folder: The folder of the stamps, which is created if it does not exist.
-        update: Whether to repeat steps whose settings differ from those of an earlier run.
+        update: Whether to repeat steps whose settings differ from an earlier run's settings.
 
     Raises:
         ResumeError: An earlier run had other settings and ``update`` is false, a file has been

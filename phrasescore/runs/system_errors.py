@@ -14,7 +14,7 @@ from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
-STANDARD_OUTPUT = "standard output"  # its name in errors
+STANDARD_OUTPUT = "standard output"  # the name of the stream in errors
 # the message of numpy when a disk is full
 _NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
 
-# Whether a command is running, which shows progress to its user. In a program that imports these
-# packages, the value is false, because a library must not print.
+# Whether a command is running; a command shows progress to its user. In a program that imports
+# these packages, the value is false, because a library must not print.
 serves_a_command = False
 
 

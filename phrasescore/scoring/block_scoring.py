@@ -44,11 +44,11 @@ class ScoringSettings:
     """Settings of the scores that go into the table.
 
     Args:
-        average: Whether to write one column, with the mean ln p of the models.
+        average: Whether to write one column for all models, from their mean ln p.
         unknown_column: Whether to add a last column, exp(number of words outside the first model's
             shortlists).
         replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
-        factor: The factor of tokens such as ``surface|tag`` to score, counted from 0.
+        factor: The factor to score in tokens such as ``surface|tag``, counted from 0.
         unknown: The probability of a predicted word outside the shortlist. ``whole``: p(<unk>),
             which is the probability of all such words together. ``share``: the word's part of
             p(<unk>).
@@ -72,7 +72,7 @@ class ScoringCounts:
         target_tokens: Tokens of the target phrases.
         target_unknown: Target tokens outside the first model's shortlist.
         ln_p_sums: The sum of ln p over the lines, for each model.
-        floor_hits: The number of probabilities at the floor, for each column of probabilities.
+        floor_hits: For each column of probabilities, how many are at Moses's floor of ln p = -100.
         processors: The kinds of processors that scored, sorted.
     """
 
@@ -124,7 +124,7 @@ class BlockScorer:
         self._computing = threading.Lock()
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """Return the blocks unchanged; the method of `ClusterScorer` returns scored blocks."""
+        """Return the blocks unchanged; `ClusterScorer.ahead` returns scored blocks."""
         return blocks
 
     def note(self) -> str:

@@ -33,9 +33,9 @@ from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 
-# Maximum number of blocks per worker that are read but not yet written. Three are in progress: one
-# is being scored, one is being read or written, and one is being sent. Three more may be finished
-# but cannot be written yet, because an earlier block is slow.
+# For each worker, at most this number of blocks have been read but not written. Three are in
+# progress: one is being scored, one is being read or written, and one is being sent. Three more may
+# be finished and wait until an earlier, slow block is written.
 BLOCKS = 6
 _MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
 # a block's lines as a gzip member, the number of its first line, its number of lines, the file of
@@ -108,11 +108,11 @@ def describe_as_before(
         folders: The models.
         compute: The settings of the computation.
         factor: The factor to read.
-        signature: The signature of the interrupted run.
+        signature: The signature of the interrupted run, from its journal.
 
     Returns:
-        The models; ``None`` if that run used other models, or a device, precision or batch size
-        that ``compute`` excludes.
+        The description; ``None`` if the interrupted run used other models, or a device, precision
+        or batch size that ``compute`` excludes.
     """
     chosen, distinct = signature.get("numerics", {}), dict.fromkeys(folders)
     agrees = (
@@ -253,7 +253,7 @@ def _unpacked_block(block: PackedBlock) -> TableBlock:
 
 @functools.lru_cache(maxsize=_MAX_JOBS)
 def _scorer(job: ScoringJob) -> BlockScorer:
-    """Return the scorer of a job; load it if this is the job's first block on this worker."""
+    """Return the scorer of a job; create it if this is the job's first block here."""
     models, _ = _load(job)
     for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
         if model.loaded.digest != digest:

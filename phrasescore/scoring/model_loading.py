@@ -20,8 +20,8 @@ from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.words.token_sequences import TokenSequences
 
-# limits of the difference in ln p per word (</s> counted) between bfloat16 and float32: the limit
-# of the mean over all pairs, and the limit of the maximum
+# limits of the mean and of the maximum, over pairs, of |ln p in bfloat16 - ln p in float32| per
+# word, </s> counted
 MAX_MEAN, MAX_DIFFERENCE = 0.01, 0.05
 _STRETCH, _STRETCHES = 16, 40  # the sample consists of 40 stretches of 16 lines
 
@@ -77,14 +77,14 @@ class PrecisionCheck:
 
 @dataclass(frozen=True)
 class ReadyModels:
-    """Models that are ready to score, described by plain values that a worker sends as JSON.
+    """The description of models that are ready to score, in plain values that a worker can send.
 
     Args:
         identities: The digest and the direction of each model, in the order of the columns.
         factor: The factor that the models read.
         numerics: Every setting of the computation that can change digits of scores, as JSON
             values; ``precision`` has an entry for each distinct folder.
-        checks: The comparison of precisions for each model that was compared.
+        checks: The precision check of each model that was checked.
         notes: Lines for the user.
     """
 
@@ -189,9 +189,9 @@ def compare(
 
 
 def sample_rows(lines: int) -> NDArray[np.int64]:
-    """Choose up to 640 lines: stretches of 16 lines, evenly spread over the block.
+    """Choose up to 640 of a block's lines: stretches of 16 lines, evenly spread.
 
-    A stretch keeps the targets of a source together, as in scoring.
+    In a stretch, lines with the same source are neighbours, as in scoring.
 
     >>> sample_rows(3).tolist()
     [0, 1, 2]

@@ -1,8 +1,8 @@
-"""Sorts pairs so that equal beginnings are neighbours, and builds a trie of their prefixes.
+"""Sorts phrase pairs, so that equal beginnings are neighbours, and builds tries of prefixes.
 
 A node of the trie is a prefix; its parent is the prefix without the last word. Nodes are numbered
 by level (roots first), and within a level in the order of their parents. Therefore the nodes of a
-level, the children of a node, and the children of successive nodes each form a range of numbers.
+level, the children of a node, and the children of consecutive nodes each form a range of numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
-    """Return the rows of pairs sorted by source ids, then target ids; equal pairs keep their order.
+    """Sort pairs by source ids, then by target ids; return their row numbers. The sort is stable.
 
     Args:
         sources: N phrases.
@@ -30,8 +30,8 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    # The ids in keys are positive. Four zero bytes after a source therefore make it sort before
-    # every longer source that begins with it.
+    # The ids in keys are positive. Four zero bytes after a source therefore make the source
+    # sort before every longer source that begins with it.
     end = bytes(4)
     sides = zip(_keys(sources), _keys(targets), strict=True)
     keys = [read + end + predicted for read, predicted in sides]
@@ -58,7 +58,7 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: 
 
 
 def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> list[slice]:
-    """Cut rows into groups that stay small if all rows of a group are padded to the longest.
+    """Cut rows into groups that stay small if all rows of a group are padded to its longest row.
 
     Args:
         lengths: (N,) lengths of the rows.
@@ -114,7 +114,7 @@ class PrefixTrie:
         first_children: (nodes + 1,) the children of node n are first_children[n] to
             first_children[n + 1] - 1.
         ranks: (nodes,) the index of each node among the nodes of its level that have children, -1
-            for a leaf. The rank of a root is always the number of the root.
+            for a leaf. The rank of a root is its number, even if the root is a leaf.
         ends: (N,) the node of each whole phrase.
     """
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 FLOOR_LN = -100.0
 # exp(-100) = 3.72007598e-44 is a denormal float32, and Moses would read it as ln p = -99.98. The
-# logarithm of this text is -100.003. float32 rounds the text to 26 * 2^-149, whose logarithm is
-# -100.02, and Moses replaces it by -100.
+# logarithm of 3.71e-44 is -100.003. float32 rounds this number to 26 * 2^-149, whose logarithm,
+# -100.02, Moses replaces by -100.
 FLOOR_TEXT = b"3.71e-44"
 # float32 cannot represent exp(89)
 _MAX_COUNT = 88
@@ -37,7 +37,7 @@ def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
 
 
 def count_texts(counts: NDArray[np.int64]) -> list[bytes]:
-    """Format exp(count), for counts up to 88: Moses takes the logarithm and obtains the count.
+    """Format exp(count), of which Moses takes the logarithm; counts above 88 become 88.
 
     >>> count_texts(np.array([0, 2]))
     [b'1', b'7.3890561']

@@ -1,11 +1,11 @@
 """Computes exact ln p of many phrase pairs; pairs with equal prefixes share work.
 
-Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group, each
-source prefix is encoded once and each source is projected once. Each distinct combination of source
-and target prefix costs one decoder step and one normaliser. The ln p of a pair is the sum along its
-path through the trie of prefixes. A single core computes a group, and the results depend only on
-the group. Pairs with long sources form separate small groups, because a model may pad the sources
-that it reads together.
+Pairs are sorted, so that pairs that begin alike are neighbours, and cut into groups. In a group,
+each source prefix is encoded once and each source is projected once. Each distinct combination of a
+source and a target prefix costs one decoder step and one normaliser. The ln p of a pair is the sum
+along its path through the trie of prefixes. A single core computes a group, and the results depend
+only on the group. Pairs with long sources form separate small groups, because a model may pad the
+sources that it reads together.
 
 `SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
 with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
@@ -50,9 +50,9 @@ _GROUP = {"cpu": 2048, "cuda": 32768}  # number of pairs in a group
 # matrix products. On a GPU, its computation takes longer than launching the kernels.
 _CHUNK = {"cpu": 256, "cuda": 16384}
 _PANEL = {"cpu": 1024, "cuda": 16384}  # number of words of the output layer in a panel
-_GPU_THREADS = 2  # one thread prepares a group while the GPU computes the group of the other
-# Number of words, more than in any real phrase. Groups are limited so that padded sources take no
-# more memory than a chunk of sources of this length.
+_GPU_THREADS = 2  # one thread prepares its group while the GPU computes the other's
+# More words than any real phrase has. Groups with longer sources are limited so that the padded
+# sources of a group take no more memory than a chunk of sources of this length.
 _LONG = 64
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
@@ -186,7 +186,7 @@ class SharedScorer:
 
 
 def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores; raise an error for any that is not finite: float32 sums can overflow."""
+    """Return the scores; raise an error if one is not finite, because float32 sums can overflow."""
     if not np.isfinite(ln_p).all():
         raise ModelError(
             "the model's score of a pair is not finite",
@@ -284,7 +284,7 @@ class HistorySteps:
     Args:
         model: A model in evaluation mode, on its device; several threads may share it.
         dtype: Type of the matrix products in the hidden layers.
-        chunk: Number of histories to compute at a time.
+        chunk: Number of histories to compute at a time; a history predicts the next word.
     """
 
     def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:

@@ -43,12 +43,12 @@ class Rescoring:
         table: A plain or gzip phrase table, or ``-``.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         folders: The models, in the order of their columns.
-        ready: The description of the models. An interrupted run continues only if ``numerics`` is
-            the same.
+        ready: The description of the models. An interrupted run continues only with the same
+            ``numerics``.
         settings: The settings of the scores.
         scorer: Scores blocks with the models, here or on workers.
-        begun: All blocks of a table that can be read only once and whose first block has been read
-            already; otherwise ``None``.
+        begun: All blocks of the table, if the table can be read only once and its first block has
+            been read already; otherwise ``None``.
     """
 
     table: str | Path
@@ -156,11 +156,11 @@ def prepare(
         output: The scored table.
         folders: The models, in the order of their columns.
         compute: The settings of the computation.
-        settings: The settings of the scores; their factor is replaced by the models' factor.
+        settings: The settings of the scores; their factor is replaced by the factor to read.
         factor: The factor to read; ``None`` for the factor of the models.
         accept_unknown: Whether models may know less than half of the table's words.
-        cluster: Workers, each of which loads the models. The first worker chooses the precision for
-            all workers, unless an interrupted run of the same work has chosen it.
+        cluster: The workers, which load the models; ``None`` for this process. The first worker
+            chooses the precision for all, unless an interrupted run of the same work has chosen it.
 
     Raises:
         ModelError: A folder is not a complete model, or its model does not score phrases or knows
@@ -197,7 +197,7 @@ def prepare(
 
 
 def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
-    """Raise an error if a model does not know the words of the table, before hours of scoring.
+    """Before hours of scoring, raise an error if a model does not know the words of the table.
 
     The scores themselves would not look wrong, even with a model for other languages.
     """

@@ -1,7 +1,7 @@
 """The work of ``score-text``: computes ln p of texts with one or more models, and filters lines.
 
-As with a phrase table, a command that was killed and is run again continues after the last complete
-block and writes the same bytes. Memory does not depend on the length of the texts.
+If the command is killed, running it again continues after the last complete block, and the output
+has the same bytes as without interruption. Memory does not depend on the length of the texts.
 
 The dual conditional cross-entropy is defined by Junczys-Dowmunt (2018), "Dual Conditional
 Cross-Entropy Filtering of Noisy Parallel Corpora", equations 1 and 2.
@@ -44,7 +44,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep, by highest score; ``None`` keeps all.
+        share: The share of the scored lines to keep, the best ones; ``None`` keeps all lines.
     """
 
     words: bool = False

@@ -1,4 +1,4 @@
-"""Blocks of thousands of phrase-table lines, whose columns and tokens compiled loops find.
+"""Blocks of thousands of phrase-table lines; compiled loops find their columns and tokens.
 
 The compiled loops accept only lines that are certainly correct. ``phrase_table.check_line`` checks
 every doubtful line, so that the rules and the errors are in one place. Tokens do not become Python
@@ -45,7 +45,7 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
-# the maximum number of words of a phrase for a model; real phrases have at most about 20
+# the maximum number of words of a phrase that a model reads; real phrases have at most about 20
 MAX_PHRASE = 10_000
 _SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
@@ -59,7 +59,7 @@ class TokenSpans:
     """Positions of the tokens in the phrases of one side, with factors selected and gaps replaced.
 
     Args:
-        data: uint8, the bytes of the block and then the bytes of the gap token.
+        data: uint8, the bytes of the block; in a table, the token ``[X]`` for gaps follows.
         begins: (tokens,) int64, the first byte of each token.
         ends: (tokens,) int64, the byte after each token.
         offsets: (lines + 1,) int64; the phrase of line i has the tokens from offsets[i] to
@@ -81,17 +81,17 @@ class TokenSpans:
         *,
         hierarchical: bool = False,
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
-        """Find the tokens of phrases, and the phrases that lack a factor or a label.
+        """Find the tokens of phrases, and the phrases that lack the factor or the label of a rule.
 
         Args:
-            data: uint8, the bytes of the block and then the bytes of the gap token.
+            data: uint8, as in the class.
             begins: (lines,) int64, the first byte of each phrase.
             ends: (lines,) int64, the byte after each phrase.
             factor: The factor of a token to use, counted from 0.
             hierarchical: Whether the phrases are sides of rules.
 
         Returns:
-            The tokens, and (lines,) bool: true if a phrase lacks a factor or a label.
+            The tokens, and (lines,) bool: true if a phrase lacks the factor or the label.
         """
         # a token and its separator take at least two bytes
         max_tokens = int((ends - begins + 1).sum()) // 2 + len(begins)
@@ -144,7 +144,7 @@ class TableBlock:
 
     @cached_property
     def data(self) -> NDArray[np.uint8]:
-        """The text, followed by the gap token, as uint8."""
+        """The text, followed by the token ``[X]`` for gaps, as uint8."""
         return np.frombuffer(self.text + GAP, np.uint8)
 
     def token_spans(self, side: Side, factor: int = 0) -> TokenSpans:
@@ -185,7 +185,7 @@ class TableBlock:
 
     @cached_property
     def run_offsets(self) -> Positions:
-        """(runs + 1,) int64: the first line of each run of equal sources, and the line count."""
+        """(runs + 1,) int64: where each run of equal sources begins; last, the number of lines."""
         starts = np.empty(len(self) + 1, np.int64)
         runs = find_runs(self.data, self.spans, starts)
         starts[runs] = len(self)
@@ -241,11 +241,11 @@ class TableBlock:
         return _spliced(self.text, ends, ends, added)
 
     def with_replaced_scores(self, number: int, columns: Sequence[Sequence[bytes]]) -> bytes:
-        """Return the lines with some scores replaced, from column ``number`` on.
+        """Return the lines with some scores replaced, from score ``number`` on.
 
         Args:
-            number: The first column to replace, counted from 1.
-            columns: One sequence of scores for each replaced column.
+            number: The first score to replace, counted from 1.
+            columns: For each replaced score, a sequence with one value for each line.
         """
         last = number + len(columns) - 1
         assert 1 <= number <= last <= self.format.scores
@@ -281,14 +281,14 @@ def read_blocks(
     format_of: FormatFinder = TableFormat.from_lines,
     on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks of ``lines``; the first blocks and the last may be shorter.
+    """Yield a table in blocks of ``lines`` lines; the first blocks and the last may be shorter.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines in a block.
         skip: The number of blocks to skip at the beginning; their lines are not checked.
-        first: The number of lines in the first block; each next block has four times as many, up to
-            ``lines``.
+        first: The number of lines in the first block; each next block is four times as long, up
+            to ``lines``.
         format_of: Determines the format from the first lines.
         on_fault: Receives the error of each faulty line; the spans of that line are set to 0.
             Without ``on_fault``, the error is raised.
@@ -325,9 +325,10 @@ def read_source_runs(
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks that do not separate the lines of a source phrase.
 
-    A block has up to ``lines`` lines. If the first source has that many lines or more, the block
-    has all lines of that source and up to ``lines`` more. Sources are compared byte by byte. The
-    end of a block depends on the lines of the block and the lines after it, not on earlier blocks.
+    A block has up to ``lines`` lines. If the first source of a block has ``lines`` lines or more,
+    the block has all of these and up to ``lines`` lines of the next sources. Sources are compared
+    byte by byte. The end of a block depends on the lines of the block and the lines after it, not
+    on earlier blocks.
 
     Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order, all lines
     of a source are neighbours, which can be checked without keeping all sources in memory. Any
@@ -336,8 +337,8 @@ def read_source_runs(
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The number of lines to hold at a time.
-        skip_lines: The number of lines to skip at the beginning, which are not checked. They must
-            be whole blocks.
+        skip_lines: The number of lines to skip at the beginning. These lines must be whole blocks;
+            they are not checked.
         format_of: Determines the format from the first lines; reordering tables need another
             function.
 

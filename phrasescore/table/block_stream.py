@@ -48,7 +48,8 @@ class StreamReport(Generic[Counts]):
         counts: The counts over the whole input, including lines that an interrupted run had done.
         resumed: Number of lines that an interrupted run had done.
         seconds: The duration of this run.
-        sha256: The digest of each input; empty if an input is a pipe.
+        sha256: The digest of each input; empty if an input is a pipe, or if
+            ``BlockStream.asked`` is ``None``.
     """
 
     counts: Counts
@@ -78,13 +79,13 @@ class BlockStream(Generic[Block, Counts]):
     Args:
         inputs: The files to read; if a file is a pipe, the run cannot be continued.
         asked: Everything else that determines the output's bytes, as JSON values. ``None`` for fast
-            work, for which an interrupted run is not continued.
+            work, which is not continued after an interruption.
         read: Yields the remaining blocks, given the counts and the number of finished blocks.
         work: Returns the text to write and the new counts, given a block and the counts before it.
             With several outputs, it returns a text for each, beginning with the main output.
         nothing: The counts before the first block.
-        check: Reads the whole input during the work, so that its errors are found within seconds;
-            ``None`` for fast work.
+        check: Reads the whole input during the work, so that errors in the input are found within
+            seconds; ``None`` for fast work.
         what: The name of the work, for the progress bar.
         unit: The name of a line, in the plural.
         note: Returns the state of the work, for the progress bar.

@@ -21,15 +21,16 @@ DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
 _PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
-# sets of separators: bit b is set if byte b is in the set; no separator is above 32, the space
+# sets of separators: bit b is set if byte b is in the set; none is greater than 32, the space
 SPACE_ONLY = 1 << SPACE
 SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
 BLANKS = SPACES_AND_TABS | 1 << RETURN
 
-_MAX_DIGITS = 18  # digits of a mantissa that fits into 64 bits
+_MAX_DIGITS = 18  # maximum number of digits of a mantissa; it must fit into 64 bits
 _MAX_EXPONENT = 9999
 _POWERS = np.array([float(f"1e{k}") for k in range(309)])
-# integers up to 2^53 and these powers are exact doubles, so one operation rounds correctly
+# integers up to 2^53 and powers of ten up to 10^22 are exact doubles, so one operation on them
+# rounds correctly
 _MAX_EXACT, _MAX_EXACT_POWER = 1 << 53, 22
 
 
@@ -41,7 +42,7 @@ def is_separator(byte: int, separators: int) -> bool:
 
 @compiled
 def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on without a separator, or ``end``."""
+    """Return the first position from ``at`` on that holds no separator, or ``end``."""
     while at < end and is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -49,7 +50,7 @@ def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
 
 @compiled
 def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
-    """Return the first position from ``at`` on with a separator, or ``end``."""
+    """Return the first position from ``at`` on that holds a separator, or ``end``."""
     while at < end and not is_separator(np.int64(data[at]), separators):
         at += 1
     return at
@@ -98,7 +99,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
 
 @compiled
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
-    """Find the column after the next ``columns`` bars ``|||``; return an empty run if none."""
+    """Find the column after ``columns`` more bars ``|||``; return an empty run if there is none."""
     for _ in range(columns):
         at = find_bars(data, at, end)
         if at < 0:
@@ -142,8 +143,8 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
 
     Returns:
         The value; the end of the number, or ``at`` if there is no number; and whether the value is
-        certainly the nearest double. If not, it may be wrong by a few units in the last place,
-        because the mantissa or the power of ten is not exact as a double.
+        certainly the nearest double. If not, the value may be wrong by a few units in the last
+        place, because the mantissa or the power of ten is not exact as a double.
     """
     data = borrowed(data)
     begin = at

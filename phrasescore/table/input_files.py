@@ -43,12 +43,12 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
 
     Args:
         path: The file.
-        is_text: Whether a zero byte is an error. It often means UTF-16, which would be read as
-            wrong words.
+        is_text: Whether a zero byte is an error. A zero byte often means UTF-16, which would be
+            read as wrong words.
 
     Raises:
-        InputError: The file does not exist, is a folder, is not readable, is truncated or damaged
-            gzip, or is not text; also raised while the ``with`` block reads.
+        InputError: The file does not exist, is a folder, is not readable, is not text, or is
+            truncated or damaged gzip. The error may also come while the ``with`` block reads.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -93,9 +93,9 @@ def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
 class _InputReader(io.RawIOBase):
     """The bytes of a plain or unpacked file, for a buffered reader.
 
-    A buffered reader reads the attribute ``closed`` for every line. A gzip file computes it in
-    Python code, where a signal can raise KeyboardInterrupt, which the buffered reader would turn
-    into another error.
+    A buffered reader reads the attribute ``closed`` for every line. A gzip file has a property of
+    this name in Python code: a signal can raise KeyboardInterrupt there, and the buffered reader
+    would turn it into another error. This class has no such property.
     """
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
@@ -136,7 +136,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield blocks of whole lines of about ``size`` bytes; the last line may lack a line feed."""
+    """Yield whole lines in blocks of about ``size`` bytes; the last line may lack a line feed."""
     while block := stream.read(size):
         if not block.endswith(b"\n"):
             block += stream.readline()

@@ -1,4 +1,4 @@
-"""Assembles lines of phrases and formatted numbers in a compiled loop.
+"""Assembles lines from phrases and formatted numbers in a compiled loop.
 
 Millions of lines contain few distinct numbers. Each distinct number is formatted once, and lines
 refer to the formatted texts by index.
@@ -19,7 +19,7 @@ _BLOCK = 1 << 20
 
 
 class Phrases(NamedTuple):
-    """A phrase for each line; phrases are parts of a text.
+    """A phrase for each line; all phrases are parts of one text.
 
     Args:
         ids: The word ids of the text.
@@ -50,7 +50,7 @@ class ColumnTexts(NamedTuple):
         characters: uint8, all texts, perhaps with other bytes between them.
         begins: (texts,) int64, where each text begins.
         ends: (texts,) int64, the byte after each text.
-        rows: (rows,) int64, the index of the text of each row.
+        rows: (lines,) int64, the index of each line's text.
     """
 
     characters: NDArray[np.uint8]

@@ -34,7 +34,7 @@ _REORDERING_COLUMNS = 3  # source, target, scores
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
-_SHOWN = 60  # characters of a wrong score
+_SHOWN = 60  # maximum number of characters of a wrong score in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class TableFormat:
     def from_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
         """Find the format of a phrase table in its first lines.
 
-        A table is hierarchical if both phrases of all these lines end in a bracketed token, as in
+        A table is hierarchical if, in all these lines, both phrases end in a bracketed token, as in
         every rule. A single phrase with this ending may be ordinary text.
 
         Args:
             lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
-            path: Their file, for errors.
+            path: The file of the lines, for errors.
 
         Raises:
             PhraseTableError: The file is empty or not a phrase table, or its first line is faulty.
@@ -94,8 +94,8 @@ class TableFormat:
         """Find the format of a lexicalised reordering table, which has three columns.
 
         Args:
-            lines: Its first lines, without line feeds.
-            path: Its file, for errors.
+            lines: The first lines of the table, without line feeds.
+            path: The file of the table, for errors.
 
         Raises:
             PhraseTableError: The file is empty or not a reordering table.
@@ -229,7 +229,7 @@ def scored_tokens(
 
     Args:
         phrase: The source or target column.
-        side: The name of that side, for errors.
+        side: The side of the phrase, for errors.
         factor: The factor to take, counted from 0.
         hierarchical: Whether the table holds rules (see ``TableFormat``).
 

@@ -80,7 +80,7 @@ def find_columns(
     Args:
         data: uint8, whole lines.
         scores: The number of scores of a line in this table.
-        hierarchical: Whether its lines are rules.
+        hierarchical: Whether the lines are rules.
         spans: (lines, 6) int64, filled: begin and end of the three columns, without blanks around
             them.
         doubtful: (lines,) bool, filled: whether Python must check a line.
@@ -112,7 +112,7 @@ def find_columns(
 
 @compiled
 def _factor_span(data: Bytes, begin: int, end: int, factor: int) -> tuple[int, int]:
-    """Return a factor of a token, the whole token if the factor is empty, (-1, -1) if missing."""
+    """Return the span of a factor: (-1, -1) if there is none, the whole token if it is empty."""
     data = borrowed(data)
     start = begin
     for _ in range(factor):
@@ -150,7 +150,7 @@ def find_tokens(
     """Find the tokens of one side; return how many tokens there are.
 
     Args:
-        data: uint8, whole lines and then the gap token.
+        data: uint8, whole lines and then the gap token ``[X]``.
         begins: (lines,) int64, the first byte of each phrase.
         ends: (lines,) int64, the byte after each phrase.
         factor: The factor of a token to use, counted from 0.
@@ -230,7 +230,7 @@ def first_out_of_order(data: Bytes, spans: Positions, starts: Positions) -> int:
 def _sorts_before(data: Bytes, row: Positions, above: Positions) -> bool:
     """Tell whether the source of a line sorts before the source of the line above it.
 
-    As in Moses, the order is that of the bytes of a source, followed by `` |||``.
+    As in Moses, sources are compared byte by byte, with `` |||`` after each source.
     """
     data, row, above = borrowed((data, row, above))
     at, end = row[SOURCE], row[SOURCE_END]

@@ -1,4 +1,4 @@
-r"""Blocks of lines with pairs of texts, in columns of one file or in parallel files.
+r"""Blocks of lines with texts or pairs of texts, in columns of one file or in parallel files.
 
 In a single file, the texts of a line are its first columns, separated by tabs; further columns are
 kept unchanged. In parallel files, line i of each file is a text, and tabs separate tokens.
@@ -31,7 +31,7 @@ Lines = tuple["bytes | None", ...]
 
 # the reasons why a line cannot be scored; if several apply, the first of these is reported
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
-# the description and the remedy for each reason
+# descriptions and remedies, if they need no detail of the line
 _FAULTS = {
     _NO_TAB: (
         "no tab, where a source, a tab and a target were expected",
@@ -49,7 +49,7 @@ class TextBlock:
         lines: The bytes of the lines without line feeds; texts of several files have a tab between
             them.
         first_line: The line number of the first line, from 1.
-        path: The file, or the file of the first texts, for errors.
+        path: The file, or the first of parallel files, for errors.
         tokens: The tokens of each text; meaningless for faulty lines.
         faulty: (lines,) bool, true if a line cannot be scored.
     """
@@ -82,13 +82,14 @@ class Texts:
 
     Args:
         paths: One file with all texts in columns, or one file for each text; plain, gzip or ``-``.
-        columns: 2 for source and target, 1 for a model without a source.
+        columns: The number of texts of a line: 2 for source and target, otherwise 1.
         factor: The factor of a token to use, counted from 0.
         skips: Whether faulty lines are marked and returned; otherwise they are errors.
         empties: Whether a source may be empty.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
         lines_per_block: The maximum number of lines in a block.
-        bytes_per_block: A block ends after the line with which its size reaches this number.
+        bytes_per_block: A block ends after the line that makes it this large; the first blocks are
+            smaller.
     """
 
     paths: tuple[str | Path, ...]

@@ -1,12 +1,12 @@
-"""Steps of the gated network on tries: one state and one normaliser for each prefix.
+"""Computes gated units along tries of prefixes: one state and one normaliser for each prefix.
 
-A :class:`GatedSteps` allocates its memory once, for all groups of pairs: two levels of states, the
-projections of the sources, and buffers for a chunk of prefixes. A chunk is so small that the
-results of one pass are still in the cache when the next pass reads them.
+A :class:`GatedSteps` allocates its memory once, for all groups of pairs: for the states of two
+levels of a trie, the projections of the sources, and the results for a chunk of prefixes. A chunk
+is so small that the results of one pass are still in the cache when the next pass reads them.
 
 Weights are packed side by side. The contribution of a word to the gates and to the readout depends
-only on the word, so it is a row of a precomputed table. All contributions of a source are one
-product of its summary c and packed weights.
+only on the word, so it is a row of a precomputed table. All contributions of a source come from one
+product: its summary c times packed weights.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMES = (
     *("add_panel", "pick_logits", "refine", "normalise"),
 )
 # The number of rows in bfloat16 products is rounded up to a multiple of this number, because the
-# library of matrix products compiles code for each number of rows, which takes 10 ms.
+# library of matrix products takes 10 ms to compile code for each number of rows.
 _ROWS = 16
 _TABLE_ROWS = 1024  # number of rows of a word table that are computed at a time
 
@@ -49,7 +49,7 @@ class PackedUnit:
         table: (V, 3H) or more columns: the contributions of each word to candidate, update, reset
             and, in further columns, the readout.
         gate_weight: (H, 2H): recurrent weights of update and reset.
-        candidate_weight: (H, H): recurrent weight of the candidate.
+        candidate_weight: (H, H): recurrent weights of the candidate.
     """
 
     table: Tensor
@@ -63,11 +63,11 @@ class PackedWeights:
 
     Args:
         encoder: The encoder's units; the table has 3H columns.
-        context_weight: (H, 3H + 2M + H): from c to candidate, update, reset, readout and the first
-            state.
+        context_weight: (H, 3H + 2M + H): weights from c to candidate, update, reset, readout and
+            the first state.
         start_bias: (H,) float32, bias of the first state.
         decoder: The decoder's units. The table has 3H + 2M columns, which include the readout's
-            bias, and a last row for the missing word before word 1.
+            bias. Its last row is for the missing word before word 1.
         readout_weight: (H, 2M), O_h.
         inner_weight: (M, R) float32, G_r.
         panels: The output layer in pieces of up to ``panel`` words, (R, words) each, in order.
@@ -160,10 +160,10 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
 
 @dataclass(frozen=True)
 class _Level:
-    """States of the prefixes of one level that have children."""
+    """States of the prefixes of a level; a prefix without children has no state here."""
 
     carried: Tensor  # (group + 1, H) float32; the last row receives states that are not needed
-    narrow: Tensor  # a copy in the type of the products; the same tensor if that is float32
+    narrow: Tensor  # a copy in the products' type; ``carried`` itself if this type is float32
 
 
 class GatedSteps:
@@ -308,7 +308,7 @@ class GatedSteps:
         return ln_p
 
     def _output_features(self, states: Tensor, nodes: Tensor) -> Tensor:
-        """Return the input of the output layer, ``(B, R)``; further rows have no meaning."""
+        """Return the input of the output layer, ``(B, R)``; later rows have no meaning."""
         B, weights = len(nodes), self._weights
         readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
@@ -324,7 +324,7 @@ class GatedSteps:
     def _step(
         self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
-        """Return the states of B children, ``(B, H)`` float32; ``parents`` is a range of ranks."""
+        """Return the states of B children, ``(B, H)``; ``parents``: the first and last rank."""
         B, (first, last) = len(nodes), parents
         states, carried = self._states[:B], before.carried
         # the recurrent products of the gates depend only on the parent, so they are computed for
@@ -369,7 +369,7 @@ class GatedSteps:
         return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
-        """Cut a level into parts; a part has at most a chunk of prefixes and a chunk of parents."""
+        """Cut a level into parts of at most ``_chunk`` prefixes with at most ``_chunk`` parents."""
         begin, end = trie.levels[level : level + 2].tolist()
         for a, b in _even(begin, end, self._chunk):
             if level == 1:  # roots without children are part of the range of parents, too

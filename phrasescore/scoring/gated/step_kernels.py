@@ -1,15 +1,16 @@
-"""Compiled passes over many prefixes: the step from parents to children, readout, normaliser.
+"""Compiled decoder steps of many target prefixes, and their readouts and normalisers.
 
-The inputs of a child are the state of its parent, the products of that state, the row of its word
-in a table of projections, and the projections of its source. Matrices are float32, or
-bfloat16 as bit patterns (see ``fast_math``); sums and carried states are float32. ``torch_steps``
-has the same functions in torch.
+A child is a prefix with one word more than its parent. The inputs of a child are the state of its
+parent, the products of that state with the recurrent weights, the row of its word in a table of
+projections, and the projections of its source. Matrices are float32, or bfloat16 as bit patterns
+(see ``fast_math``); sums and carried states are float32. ``torch_steps`` has the same functions in
+torch.
 
 The passes are fused: one loop reads each input once and applies all operations of the unit, because
-separate passes over (B, H) matrices would be limited by memory, not by arithmetic.
+separate passes over large matrices would be limited by memory, not by arithmetic.
 
-Columns of a table row and of a source's projections: candidate (H), update (H), reset (H), readout
-(2M).
+A row of the table has the columns candidate (H), update (H), reset (H) and readout (2M), and so do
+the projections of a source. H is the size of a state, M the size of the readout after maxout.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
 _MIN_KEY = np.int32(-0x80000000)  # `order` maps a float to an int32 that sorts like it
-# If a logit exceeds the current shift by more than this, the sum is shifted again. The value is
-# safe because e^40 times the number of words of any vocabulary is a finite float32.
+# `add_panel` sets a new shift if a logit exceeds the shift by more than this. The value is safe
+# because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
 
 _compiled = compiled_with(fastmath=FAST, error_model="numpy")
@@ -47,7 +48,7 @@ def open_gates(
 
     Args:
         products: ``(P, 2H)``, states of parents times the recurrent weights of the gates.
-        first: The rank of the parent in row 0 of ``products``.
+        first: The index in ``carried`` of the parent in row 0 of ``products``.
         nodes: ``(B, 3)``: the parents, words and sources of the children.
         table: ``(V, >= 3H)``, projections of words.
         context: ``(S, >= 3H)``, projections of sources.
@@ -78,10 +79,10 @@ def take_step(
     update: Array,
     states: Array,
 ) -> None:
-    """Step to the children's states: k = tanh(...), h' = z h + (1 - z) k.
+    """Compute the states h' of children: k = tanh(...), h' = z h + (1 - z) k.
 
     Args:
-        products: ``(B, H)``, r * h times the recurrent weight of the candidate.
+        products: ``(B, H)``, r * h times the recurrent weights of the candidate.
         nodes: ``(B, 3)``: parents, words, sources.
         table: ``(V, >= 3H)``.
         context: ``(S, >= 3H)``.
@@ -100,7 +101,7 @@ def take_step(
 
 @_compiled
 def keep_states(states: Array, places: Array, kept: Array) -> None:
-    """Copy states ``(B, H)`` to the rows ``places`` (-1: to no row), in the type of ``kept``."""
+    """Copy states ``(B, H)`` to the rows ``places`` of ``kept``, in its type; -1 is no row."""
     B, H = states.shape
     for b in range(B):
         if places[b] >= 0:
@@ -111,7 +112,7 @@ def keep_states(states: Array, places: Array, kept: Array) -> None:
 
 @_compiled
 def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
-    """Add word and source to the readout and take the larger of each pair of units.
+    """Add the contributions of word and source to the readout; keep each pair's larger unit.
 
     Args:
         products: ``(B, 2M)``, states times O_h.
@@ -203,7 +204,7 @@ def refine(
     total: Array,
     picked: Array,
 ) -> None:
-    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals.
+    """Replace rounded (bfloat16) logits by exact ones, in ``picked`` and in the rows' totals.
 
     Args:
         features: ``(B, R)`` float32.
@@ -230,7 +231,7 @@ def refine(
 
 @_compiled
 def normalise(picked: Array, rows: Array, shift: Array, total: Array) -> None:
-    """Turn the logits picked ``(K,)`` from ``rows`` into ln p, in place."""
+    """Turn the logits ``picked``, ``(K,)``, into ln p, in place; ``rows`` holds their rows."""
     for k in range(len(picked)):
         row = rows[k]
         picked[k] -= shift[row] + np.log(total[row])

@@ -1,6 +1,6 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-In `keep_states`, row -1 is the last row, which is never read. No function waits for a GPU.
+In `keep_states`, the place -1 is the last row, which is never read. No function waits for a GPU.
 Every function adds numbers in a fixed order, so repeated runs give the same bits.
 """
 
@@ -37,18 +37,18 @@ def take_step(
     update: Tensor,
     states: Tensor,
 ) -> None:
-    """Step to the children's states."""
+    """Compute the states of children."""
     k = _outside(nodes, table, context, 0, update.shape[1]).add_(products).tanh_()
     torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
 def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
-    """Copy states to the rows ``places``, in the type of ``kept``."""
+    """Copy states to the rows ``places`` of ``kept``, in its type."""
     kept[places] = states.to(kept.dtype)
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
-    """Add word and source to the readout and take the larger of each pair of units."""
+    """Add the contributions of word and source to the readout; keep each pair's larger unit."""
     end = table.shape[1]
     units = _outside(nodes, table, context, end - 2 * out.shape[1], end).add_(products)
     torch.maximum(units[:, 0::2], units[:, 1::2], out=out)
@@ -85,7 +85,7 @@ def refine(
     total: Tensor,
     picked: Tensor,
 ) -> None:
-    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals."""
+    """Replace rounded (bfloat16) logits by exact ones, in ``picked`` and in the rows' totals."""
     logits = (features[rows] * output_words[words]).sum(1) + bias[words]
     total.index_put_((rows,), -torch.exp(picked - shift[rows]), accumulate=True)
     total.clamp_(min=0).index_put_((rows,), torch.exp(logits - shift[rows]), accumulate=True)
@@ -93,7 +93,7 @@ def refine(
 
 
 def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> None:
-    """Turn the logits picked from ``rows`` into ln p, in place."""
+    """Turn the logits ``picked`` into ln p, in place; ``rows`` holds their rows."""
     picked.sub_((shift + total.log())[rows])
 
 
