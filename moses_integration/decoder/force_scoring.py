@@ -51,7 +51,7 @@ class ListComparison:
         """Compare one line; ``line`` is its 1-based number.
 
         Raises:
-            NBestError: The features of the list are not those of the system.
+            NBestError: The list and the system have different features.
         """
         found, expected = (
             {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)

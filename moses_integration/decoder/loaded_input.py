@@ -265,7 +265,7 @@ class LoadedInput:
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """For each source word, whether it is a source phrase of no table, shape (words,)."""
+        """For each source word, whether no table has it as a source phrase, shape (words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 

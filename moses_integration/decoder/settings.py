@@ -28,7 +28,7 @@ class SearchSettings:
 
     Args:
         search_algorithm: 0 for stack decoding, 1 for cube pruning.
-        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
+        stack: The maximum number of hypotheses to expand per stack; 0 for no limit.
         beam_threshold: The minimum ratio of a hypothesis's probability to the highest probability
             in its stack; the search drops hypotheses below this ratio.
         distortion_limit: The maximum number of words between the end of one phrase and the start

@@ -199,7 +199,7 @@ def write_arpa(
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
-        order: The longest n-gram, 1 to 20 words.
+        order: The number of words of the longest n-gram, 1 to 20.
         output: The ARPA file to write, which appears when it is complete.
 
     Returns:

@@ -2,12 +2,12 @@
 
 The first layer is linear in each word of the history. So the layer's product with every word's
 vector is computed once for each position in the history, and a history of C words then costs only C
-additions of rows. The second layer, and the output layer for ln Z, are computed for each history; a
-self-normalised model may omit ln Z.
+additions of rows. The second layer, and the output layer for the normaliser ln Z, are computed for
+each history; a self-normalised model may omit ln Z.
 
-Compiled functions between the matrix products read their inputs once and write their results once,
-on one core and without the interpreter's lock. Shapes: N histories of C words, W words of an input,
-H and R hidden units of the two layers, V words that the model can predict.
+The compiled functions between the matrix products read their inputs once and write their results
+once, on one core and without the interpreter's lock. Shapes: N histories of C words, W words of an
+input, H and R hidden units of the two layers, V words that the model can predict.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
     """Compare the words of a model with the words of an ini's phrase tables.
 
     Returns:
-        A warning, without a final full stop, for each table if the model knows few of its words.
+        A warning, without a final full stop, for each table of which the model knows few words.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.

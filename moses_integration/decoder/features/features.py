@@ -90,7 +90,7 @@ class ModelFeature:
     Args:
         path: The path of the file.
         line: The line of the ini.
-        first: The index of its first component in the feature vector.
+        first: The index of the feature's first component in the feature vector.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Language model scores of phrases during the search, by all models of a system together.
+"""Language model scores of phrases during the search, from all models of a system together.
 
 The arrays of all models are joined, and the states of all models are combined into one integer (in
 mixed radix). Most words of a phrase are scored once, when the phrase is loaded: only its first

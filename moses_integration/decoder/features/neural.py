@@ -150,7 +150,7 @@ class Histories(NamedTuple):
     """The graph of one sentence; ``contexts`` is longer than ``edges``: it includes node 0.
 
     Attributes:
-        contexts: The words of each node, the oldest first, shape (nodes, C).
+        contexts: The last C words of each history, the oldest first, shape (nodes, C).
         node_slots: Hash table of nodes (`hashing.find_row`), half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.

@@ -46,8 +46,8 @@ _DIRECTIONS = {
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
     """Return the orientation of a phrase towards the phrase translated before it.
 
-    For the first phrase both previous positions are -1: if it is at the beginning of the sentence,
-    it is monotone, otherwise discontinuous to the right.
+    For the first phrase both previous positions are -1: a first phrase at the beginning of the
+    sentence is monotone; elsewhere it is discontinuous to the right.
     """
     turn = turn_to(previous_end, start)
     if turn != MONOTONE and previous_start == end + 1:

@@ -1,7 +1,7 @@
 """The phrase pairs of all tables of a system for one input, as arrays.
 
 An entry is a phrase pair of a table, or an unknown word that is copied or dropped. Entries are
-sorted by source phrase, then by table, then in the order of the table. They do not depend on
+sorted by source phrase, then by table, then by their order in the table. They do not depend on
 weights.
 """
 

@@ -103,8 +103,8 @@ class PhraseTrie(NamedTuple):
     """The arrays of `SourcePhrases` for compiled functions.
 
     Attributes:
-        slots: The hash table (`hashing.find_pair`) from pairs of a phrase and one more word to
-            phrases.
+        slots: A hash table (`hashing.find_pair`) from pairs of a phrase and its next word to the
+            longer phrases.
         size: One number, the count of phrases in the trie, including the empty one.
     """
 
@@ -114,7 +114,7 @@ class PhraseTrie(NamedTuple):
 
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
-    """Return the phrase ``phrase word``, or -1 if the input does not have it."""
+    """Return the phrase that extends ``phrase`` by ``word``, or -1 if the input lacks it."""
     trie = borrowed(trie)
     key = pair_key(phrase + 1, word)
     entry = trie.slots[find_pair(trie.slots, key)]

@@ -75,7 +75,7 @@ class Coverages(NamedTuple):
     """The coverages found so far, with the empty coverage at index 0, and the steps from them.
 
     Attributes:
-        records: One per coverage.
+        records: One record per coverage.
         bits: One bit per source word, shape (capacity, words / 64).
         slots: Hash table of coverages by their bits (`hashing.find_row`), half full at most.
         steps: The steps from all coverages for which `find_steps` was called.

@@ -1,11 +1,11 @@
 """Cube pruning (Huang and Chiang 2007), compiled; the search of Moses's -search-algorithm 1.
 
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
-by score; it leads to the stack of the new coverage. Hypothesis i and option j form cell (i, j) of a
-grid. The score of a cell is the sum of both scores plus a language model score that depends on the
-pair. Without the language model, a cell would rarely score above its left and upper neighbours.
-Cells with high scores are therefore mostly near cell (0, 0), and a cell is scored only after its
-left or upper neighbour was popped.
+by score. The edge leads to the stack of the new coverage. Hypothesis i and option j form cell
+(i, j) of a grid. The score of a cell is the sum of both scores plus a language model score that
+depends on the pair. Without the language model, a cell would rarely score above its left and upper
+neighbours. Cells with high scores are therefore mostly near cell (0, 0), and a cell is scored only
+after its left or upper neighbour was popped.
 
 To fill a stack, cell (0, 0) of each edge to the stack is pushed onto a heap. Then, up to the pop
 limit, the cell with the highest total (score plus future cost) is popped, its hypothesis enters the
@@ -110,8 +110,8 @@ class Cubes(NamedTuple):
         cells: The cells scored for the current stack.
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts in a new 64-bit word.
-        heap: The scored cells that are not yet popped, the highest total on top
-            (``stacks.HEAP_ENTRY``).
+        heap: The scored cells that are not yet popped (``stacks.HEAP_ENTRY``), the highest total on
+            top.
         used: One record: how many edges, cells and other elements are in use.
     """
 
@@ -152,7 +152,7 @@ def _words_per_row(columns: int) -> int:
 
 @inlined
 def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
-    """Mark a cell as scored; return whether it was not marked before.
+    """Mark a cell as scored; return whether it was unmarked before.
 
     A row is always reached from the row above it, so rows come into use in order. Each row is
     cleared when it is first reached; rows that are never reached cost no time.

@@ -2,8 +2,8 @@
 
 For every source phrase and table, the entries with the highest future scores (estimated model
 scores) become options. (Moses chooses these entries when it loads a table.) Future scores depend on
-the weights, so options are chosen again when weights change. If no table has an entry for a single
-word, an extra entry copies or drops the word.
+the weights, so options are chosen again when weights change. A word that is not a source phrase of
+any table gets an extra entry, which copies or drops the word.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Options(NamedTuple):
         entry: The table entry of each option, shape (options,).
         future: The future score of each option, shape (options,).
         score: The contribution of an option to the model score, for each orientation of the phrase,
-            shape (orientations, options). It includes neither distortion nor the language model
-            scores of words whose history begins before the phrase.
+            shape (orientations, options). It includes neither distortion nor the n-gram model
+            scores of the first n - 1 words of the phrase.
         forward: The forward reordering score of an option for each orientation of the next phrase,
             shape (orientations, options). The search adds this score with the next phrase.
         forward_class: The index of each option's class, shape (options,); options with equal

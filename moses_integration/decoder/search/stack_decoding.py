@@ -15,7 +15,7 @@ enough of them wait, or until a stack must be complete. Phrases are scored word 
 words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
 stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
 scores too low for its stack after its first word, its later words are never scored. Cube pruning
-drops few of the hypotheses that it pops, so it requests the scores of all words together.
+drops few of the hypotheses that it pops, so it requests the scores of all their words together.
 """
 
 from __future__ import annotations

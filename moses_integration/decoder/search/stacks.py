@@ -45,9 +45,9 @@ class Limits(NamedTuple):
     """The limits of the search.
 
     Attributes:
-        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
-        beam_ln: The minimum difference (negative, in ln) between a hypothesis's total and the best
-            total of the stack.
+        stack: The maximum number of hypotheses to expand per stack; 0 for no limit.
+        beam_ln: The minimum of a hypothesis's total minus the best total of its stack (negative, in
+            ln).
         distortion: The maximum distance in words between the end of a phrase and the start of the
             next; -1 for no limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
@@ -101,7 +101,7 @@ class Stacks(NamedTuple):
 
         Args:
             longest_sentence: The maximum number of words in a sentence.
-            stack_size: The maximum number of hypotheses of a stack to expand; 0 for no limit.
+            stack_size: The maximum number of hypotheses to expand per stack; 0 for no limit.
         """
         count = longest_sentence + 1
         buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
@@ -152,8 +152,8 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-# An entry of a heap. It repeats the total, because a comparison that read the total from the record
-# would wait for memory most of the time.
+# An entry of a heap, with a copy of the total: comparisons that read the record's total would
+# wait for memory most of the time.
 HEAP_ENTRY = np.dtype([("total", np.float64), ("number", np.int32)], align=True)
 
 

@@ -48,8 +48,8 @@ class Level(NamedTuple):
         word_bits: How many bits a word takes.
         weight_bits: How many bits a probability takes, and how many a back-off weight takes (0 in
             the highest order).
-        weights: The tables of probabilities and of back-off weights in a quantised model, whose
-            nodes have positions in these tables; otherwise empty.
+        weights: In a quantised model, the tables of probabilities and of back-off weights, to which
+            nodes refer by position; otherwise empty.
         child_bits: How many bits a child position takes; 0 in the highest order, or if all bits
             were moved to ``grows_at``.
         grows_at: The nodes at which the high bits of child positions increase by one.
