@@ -28,8 +28,8 @@ class Options(NamedTuple):
         entry: The table entry of each option, shape (options,).
         future: The future score of each option, shape (options,).
         score: The contribution of an option to the model score, for each orientation of the phrase,
-            shape (orientations, options). It includes neither distortion nor the n-gram model
-            scores of the first n - 1 words of the phrase.
+            shape (orientations, options). Not included are distortion, neural language models, and
+            the n-gram model scores of the first n - 1 words of the phrase.
         forward: The forward reordering score of an option for each orientation of the next phrase,
             shape (orientations, options). The search adds this score with the next phrase.
         forward_class: The index of each option's class, shape (options,); options with equal

@@ -143,7 +143,7 @@ def _take_quantisation(sections: Sections, order: int) -> list[Sequence[NDArray[
 def _take_level(
     sections: Sections, header: KenlmHeader, order: int, tables: Sequence[NDArray[np.float32]]
 ) -> Level:
-    """Cut out the n-grams of one order, and the list of high bits before them, if there is one."""
+    """Cut out the n-grams of one order, and before them the list of high bits, if there is one."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
     bits = [(table.size - 1).bit_length() for table in tables] or [_LOG10_BITS, _BACKOFF_BITS]
