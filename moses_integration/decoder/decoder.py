@@ -58,7 +58,7 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
-CANDIDATES = 100  # the minimum number of candidates that the caller's own features reorder
+CANDIDATES = 100  # candidates for own features: the minimum in `translate`, the default in `decode`
 
 Words = Sequence[bytes]
 
@@ -67,13 +67,13 @@ Words = Sequence[bytes]
 class WeightedFeature:
     """A feature of your own, which no moses.ini declares; its values reorder candidates.
 
-    N-best lists show the values under the feature's name, and tuning reads them there.
+    N-best lists show the values under the feature's name, and tuning reads them from there.
 
     Args:
         name: The name in n-best lists.
-        scores: A function that returns the values of N candidates of one sentence, shape (N, values
-            of a candidate), for the words of the source and of each candidate. It gets all
-            candidates at once, so that a neural model can score them in one batch.
+        scores: A function that takes the words of the source and of each of its N candidates, and
+            returns values, shape (N, weights). It gets all candidates at once, so that a neural
+            model can score them in one batch.
         weights: One weight for each value of a candidate.
     """
 
@@ -102,12 +102,12 @@ class Decoder:
 
     Args:
         ini: The path of the ini, or the parsed ini.
-        settings: Search settings that replace those of the ini.
-        weights: Weights by feature that replace those of the ini; features that are not listed
-            keep their weights.
+        settings: Search settings that replace the settings of the ini.
+        weights: Weights, by feature, that replace the weights of the ini; features that are not
+            listed keep their weights.
         table_limit: A limit that replaces the limit of every phrase table.
         cache: The folder for parsed tables and models; ``None`` keeps nothing on disk.
-        own_features: Features that the ini does not declare; they reorder n-best lists.
+        own_features: Features that the ini does not declare; they reorder candidates.
 
     Raises:
         IniError: The ini contains something unknown or invalid.
@@ -177,7 +177,7 @@ class Decoder:
             sentences: N strings, prepared like the training text (``phrasescore preprocess``),
                 words separated by spaces.
             nbest: The maximum number of translations of a sentence, no two with the same words.
-                Features of your own always choose among at least 100 candidates.
+                Features of your own reorder up to 100 candidates even if ``nbest`` is lower.
             threads: The number of sentences to search at once.
 
         Returns:
@@ -218,7 +218,8 @@ class Decoder:
             loaded: The input.
             weights: The weights of all features; ``None`` for the weights from the ini and the
                 constructor.
-            nbest: Settings of the list of derivations; ``None`` for the best derivation only.
+            nbest: Settings of the list of derivations; ``None`` for the best derivation only, or
+                for up to 100 derivations if there are own features.
             threads: The number of sentences to search at once.
 
         Raises:
@@ -336,7 +337,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Enlarge the arrays for more hypotheses, and for the expansion of one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -345,7 +346,7 @@ class _InputSearch(threading.local):
             self._scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
-        """Score the deferred hypotheses word by word, until each is in its stack or rejected."""
+        """Score the deferred hypotheses word by word, until each is in a stack or rejected."""
         self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
         search = search._replace(stacks=self._stacks)
         while self._waiting[0]:
@@ -392,7 +393,7 @@ def _translations(decoded: DecodedSentence, limit: int) -> Iterator[Translation]
 
 
 def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> DecodedSentence:
-    """Return the candidates of a sentence with these features added to their totals, best first.
+    """Return a sentence's candidates, best first, with weighted features added to their totals.
 
     Raises:
         SettingsError: A feature returns values of the wrong shape.

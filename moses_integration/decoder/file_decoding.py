@@ -28,7 +28,7 @@ from phrasescore.table.block_stream import BlockStream
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# how many sentences are written together; a killed run loses at most this many
+# how many sentences are written together; a killed run loses only unwritten ones
 _BLOCK = 100
 # how many words form a batch: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
@@ -45,7 +45,7 @@ class _Done:
 
 
 class _Block(NamedTuple):
-    """Consecutive sentences; each is decoded when it is requested from the iterator."""
+    """Consecutive sentences, each decoded at the latest when the iterator reaches it."""
 
     decoded: Iterator[DecodedSentence]
     size: int

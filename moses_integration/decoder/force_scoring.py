@@ -37,7 +37,7 @@ class ListComparison:
     Args:
         tolerance: Differences up to this size are not counted.
         lines: The number of lines compared.
-        beyond: The number of lines with a larger difference.
+        beyond: The number of lines with a difference above the tolerance.
         largest: The largest difference of each feature and of the total, with its line; the
             difference is infinite if a value is not a number.
     """
@@ -51,7 +51,7 @@ class ListComparison:
         """Compare one line; ``line`` is its 1-based number.
 
         Raises:
-            NBestError: The features of the list are not those of the system.
+            NBestError: The list and the system have different features.
         """
         found, expected = (
             {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)
@@ -82,7 +82,8 @@ class ForcedScorer:
     Args:
         loaded: The input with its table entries.
         weights: The weights in the order of the feature vector, shape (F,). They determine the
-            totals. If several tables have the same pair, the entry with the higher score is used.
+            totals. If several tables have the same pair, the entry with the highest weighted score
+            is used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:

@@ -114,8 +114,8 @@ class LanguageModels(NamedTuple):
 
     Attributes:
         ngrams: The n-gram models.
-        neural: Pairs of a neural language model and the words that share its p(<unk>); ``None``
-            instead of these words if they do not share p(<unk>).
+        neural: Each neural language model with the words outside its shortlist, which share
+            p(<unk>); ``None`` in place of the words if each such word gets all of p(<unk>).
     """
 
     ngrams: list[ArrayLanguageModel]
@@ -165,7 +165,7 @@ def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
 
 @dataclass(frozen=True)
 class LoadedInput:
-    """An input, and the entries of the tables that it needs.
+    """An input, with the table entries that it needs.
 
     Args:
         system: The system.
@@ -175,10 +175,10 @@ class LoadedInput:
         neural: The neural language models.
         forward_class: The index of each entry's class, shape (E,); entries with equal forward
             reordering scores share a class.
-        inner_log10: The log10 probability of the target words whose full history is in the phrase,
-            by each language model, shape (E, models).
-        estimate_log10: The log10 probability of the other words, without the context before the
-            phrase, shape (E, models).
+        inner_log10: The log10 probability of the target words whose n - 1 predecessors are all in
+            the phrase, by each n-gram model, shape (E, models).
+        estimate_log10: The log10 probability of the first n - 1 words, scored as if nothing
+            preceded the phrase, shape (E, models).
         longest: The number of words of the longest source phrase that has entries.
     """
 
@@ -265,7 +265,7 @@ class LoadedInput:
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """Whether no table translates each source word alone, shape (source words,)."""
+        """For each source word, whether no table has it as a source phrase, shape (words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 
@@ -305,9 +305,9 @@ class LoadedInput:
         static = tables.static @ weights[tables.static_components]
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
-        # The neural models cannot contribute to the future cost of words that are not covered yet,
-        # because they need the history. For these words the first n-gram model replaces them.
-        # Without an n-gram model, the neural share of the future cost is 0.
+        # The neural models need the history, so they cannot contribute to the future cost of
+        # uncovered words: there the first n-gram model replaces the neural models. Without an
+        # n-gram model, the neural share of the future cost is 0.
         own = weights[self.neural.components]
         estimating = lm_weights.copy()
         estimating[:1] += own.sum()
@@ -389,7 +389,7 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     pairs = WordTable()
     words = numbers[words] if len(numbers) else words
     rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
-    # a pair that is not found has the index -1, which selects the last element, always -1
+    # a pair that is not found has the index -1, which selects the last element: it is always -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words, *_ = entries.targets

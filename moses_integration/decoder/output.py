@@ -28,7 +28,7 @@ class DecodedSentence:
     Args:
         sentence: The index of the sentence in the loaded input.
         loaded: The input.
-        derivations: The N derivations; only one unless an n-best list was requested.
+        derivations: The N derivations; at most one without an n-best list or own features.
         features: The unweighted feature values of the derivations, in the order of the layout,
             shape (N, F).
         totals: The model scores of the derivations, shape (N,).
@@ -83,7 +83,7 @@ class DecodedSentence:
 
 
 class _Phrase(NamedTuple):
-    """An applied phrase: its table entry, source span, and the position and count of its words."""
+    """An applied phrase: table entry, source span, position and number of its target words."""
 
     entry: int
     start: int
@@ -134,10 +134,10 @@ def alignment(decoded: DecodedSentence, number: int) -> bytes:
 
 
 def segmentation(decoded: DecodedSentence, number: int) -> bytes:
-    """Return the spans of a derivation, ``source=target`` with one space between them.
+    """Return the pairs of spans of a derivation, ``source=target``, separated by spaces.
 
-    For an empty target phrase only the start is printed. If the phrase is at position 0, this
-    function also prints an overflowed number as the end, because Moses does.
+    For an empty target phrase only the start is printed. If such a phrase is at target position 0,
+    this function also prints an overflowed number as the end, because Moses does.
     """
     spans = []
     for phrase in _phrases(decoded, number):

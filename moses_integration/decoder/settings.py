@@ -1,4 +1,4 @@
-"""Settings of the decoder, with Moses's names and defaults; they may override those of an ini."""
+"""Settings of the decoder, with Moses's names and defaults; they may override an ini."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SearchSettings:
 
     Args:
         search_algorithm: 0 for stack decoding, 1 for cube pruning.
-        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
+        stack: The maximum number of hypotheses to expand per stack; 0 for no limit.
         beam_threshold: The minimum ratio of a hypothesis's probability to the highest probability
             in its stack; the search drops hypotheses below this ratio.
         distortion_limit: The maximum number of words between the end of one phrase and the start
-            of the next; 0 for monotone translation, negative for no limit, as in Moses without
-            this setting.
+            of the next; 0 for monotone translation, negative for no limit (the default, as in
+            Moses).
         max_phrase_length: The maximum number of words in a source phrase.
         max_trans_opt_per_coverage: The maximum number of options of a span, over all tables; 0 for
             no limit.
@@ -67,7 +67,7 @@ class SearchSettings:
 
         Args:
             ini: The ini.
-            overrides: Settings by name that overrule those of the ini.
+            overrides: Settings, by name, that overrule the settings of the ini.
 
         Raises:
             IniError: A value is not a number, or out of range.

@@ -84,7 +84,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
 
 @compiled
 def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
-    """Parse the optional back-off weight at the end of a line; return whether the line is good."""
+    """Parse the optional back-off weight at a line's end; return it, and whether it is good."""
     block = borrowed(block)
     start, end = _field(block, at, stop)
     if start == end:
@@ -241,7 +241,7 @@ class ArpaFile:
         while not ended:
             first_line = self._lines.number + 1
             block = self._lines.block()
-            # a line has at least one digit, a blank and a letter for each word, and a line feed
+            # a line has at least a digit, then for each word a blank and a letter, then a line feed
             room = block.size // (2 * order + 2) + 1
             weights = np.zeros((2, room), np.float32)
             rows = NGrams(np.zeros((room, order), np.int32), weights[0], weights[1])

@@ -7,7 +7,7 @@ give all later words equal scores, and hypotheses recombine exactly as with KenL
 section 4.1). One hash table leads from (state, word) to the probability and the next state; if the
 table has no entry, the model backs off. A hash puts every word into one of 64 classes, and each
 node has 64 bits, one for each class: a bit tells whether any word of the class follows the node.
-Few words follow most histories, so these bits avoid most unsuccessful lookups.
+Most histories have few successors, so these bits avoid most unsuccessful lookups.
 
 `AutomatonBuilder` takes the n-grams of a model, lowest order first. A carelessly pruned model may
 lack ``b c`` although it has ``a b c``. The lookup needs every suffix, so a missing suffix is added
@@ -42,7 +42,7 @@ NODE = np.dtype(
     [
         ("backoff", np.float32),  # log10
         ("suffix", np.int32),  # the state to back off to
-        ("classes", np.uint64),  # one bit for each class of words, set if a word of it follows
+        ("classes", np.uint64),  # one bit for each class, set if a word of the class follows
     ]
 )
 # a node while the automaton grows
@@ -58,7 +58,7 @@ _GROWING = np.dtype(
 _USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
-# how many rows have their contexts looked up together, before the rows are inserted
+# how many rows to look ahead: their contexts are looked up together, before their insertion
 _AHEAD = 128
 # the maximum order; the maximum of KenLM is 6 unless it is compiled for more
 HIGHEST_ORDER = 20
@@ -256,7 +256,7 @@ def _insert_rows(
         ngrams: The n-grams.
         row: The first row to insert.
         longest: Whether this is the highest order.
-        contexts: Scratch memory, one entry more than the rows to look up together.
+        contexts: Scratch memory, one entry longer than the number of rows to look ahead.
     """
     slots, nodes, used, ngrams, contexts = borrowed((slots, nodes, used, ngrams, contexts))
     words, log10 = ngrams.words, ngrams.log10

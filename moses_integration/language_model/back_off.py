@@ -126,7 +126,7 @@ def _checked(ngrams: NGrams) -> NGrams:
 
 
 def is_kenlm_binary(path: str | Path) -> bool:
-    """Return whether the first bytes of a file are those of KenLM's build_binary."""
+    """Return whether a file begins like the output of KenLM's build_binary."""
     if not can_be_read_again(path):
         return False
     with open_input(path, is_text=False) as stream:

@@ -45,7 +45,7 @@ Discounts = tuple[float, float, float]  # the discounts of counts of 1, of 2, an
 FALLBACK: Discounts = (0.5, 1.0, 1.5)  # the discounts of lmplz --discount_fallback
 _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
-# numpy writes numbers below the first bound with an exponent, KenLM only those below the second
+# numpy writes numbers below the first bound with an exponent, KenLM only numbers below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -160,7 +160,7 @@ class NGramCounts:
 def count_ngrams(
     corpus: Corpus, by_words: SortedPositions, order: int, *, highest: int
 ) -> NGramCounts:
-    """Count the n-grams of ``order`` words; ``<s>`` may only be their first word.
+    """Count the n-grams of ``order`` words; only their first word may be ``<s>``.
 
     Args:
         corpus: The text.
@@ -199,7 +199,7 @@ def write_arpa(
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
-        order: The longest n-gram, 1 to 20 words.
+        order: The number of words of the longest n-gram, 1 to 20.
         output: The ARPA file to write, which appears when it is complete.
 
     Returns:
@@ -353,7 +353,7 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
-    # numpy writes these values with an exponent, KenLM only those below 1e-6
+    # numpy writes these values with an exponent, KenLM only values below 1e-6
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")

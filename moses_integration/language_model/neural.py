@@ -1,13 +1,13 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
 The first layer is linear in each word of the history. So the layer's product with every word's
-vector is computed once for each position in the history, and a history then costs only C additions
-of rows. The second layer, and the output layer for ln Z, are computed for each history; a
-self-normalised model may omit ln Z.
+vector is computed once for each position in the history, and a history of C words then costs only C
+additions of rows. The second layer, and the output layer for the normaliser ln Z, are computed for
+each history; a self-normalised model may omit ln Z.
 
-Compiled functions between the matrix products read their inputs once and write their results once,
-on one core and without the interpreter's lock. Shapes: N histories of C words, W words of an input,
-H and R hidden units of the two layers, V words that the model can predict.
+The compiled functions between the matrix products read their inputs once and write their results
+once, on one core and without the interpreter's lock. Shapes: N histories of C words, W words of an
+input, H and R hidden units of the two layers, V words that the model can predict.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class InputNetwork:
             vectors: The vectors of histories, shape (N, width).
             normalisers: The normalisers of histories, shape (N,).
             rows: The index of the history of each score, shape (M,).
-            words: The index of the word after that history, shape (M,).
+            words: The index of the word of each score, shape (M,).
             out: Filled with natural logarithms, shape (M,).
         """
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)
@@ -291,10 +291,10 @@ def is_self_normalised(stored: LoadedModel) -> bool:
 
 
 def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
-    """Compare the words of a model with those of the phrase tables of an ini.
+    """Compare the words of a model with the words of an ini's phrase tables.
 
     Returns:
-        A warning, without a final full stop, for each table with few words that the model knows.
+        A warning, without a final full stop, for each table of which the model knows few words.
 
     Raises:
         ModelError: The model seems to be a model of the system's source language.
@@ -309,7 +309,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
 
 
 def table_words(ini: MosesIni, stored: LoadedModel) -> Iterator[KnownWords]:
-    """Yield the share of words that a model knows for each existing text table of an ini."""
+    """For each existing text table of an ini, yield the share of its words that a model knows."""
     for line in ini.features:
         if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
             with contextlib.suppress(InputError):  # other checks report faults of the table

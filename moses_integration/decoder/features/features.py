@@ -90,7 +90,7 @@ class ModelFeature:
     Args:
         path: The path of the file.
         line: The line of the ini.
-        first: The index of its first component in the feature vector.
+        first: The index of the feature's first component in the feature vector.
     """
 
     path: str
@@ -128,8 +128,8 @@ class NeuralModelFeature(ModelFeature):
 
     Args:
         normalised: Whether scores are ln p; otherwise the normaliser ln Z is not subtracted.
-        shares_unknown: Whether the words outside the shortlist share p(<unk>) among them;
-            otherwise each of them gets all of p(<unk>).
+        shares_unknown: Whether the words outside the shortlist share p(<unk>); otherwise each
+            such word gets all of p(<unk>).
     """
 
     normalised: bool
@@ -167,7 +167,7 @@ class FeatureSet:
     table_numbers: tuple[int, ...]
 
     def table_penalty_components(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs: a component that counts the phrases of a table, and the table's path."""
+        """Yield pairs: a component that counts a table's phrases, and the table's decoding path."""
         for first in self.table_penalties:
             for path, number in enumerate(self.table_numbers):
                 yield first + number, path

@@ -1,4 +1,4 @@
-"""Language model scores of phrases during the search, by all models of a system together.
+"""Language model scores of phrases during the search, from all models of a system together.
 
 The arrays of all models are joined, and the states of all models are combined into one integer (in
 mixed radix). Most words of a phrase are scored once, when the phrase is loaded: only its first
@@ -106,8 +106,8 @@ PHRASE_WORD = np.dtype(
     [
         ("word", np.int32),  # the id of the word
         ("state", np.int32),  # the state after the word, if nothing precedes the phrase
-        # the log10 probability of the later words whose full history begins before the phrase,
-        # computed as if nothing preceded the phrase
+        # the log10 probability of the later words among the phrase's first n - 1 (n is the order of
+        # the model), scored as if nothing preceded the phrase
         ("rest", np.float32),
     ]
 )
@@ -153,8 +153,8 @@ def score_alone(
         phrases: The phrases; the word ids are filled in already.
         inner_log10: Filled with the log10 probability of the words whose n - 1 predecessors are all
             in the phrase, shape (entries, models).
-        estimate_log10: Filled with the log10 probability of the other words, at the start of the
-            phrase, shape (entries, models).
+        estimate_log10: Filled with the log10 probability of the first n - 1 words, scored as if
+            nothing preceded the phrase, shape (entries, models).
     """
     models, phrases, inner_log10, estimate_log10 = borrowed(
         (models, phrases, inner_log10, estimate_log10)
@@ -188,7 +188,7 @@ def _score_word(
 ) -> tuple[float, int]:
     """Score a word after a state, as `score` does, but look in the table of recent lookups first.
 
-    The sum is rounded to single precision, like the numbers in the table.
+    The log10 probability is rounded to single precision, as in the table.
     """
     log10 = 0.0
     own_class = class_of(word)
@@ -216,11 +216,11 @@ def _score_word(
 def _score_boundary(
     scorer: PhraseScorer, phrase: int, model: int, state: int, last: bool
 ) -> tuple[float, int]:
-    """Score the words whose full history begins before the phrase, and ``</s>`` if ``last`` is set.
+    """Score the first n - 1 words of a phrase, and ``</s>`` if ``last`` is set.
 
-    As soon as the state equals the state that the phrase has without context, the scores of the
-    remaining words are known. One loop scores all these words and ``</s>``: the function it calls
-    is inlined, so a second call in the source would be compiled a second time.
+    As soon as the state equals the word's stored context-free state, the scores of the remaining
+    words are known. One loop scores these words and ``</s>``: `_score_word` is inlined, so a second
+    call would compile its code twice.
     """
     models, phrases = scorer.models, scorer.phrases
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]

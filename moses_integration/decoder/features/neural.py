@@ -6,9 +6,8 @@ id and the same share of p(<unk>). The first unused number marks the boundary of
 The requests of the search form a growing graph. A node is a history, that is, the last words of a
 hypothesis. An edge is a word after a history, and leads to the history that ends in this word.
 Hypotheses walk along edges before the scores of the edges are known; new edges are scored in
-batches. A network reads each history only once, even if many words are requested after the history,
-because the output of the last hidden layer is kept as long as there is room. Node 0 is the
-beginning of the sentence.
+batches. As long as there is room, the output of the last hidden layer is kept, so a network reads a
+history once for all words requested after the history. Node 0 is the beginning of the sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
 _NONE = -1
 _FIRST_EDGES = 1 << 14
-_FIRST_KEPT = 1 << 12  # how many histories there is room for at first
+_FIRST_KEPT = 1 << 12  # the initial room, in histories
 _KEPT_BYTES = 64 << 20  # the maximum bytes of hidden layers to keep, for each model
 
 EDGE = np.dtype(
@@ -45,7 +44,7 @@ EDGE = np.dtype(
         ("score", np.float32),  # the weighted sum over all models, once it is known
     ]
 )
-# the key of an edge combines its node, counted from 1, and its word
+# the key of an edge combines its node + 1 with its word
 _EDGE_SLOT = np.dtype([("key", np.uint64), ("edge", np.int32)])
 HISTORIES_USED = np.dtype(
     [
@@ -57,14 +56,14 @@ HISTORIES_USED = np.dtype(
 
 
 class NeuralTerms(NamedTuple):
-    """The data of a search with neural language models, at least one with a weight other than 0.
+    """The data of a search in which some neural language model has a weight other than 0.
 
     Attributes:
         numbers: The number that identifies each target word of the input, shape (target words,).
         boundary: The number that marks the boundary of a sentence.
         longest: The number of words of the longest option.
-        stand_in: A weighted n-gram score that replaces the neural scores until these are known. It
-            covers the words of an option whose whole history is in the option, shape (options,).
+        stand_in: A weighted n-gram score that replaces the neural scores until these are known. The
+            score covers only words whose whole history is in the option, shape (options,).
         lm_weights: The weights of the n-gram models, shape (models,). The weight of the first
             model includes the weights of the neural models, because this model stands in for them.
         weights: The weights of the neural models.
@@ -96,7 +95,7 @@ class NeuralModels:
 
     @property
     def context(self) -> int:
-        """Number of words of the longest history that a model reads; 0 without models."""
+        """The number of words of the longest history that a model reads; 0 without models."""
         return max((network.context for network in self.networks), default=0)
 
     @classmethod
@@ -110,8 +109,8 @@ class NeuralModels:
 
         Args:
             features: The feature of each model in the ini.
-            models: Pairs of a model and the words outside its shortlist that share p(<unk>);
-                ``None`` instead of the words if each of them gets all of p(<unk>).
+            models: Each model with the words outside its shortlist, which share p(<unk>); ``None``
+                in place of the words if each such word gets all of p(<unk>).
             words: The target words of the input.
         """
         ids = np.zeros((len(models), len(words)), np.int32)
@@ -148,10 +147,10 @@ def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]
 
 
 class Histories(NamedTuple):
-    """The graph of one sentence. There is always room for one more node than edges.
+    """The graph of one sentence; ``contexts`` is longer than ``edges``: it includes node 0.
 
     Attributes:
-        contexts: The words of each node, the oldest first, shape (nodes, C).
+        contexts: The last C words of each history, the oldest first, shape (nodes, C).
         node_slots: Hash table of nodes (`hashing.find_row`), half full at most.
         edges: One record for each edge.
         edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
@@ -182,7 +181,7 @@ class Histories(NamedTuple):
         )
 
     def with_room(self, words: int) -> Histories:
-        """Return the graph with room for this many more words."""
+        """Return the graph with room for ``words`` more edges."""
         if has_room(self, words):
             return self
         edges = with_room(self.edges, int(self.used[0]["edges"]) + words)
@@ -212,13 +211,13 @@ def clear_histories(histories: Histories, boundary: int) -> None:
 
 @inlined
 def has_room(histories: Histories, words: int) -> bool:
-    """Return whether there is room to walk along ``words`` new edges."""
+    """Return whether there is room for ``words`` more edges."""
     return histories.used[0].edges + words <= histories.edges.size
 
 
 @compiled
 def _node_after(histories: Histories, node: int, word: int) -> int:
-    """Return the node of a history with one more word; add a new node if it is missing."""
+    """Return the node of a history extended by a word; add the node if it is missing."""
     histories = borrowed(histories)
     used = histories.used[0]
     words = histories.contexts[used.nodes]
@@ -234,7 +233,7 @@ def _node_after(histories: Histories, node: int, word: int) -> int:
 
 @compiled
 def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
-    """Follow the edge of a word from a node, and add it if it is new; there must be room for it.
+    """Follow a word's edge from a node; add the edge if it is new, which needs room (`has_room`).
 
     Args:
         histories: The graph.
@@ -286,7 +285,7 @@ class HistoryScores:
             clear_histories(self.histories, self._models.boundary)
 
     def make_room(self, words: int) -> None:
-        """Make room for ``words`` more words."""
+        """Make room for ``words`` more edges."""
         self.histories = self.histories.with_room(words)
 
     def score(self, weights: NDArray[np.float64]) -> None:
@@ -303,7 +302,7 @@ class HistoryScores:
         self._make_room(len(edges))
         nodes, words = edges["node"], edges["word"].copy()
         unread = nodes[self._row_of[nodes] == _NONE]
-        # keep the order of the first requests
+        # each node once, in the order of first request
         new = unread[np.sort(np.unique(unread, return_index=True)[1])]
         part = slice(self._rows, self._rows + len(new))
         self._row_of[new] = np.arange(part.start, part.stop)
@@ -319,7 +318,7 @@ class HistoryScores:
         used["scored"] = last
 
     def _make_room(self, rows: int) -> None:
-        """Make room for new histories; drop all earlier ones if the limit is exceeded."""
+        """Make room for ``rows`` histories; beyond the limit, drop all earlier histories."""
         nodes, edges = len(self.histories.contexts), len(self.histories.edges)
         if len(self._row_of) < nodes:
             more = np.full(nodes - len(self._row_of), _NONE, np.int32)
@@ -366,7 +365,7 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Follow the edges of the words of derivations; sum the scores of the edges if they are given.
+    """Walk the graph along each derivation; sum the edges' scores if ``values`` has any.
 
     Args:
         histories: The graph.

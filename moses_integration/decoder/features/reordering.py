@@ -46,8 +46,8 @@ _DIRECTIONS = {
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
     """Return the orientation of a phrase towards the phrase translated before it.
 
-    For the first phrase both previous positions are -1: a phrase at the beginning of the sentence
-    is monotone, any other is discontinuous to the right.
+    For the first phrase both previous positions are -1: a first phrase at the beginning of the
+    sentence is monotone; elsewhere it is discontinuous to the right.
     """
     turn = turn_to(previous_end, start)
     if turn != MONOTONE and previous_start == end + 1:
@@ -57,7 +57,7 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
 
 @compiled
 def turn_to(previous_end: int, start: int) -> int:
-    """Return the `orientation` of a phrase that begins at ``start``, unless the phrases swap."""
+    """Return the `orientation` of a phrase at ``start``, assuming that the phrases do not swap."""
     if start == previous_end + 1:
         return MONOTONE
     if start > previous_end:
@@ -86,8 +86,8 @@ class ReorderingFeature:
         path: The path of the table.
         line: The line of the ini.
         columns: The number of scores of a line of the table.
-        backward: The scores of a phrase that are read from its own entry in the table.
-        forward: The scores of a phrase that are read from the entry of the previous phrase.
+        backward: The places of the scores that are read from a phrase's own entry in the table.
+        forward: The places of the scores that are read from the previous phrase's entry.
         default_ln: The ln scores of a phrase without an entry; empty if they are 0.
     """
 
@@ -104,7 +104,7 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
 
     Args:
         line: The line.
-        part: Its components in the feature vector.
+        part: The line's components in the feature vector.
 
     Raises:
         IniError: The type or another option is unknown or invalid. The caller adds the file and
@@ -138,13 +138,12 @@ def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
 
     def places(is_there: bool, offset: int) -> OrientationPlaces:
         columns = classes + offset if is_there else np.full(CLASSES, -1)
-        # all classes of a collapsed direction share a component: that of its first column
+        # all classes of a collapsed direction share the component of its first column
         components = part.start + (np.full(CLASSES, offset) if collapsed else columns)
         return OrientationPlaces(columns, np.where(columns < 0, -1, components))
 
-    # Moses uses the index of the first forward component for the first forward column, too. With
-    # both directions collapsed this index is 1, so forward scores begin at column 1. This decoder
-    # does the same.
+    # Like Moses, use the index of the first forward component as the first forward column, too.
+    # With both directions collapsed this index is 1, so forward scores begin at column 1.
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,

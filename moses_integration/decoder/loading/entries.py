@@ -1,7 +1,7 @@
 """The phrase pairs of all tables of a system for one input, as arrays.
 
 An entry is a phrase pair of a table, or an unknown word that is copied or dropped. Entries are
-sorted by source phrase, then by table, then in the order of the table. They do not depend on
+sorted by source phrase, then by table, then by their order in the table. They do not depend on
 weights.
 """
 
@@ -33,8 +33,7 @@ class Entries:
         targets: The target phrases.
         vocabulary: The target words, by index.
         first: The first entry of each source phrase, shape (phrases + 1,).
-        table: The decoding path of each entry, shape (E,); for unknown words P, if there are P
-            paths.
+        table: The decoding path of each entry, shape (E,); for unknown words, the number of paths.
         static: The values of features that depend on the phrase alone, without language models,
             shape (E, S).
         static_components: The indexes of these values in the feature vector, shape (S,).
@@ -97,7 +96,7 @@ def _renumbered(part: TableEntries, vocabulary: WordTable) -> TargetPhrases:
 def _unknown_words(
     tables: Sequence[TableEntries], source: SourcePhrases, *, drop_unknown: bool
 ) -> TableEntries:
-    """Make an entry for every word of the input that no table translates on its own."""
+    """Make an entry for every input word that is not a source phrase of any table."""
     known = np.zeros(len(source), bool)
     for table in tables:
         known[table.phrases] = True

@@ -3,7 +3,7 @@
 Sentences with text that the decoder would misread are refused. Only table entries whose source is a
 phrase of the input are kept. To find these entries, the phrases of the input are stored in a trie
 over word ids. One hash table holds the trie: each phrase has an index (0 for the empty phrase), and
-the pair (phrase, word) is the key of the phrase that is one word longer.
+the key of every other phrase is the pair (phrase without its last word, last word).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _REFUSED = (
         f"write them as &#91; and &#93;: {_ESCAPE}",
     ),
 )
-# the key combines the index of a phrase, plus 1, with one more word; the value is the index of the
-# longer phrase, and its length
+# the key combines the index of a phrase, plus 1, with the next word; the value is the index of the
+# longer phrase, and its number of words
 _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
 
 
@@ -103,8 +103,8 @@ class PhraseTrie(NamedTuple):
     """The arrays of `SourcePhrases` for compiled functions.
 
     Attributes:
-        slots: The hash table (`hashing.find_pair`) from pairs of a phrase and one more word to
-            phrases.
+        slots: A hash table (`hashing.find_pair`) from pairs of a phrase and its next word to the
+            longer phrases.
         size: One number, the count of phrases in the trie, including the empty one.
     """
 
@@ -114,7 +114,7 @@ class PhraseTrie(NamedTuple):
 
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
-    """Return the phrase ``phrase word``, or -1 if the input does not have it."""
+    """Return the phrase that extends ``phrase`` by ``word``, or -1 if the input lacks it."""
     trie = borrowed(trie)
     key = pair_key(phrase + 1, word)
     entry = trie.slots[find_pair(trie.slots, key)]

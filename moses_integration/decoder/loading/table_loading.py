@@ -1,6 +1,6 @@
-"""Loading of phrase tables and reordering tables: the entries whose source occurs in the input.
+"""Loads phrase tables and reordering tables: only the entries whose source is in the input.
 
-A table is read as a stream, so it may be larger than memory; its entries are kept as arrays. The
+A table is read as a stream, so it may be larger than memory; the entries are kept as arrays. The
 arrays of tables and language models are cached on disk, one ``.npz`` file for each, so that later
 runs need not parse the same files again. The name of a cache file is a digest of everything that
 the arrays depend on. A changed table, input or format leads to another name, so the cache is never
@@ -149,7 +149,7 @@ class TableEntries(NamedTuple):
 
 
 def cached_arrays(folder: Path | None, parts: Sequence[str], parse: Callable[[], Arrays]) -> Arrays:
-    """Return the cached arrays, or else parse them and store them in the cache.
+    """Return the cached arrays; if there are none, parse the arrays and cache them.
 
     Args:
         folder: The folder of the cache; ``None`` stores nothing.
@@ -184,7 +184,7 @@ def _remove_oldest(folder: Path) -> None:
 
 
 class TableLoader:
-    """Loads the entries of tables that an input needs.
+    """Loads the table entries that an input needs.
 
     Args:
         cache: The folder of parsed tables; ``None`` keeps nothing on disk.
@@ -359,7 +359,7 @@ def _parse_links(
     links: NDArray[np.int16],
     count: int,
 ) -> int:
-    """Append a phrase's links, sorted by source, then target; return how many there are, or -1."""
+    """Append a phrase's links, sorted by source, then target; return their total, or -1."""
     data, links = borrowed((data, links))
     first = count
     while True:

@@ -1,10 +1,10 @@
-"""Coverages (sets of translated source words), and the phrases that may follow each of them.
+"""Coverages (sets of translated source words), and the spans that may be translated next.
 
-Hypotheses share coverages, so everything that depends on the coverage alone (the future cost
-estimate, the spans that may be translated next) is computed once for each coverage. The future cost
-of a span is the highest future score of its options or, if higher, the highest sum of the future
-costs of two parts of the span (Koehn et al. 2003). It includes neither distortion nor reordering
-models.
+Hypotheses share coverages, so everything that depends on the coverage alone (the future cost, the
+spans that may be translated next) is computed once for each coverage. The future cost of a span is
+the highest future score (estimated model score) of its options or, if higher, the highest sum of
+the future costs of two parts of the span (Koehn et al. 2003). Future scores include neither
+distortion nor reordering models.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _FIRST_COVERAGES = 512
 
 COVERAGE = np.dtype(
     [
-        ("estimate", np.float64),
+        ("estimate", np.float64),  # the future cost of the uncovered words
         ("covered", np.int32),  # how many words are covered
-        ("first_gap", np.int32),
+        ("first_gap", np.int32),  # the first uncovered word
         ("first_step", np.int32),  # the range of its steps, once `find_steps` has found them
         ("last_step", np.int32),
         ("options", np.int32),  # how many options all steps have together
-        ("entries", np.int32),  # how many hypotheses cube pruning has put into the stack
-        ("member", np.int32),  # its best hypothesis, once cube pruning has sorted the hypotheses
-        ("members", np.int32),  # how many hypotheses have this coverage
+        ("entries", np.int32),  # how many of its hypotheses cube pruning ever put into a stack
+        ("member", np.int32),  # its best hypothesis in the sorted stack (cube pruning)
+        ("members", np.int32),  # how many hypotheses it has in the sorted stack (cube pruning)
     ],
     align=True,
 )
@@ -54,7 +54,7 @@ class SentenceSpans(NamedTuple):
 
     Attributes:
         length: The number of source words.
-        longest: The number of words of the longest span with options.
+        longest: The maximum number of words of a span with options.
         begin: The first option of each span. Element i * longest + k belongs to the span that
             starts at word i and has k + 1 words.
         stop: One after the last option of each span; equal to ``begin`` if a span has no options.
@@ -75,7 +75,7 @@ class Coverages(NamedTuple):
     """The coverages found so far, with the empty coverage at index 0, and the steps from them.
 
     Attributes:
-        records: One per coverage.
+        records: One record per coverage.
         bits: One bit per source word, shape (capacity, words / 64).
         slots: Hash table of coverages by their bits (`hashing.find_row`), half full at most.
         steps: The steps from all coverages for which `find_steps` was called.
@@ -104,7 +104,7 @@ class Coverages(NamedTuple):
         )
 
     def with_room(self, extra: int) -> Coverages:
-        """Return the table with room for ``extra`` more coverages and steps."""
+        """Return the table with room for ``extra`` more coverages and ``extra`` more steps."""
         coverages, steps = self.used[0].tolist()
         bits, slots = with_room(self.bits, coverages + extra), self.slots
         if len(bits) > len(self.bits):
@@ -127,7 +127,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 
     Args:
         estimates: The highest future score of an option for the words i to j, -inf if there is no
-            option, shape (n, n). The function replaces it by the highest sum over all splits.
+            option, shape (n, n).
     """
     length = estimates.shape[0]
     for size in range(2, length + 1):
@@ -155,11 +155,11 @@ def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
 
 @compiled
 def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.float64]) -> None:
-    """Fill in the number of covered words, the first gap, and the future cost of all gaps.
+    """Fill in the number of covered words, the first uncovered word, and the future cost.
 
     Args:
         record: The coverage.
-        bits: One bit per source word, 64 to a number, shape (words / 64,).
+        bits: One bit per source word, 64 per integer, shape (words / 64,).
         estimates: The future costs of all spans.
     """
     bits, estimates = borrowed((bits, estimates))
@@ -204,11 +204,10 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
 
     If a phrase does not start at the first gap, the jump from its end back to the gap must be
     within the distortion limit. The jump from the previous phrase to this one depends on the
-    hypothesis; it is tested when the hypothesis is expanded.
+    hypothesis, so it is tested when the hypothesis is expanded.
 
     Returns:
-        Whether there was room; if not, the caller adds room for length * longest coverages and
-        steps with `Coverages.with_room`.
+        Whether there was room; if not, `Coverages.with_room(length * longest)` makes enough.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

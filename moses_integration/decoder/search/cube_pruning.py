@@ -1,13 +1,15 @@
 """Cube pruning (Huang and Chiang 2007), compiled; the search of Moses's -search-algorithm 1.
 
 An edge joins the hypotheses of one coverage with the translation options of one span, both sorted
-by score. Hypothesis i and option j form cell (i, j) of a grid, whose score is the sum of both
-scores plus a language model score that depends on the pair. Without the language model, a cell
-would never score above its left and upper neighbours. Cells with high scores are therefore near
-cell (0, 0), and a cell is scored only after its left or upper neighbour was popped. Each edge to a
-stack starts with cell (0, 0) on the heap. The cell with the highest total of all edges is popped,
-its hypothesis enters the stack, and its right and lower neighbours are scored and pushed, up to the
-pop limit.
+by score. The edge leads to the stack of the new coverage. Hypothesis i and option j form cell
+(i, j) of a grid. The score of a cell is the sum of both scores plus a language model score that
+depends on the pair. Without the language model, a cell would rarely score above its left and upper
+neighbours. Cells with high scores are therefore mostly near cell (0, 0), and a cell is scored only
+after its left or upper neighbour was popped.
+
+To fill a stack, cell (0, 0) of each edge to the stack is pushed onto a heap. Then, up to the pop
+limit, the cell with the highest total (score plus future cost) is popped, its hypothesis enters the
+stack, and its right and lower neighbours are scored and pushed.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ EDGE = np.dtype(
 # a hypothesis as a candidate for expansion; all spans that start at the same word share the record
 RANKED = np.dtype(
     [
-        ("score", np.float64),  # including the cost of the jump to the span
+        ("score", np.float64),  # the score, including the cost of the jump to the span
         ("base", np.float64),  # ``score`` plus forward reordering; not used if the phrases swap
         ("lm_state", np.int64),
         ("number", np.int32),  # the index of the hypothesis
@@ -103,13 +105,13 @@ class Cubes(NamedTuple):
     Attributes:
         edges: All edges.
         heads: The first edge to each stack, shape (stacks,).
-        ranked: The hypotheses of all edges, best first; edges to spans that start at the same word
-            share them.
+        ranked: The hypotheses of each edge, best first; edges from one coverage to spans that start
+            at the same word share them.
         cells: The cells scored for the current stack.
         seen: One bit for each cell of the edges to the current stack, set if the cell was scored;
             each row starts in a new 64-bit word.
-        heap: The scored cells that are not yet popped, the highest total on top
-            (``stacks.HEAP_ENTRY``).
+        heap: The scored cells that are not yet popped (``stacks.HEAP_ENTRY``), the highest total on
+            top.
         used: One record: how many edges, cells and other elements are in use.
     """
 
@@ -150,10 +152,10 @@ def _words_per_row(columns: int) -> int:
 
 @inlined
 def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
-    """Mark a cell as scored; return whether it was not marked before.
+    """Mark a cell as scored; return whether it was unmarked before.
 
     A row is always reached from the row above it, so rows come into use in order. Each row is
-    cleared when it is first reached; other rows cost no time.
+    cleared when it is first reached; rows that are never reached cost no time.
     """
     words = _words_per_row(edge.columns)
     first = edge.seen + row * words
@@ -172,7 +174,7 @@ def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
 def _chain_members(search: SentenceSearch, size: int) -> None:
     """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
 
-    This reuses the chains of the stack's hash table, because nothing enters the stack any more.
+    This can reuse the chains of the stack's hash table: nothing enters the stack any more.
     """
     search = borrowed(search)
     stacks, coverages = search.stacks, search.coverages.records
@@ -196,7 +198,7 @@ def _rank(
     distortion: int,
     ranked: Records,
 ) -> int:
-    """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
+    """Rank hypotheses by score, including the cost of the jump to a phrase at ``start``.
 
     ``number`` is the first of a chain of hypotheses; the whole chain is ranked. With a distortion
     limit the hypotheses are sorted again, because the costs of their jumps differ. Without a limit
@@ -359,7 +361,7 @@ def _score_neighbours(
     a push would cost two.
 
     Returns:
-        Whether a neighbour replaced the top cell; otherwise the caller must remove this cell.
+        Whether a neighbour replaced the top cell; otherwise the caller must remove the top cell.
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
     replaced = False
@@ -382,7 +384,7 @@ def _score_neighbours(
 
 @compiled
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
-    """Fill a stack with the best cells of its edges; cell (0, 0) of each edge is on the heap.
+    """Fill a stack with the best cells of its edges; the heap already has cell (0, 0) of each edge.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
     new hypotheses.

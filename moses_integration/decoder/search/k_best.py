@@ -1,9 +1,9 @@
 """The k best derivations of a sentence, found through the hypotheses that recombined in the search.
 
-A derivation is a final hypothesis with its predecessors. A new derivation deviates from an earlier
-derivation at one hypothesis: an arc takes the place of this hypothesis. The arcs of a hypothesis
-are the hypotheses that recombined with it. Deviations are tried in the order of their totals, and
-so are the arcs of a hypothesis. Therefore the list equals that of Moses's Manager::CalcNBest.
+A derivation is a final hypothesis with its predecessors. The arcs of a hypothesis are the
+hypotheses that recombined into it. A new derivation deviates from an earlier derivation at one
+hypothesis, which an arc replaces. Deviations are tried from the highest total down, and so are the
+arcs of a hypothesis. Therefore the list equals the list of Moses's Manager::CalcNBest.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Path: TypeAlias = tuple[float, int, int, int]
 def _best_arc(
     records: Records, number: int, is_sorted: NDArray[np.bool_], scratch: NDArray[np.int32]
 ) -> int:
-    """Return a hypothesis's arc with the highest total (-1 for none), and chain its arcs by rank.
+    """Chain a hypothesis's arcs from the highest total down; return the first arc, or -1.
 
     Args:
         records: All hypotheses.
         number: The index of the hypothesis.
-        is_sorted: Whether the arcs of each hypothesis are chained by rank already.
+        is_sorted: Whether the arcs of each hypothesis are chained in this order already.
         scratch: Scratch memory for the indexes of all hypotheses.
     """
     records, is_sorted, scratch = borrowed((records, is_sorted, scratch))
@@ -91,7 +91,7 @@ def _hash_words(
 def _hypotheses(
     nodes: list[int], spans: list[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and hypotheses of paths, without the first span, which is a dummy."""
+    """Return the offsets and hypotheses of all paths but the first, which is a dummy."""
     offsets = np.zeros(len(spans), np.int64)
     for path in range(1, len(spans)):
         offsets[path] = offsets[path - 1] + spans[path][1] - spans[path][0]
@@ -107,14 +107,14 @@ def _hypotheses(
 def _write_nodes(
     records: Records, complete: NDArray[np.int32], path: _Path, shared: int, nodes: list[int]
 ) -> None:
-    """Append the hypotheses of a path, the last one first.
+    """Append the hypotheses of a path to ``nodes``, the last one first.
 
     Args:
         records: All hypotheses.
         complete: The hypotheses that cover the sentence.
         path: The path.
-        shared: The index in ``nodes`` of the start of the path that it deviates from.
-        nodes: The hypotheses of all paths taken so far.
+        shared: Where the path from which ``path`` deviates starts in ``nodes``.
+        nodes: The hypotheses of all paths popped so far.
     """
     records, complete = borrowed((records, complete))
     _, parent, place, arc = path
@@ -146,8 +146,8 @@ def best_paths(
         pops: The maximum number of derivations to examine.
 
     Returns:
-        The start of each derivation in the hypotheses, shape (N + 1,); the hypotheses in the order
-        in which they were applied; and the totals.
+        The start of each derivation in the hypotheses, shape (N + 1,); the hypotheses, first to
+        last within each derivation; and the totals.
     """
     is_sorted = np.zeros(records.size, np.bool_)
     scratch = np.empty(records.size, np.int32)
@@ -156,7 +156,7 @@ def best_paths(
     heap = [(-best, 0)]
     # numba infers the type of a list or set from its first entry, so each begins with a dummy
     nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
-    begins = {0: 0}  # path -> index of its first hypothesis in `nodes`
+    begins = {0: 0}  # path -> where it starts in `nodes`
     while len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
         number = heapq.heappop(heap)[1]

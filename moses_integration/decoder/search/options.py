@@ -1,9 +1,9 @@
 """Translation options: the table entries that the search may use, weighted and limited.
 
-For every source phrase and table, the entries with the highest future scores become options. (Moses
-chooses these entries when it loads a table.) The future score depends on the weights, so options
-are chosen again when weights change. If no entry translates a word alone, an extra entry copies or
-drops the word.
+For every source phrase and table, the entries with the highest future scores (estimated model
+scores) become options. (Moses chooses these entries when it loads a table.) Future scores depend on
+the weights, so options are chosen again when weights change. A word that is not a source phrase of
+any table gets an extra entry, which copies or drops the word.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from phrasescore.compiled import borrowed, compiled
 
 
 class Options(NamedTuple):
-    """All options, sorted by source phrase, then by future score, highest first.
+    """All options, sorted by source phrase, then by future score, the highest first.
 
     Attributes:
         first: The first option of each source phrase, shape (phrases + 1,).
         entry: The table entry of each option, shape (options,).
         future: The future score of each option, shape (options,).
         score: The contribution of an option to the model score, for each orientation of the phrase,
-            shape (orientations, options). It includes neither distortion nor the language model
-            scores of words whose history begins before the phrase.
+            shape (orientations, options). Not included are distortion, neural language models, and
+            the n-gram model scores of the first n - 1 words of the phrase.
         forward: The forward reordering score of an option for each orientation of the next phrase,
             shape (orientations, options). The search adds this score with the next phrase.
         forward_class: The index of each option's class, shape (options,); options with equal
@@ -76,11 +76,12 @@ def _adjust(
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
-    """Write entries ``begin`` to ``stop`` with the highest future scores to ``chosen``; count them.
+    """Write the best of the entries ``begin`` to ``stop - 1`` to ``chosen``; return their number.
 
-    If scores tie at the limit, this function chooses the same entries as std::partial_sort of the
-    C++ library, which Moses calls. The first ``limit`` entries form a heap, and a later entry
-    enters the heap only if its future score is higher than the lowest in the heap.
+    The best entries have the highest future scores. If scores tie at the limit, this function
+    chooses the same entries as std::partial_sort of the C++ library, which Moses calls. The first
+    ``limit`` entries form a heap, and a later entry enters the heap only if its future score is
+    higher than the lowest in the heap.
     """
     size = stop - begin
     kept = size if limit == 0 else min(size, limit)
@@ -119,7 +120,7 @@ def _select_all(
 def choose_entries(
     entries: Entries, limits: Sequence[int], max_options: int, future: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Choose for each source phrase and table the entries with the highest future scores.
+    """For each source phrase and table, choose the entries with the highest future scores.
 
     Args:
         entries: All entries.

@@ -1,22 +1,21 @@
 """Stack decoding (Koehn et al. 2003), compiled; the search of Moses's -search-algorithm 0.
 
-Hypotheses that cover the same number of source words share a stack. The search expands one stack
-after the other. Within a stack it expands hypotheses from the highest total down, each with every
-option of every span that may be translated next. The recurrence is
+Hypotheses that cover the same number of source words share a stack. They compete by total: score
+plus future cost (the estimated score of the uncovered words). The search expands one stack after
+the other. Within a stack it expands hypotheses from the highest total down, each with every
+translation option of every span that may be translated next. The recurrence is
 
     score(h + option) = score(h) + distortion + reordering + option score + language model score
 
-Hypotheses in a stack compete by score plus future cost (the estimated score of the words that are
-not covered). An expansion covers more words, so a stack is complete when all earlier stacks are
-expanded.
+An expansion covers more words, so a stack is complete when all earlier stacks are expanded.
 
 With neural language models, hypotheses wait for scores before they enter their stacks. A network
 scores a thousand words in little more time than one word, so the search defers hypotheses until
-there are enough, or until a stack must be complete. Phrases are scored word by word: the first
+enough of them wait, or until a stack must be complete. Phrases are scored word by word: the first
 words of all deferred hypotheses, then the second words of the hypotheses that may still enter their
 stacks, and so on. If no weight is negative, a word cannot raise a score. Therefore, if a hypothesis
 scores too low for its stack after its first word, its later words are never scored. Cube pruning
-drops few of the hypotheses that it pops, so it requests the scores of all words together.
+drops few of the hypotheses that it pops, so it requests the scores of all their words together.
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ DEFERRED = np.dtype(
         ("score", np.float64),  # the score, including the words whose scores are known
         ("estimate", np.float64),  # the future cost
         ("lm_state", np.int64),
-        ("history", np.int32),  # the node after the words whose scores are known
+        ("history", np.int32),  # the node in `Histories` after the words with known scores
         ("words", np.int32),  # how many words have known scores
-        ("edge", np.int32),  # the edge whose score the hypothesis waits for, -1 for none
+        ("edge", np.int32),  # the edge in `Histories` whose score is awaited, -1 for none
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -100,14 +99,14 @@ class Model(NamedTuple):
     neural: NeuralTerms | None
 
 
-# the state of a search, which may pause until there is more room
+# the state of a search, which may pause for room or scores
 PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
         ("phase", np.int64),  # the phase of cube pruning
         ("expanded", np.int64),  # how many hypotheses of the stack are expanded
         ("hypotheses", np.int64),  # how many hypotheses the stack has
-        ("pops", np.int64),  # how many popped cells cube pruning has used for the next stack
+        ("pops", np.int64),  # how many cells cube pruning popped and used for the next stack
         ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
     ]
@@ -143,7 +142,7 @@ class Waiting(NamedTuple):
     numba leaves out the branches that use it.
 
     Attributes:
-        neural: The models.
+        neural: The data of the neural language models.
         histories: The graph of histories whose scores are requested.
         deferred: The deferred hypotheses.
         used: One number: how many hypotheses are deferred.
@@ -178,7 +177,7 @@ def with_forward(model: Model, score: float, option: int, turn: int) -> float:
 def score_option(
     search: SentenceSearch, record: Record, option: int, base: float, turn: int, last: bool
 ) -> tuple[float, int]:
-    """Return the score and the language model state of a hypothesis with one more option."""
+    """Return the score and the language model state of a hypothesis extended by an option."""
     model = search.model
     lm_score, state = score_after(search.language, model.lm_weights, option, record.lm_state, last)
     return base + model.options.score[turn, option] + lm_score, state
@@ -193,7 +192,7 @@ def can_wait(waiting: Waiting, options: int, words: int) -> bool:
 
 @inlined
 def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> int:
-    """Return the number of a target word; after the last word, that of the sentence's end."""
+    """Return the number of a target word; after the last word, the number of the sentence end."""
     if at < stop:
         return np.int64(waiting.neural.numbers[search.model.words[at]])
     return np.int64(waiting.neural.boundary)
@@ -203,7 +202,7 @@ def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> in
 def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     """Add the known scores of a hypothesis's words; return whether it may still enter its stack.
 
-    Afterwards ``edge`` of the hypothesis is the next edge without a known score, or -1.
+    If so, ``edge`` of the hypothesis is now the next edge without a known score, or -1.
     """
     search, waiting = borrowed((search, waiting))
     histories, first = waiting.histories, search.model.phrases.first
@@ -238,7 +237,7 @@ def defer(
     Args:
         search: The search.
         waiting: The deferred hypotheses.
-        step: The span of the option.
+        step: The step whose span the option translates.
         expanded: Four values: the previous hypothesis, the option, the score without neural
             language models, and the state of the n-gram models.
         ahead: Whether to request the scores of all words now, although some may not be needed.
@@ -267,8 +266,8 @@ def settle(search: SentenceSearch, waiting: Waiting) -> None:
     """Put fully scored hypotheses into their stacks; request the next word of other hypotheses.
 
     The edges that hypotheses wait for must have scores, and there must be room for one more edge
-    for each hypothesis. Cube pruning has counted every deferred hypothesis as an entry of its
-    coverage, so this function subtracts the hypotheses that do not enter a stack.
+    for each hypothesis. Cube pruning has already counted every deferred hypothesis in ``entries``
+    of its coverage; this function subtracts the hypotheses that are rejected or recombined.
     """
     search, waiting = borrowed((search, waiting))
     stacks = search.stacks
@@ -324,7 +323,7 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
 
 @inlined
 def _needs(search: SentenceSearch, waiting: Waiting | None, options: int) -> int:
-    """Return what the search needs before it makes ``options`` more hypotheses, or ``DONE``."""
+    """Return what the search lacks to make ``options`` more hypotheses, ``DONE`` if nothing."""
     search.progress[0].records = options + 1
     if waiting is not None:
         if waiting.used[0] >= ENOUGH:

@@ -45,15 +45,15 @@ class Limits(NamedTuple):
     """The limits of the search.
 
     Attributes:
-        stack: The maximum number of hypotheses of a stack to expand; 0 for no limit.
-        beam_ln: The minimum difference (negative, in ln) between a hypothesis's total and the best
-            total of the stack.
+        stack: The maximum number of hypotheses to expand per stack; 0 for no limit.
+        beam_ln: The minimum of a hypothesis's total minus the best total of its stack (negative, in
+            ln).
         distortion: The maximum distance in words between the end of a phrase and the start of the
             next; -1 for no limit.
         keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
         joins_by_end: Whether hypotheses recombine only if their last phrases end at the same word.
-        joins_by_span: Whether hypotheses recombine only if their last phrases also start at the
-            same word (lexicalised reordering).
+        joins_by_span: Whether hypotheses recombine only if their last phrases also have equal
+            starts and forward classes (lexicalised reordering).
         pop_limit: The number of hypotheses that cube pruning pops for each stack.
         diversity: The minimum number of hypotheses per coverage in a stack of cube pruning.
     """
@@ -101,7 +101,7 @@ class Stacks(NamedTuple):
 
         Args:
             longest_sentence: The maximum number of words in a sentence.
-            stack_size: The maximum number of hypotheses of a stack to expand; 0 for no limit.
+            stack_size: The maximum number of hypotheses to expand per stack; 0 for no limit.
         """
         count = longest_sentence + 1
         buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
@@ -152,8 +152,8 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-# An entry of a heap. It repeats the total, because a comparison that read the total from the record
-# would wait for memory most of the time.
+# An entry of a heap, with a copy of the total: comparisons that read the record's total would
+# wait for memory most of the time.
 HEAP_ENTRY = np.dtype([("total", np.float64), ("number", np.int32)], align=True)
 
 
@@ -267,7 +267,7 @@ def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
 
 @inlined
 def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
-    """Put a new hypothesis, the record after the last one in use, into a stack, or recombine it.
+    """Put a new hypothesis, which is record ``stacks.used[0]``, into a stack, or recombine it.
 
     There must be room for one more record. The caller has compared the hypothesis's total with
     ``stacks.worst``.
@@ -303,9 +303,9 @@ def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None
 
 @inlined
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
-    """Keep the better of two equivalent hypotheses in the stack, and make the other its arc.
+    """Keep the better of two equivalent hypotheses; the other becomes its arc if arcs are kept.
 
-    No hypothesis extends either yet, because a stack is expanded only when it is complete. The
+    Neither has been extended yet, because a stack is expanded only when it is complete. The
     winner can therefore move into the rival's record, which stays where it is in all chains.
     """
     new = stacks.used[0]

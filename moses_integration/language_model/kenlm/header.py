@@ -96,7 +96,7 @@ def read_header(sections: Sections) -> KenlmHeader:
     """Parse the header of a KenLM binary; ``sections`` must be at the start of the file.
 
     Raises:
-        LanguageModelError: The file is no binary of format version 5, or its words cannot be read.
+        LanguageModelError: The file is no intact binary of format version 5, or lacks its words.
     """
     if sections.rest()[: len(_SANITY)].tobytes() != _SANITY:
         raise LanguageModelError(

@@ -5,8 +5,8 @@ tables hold the keys of n-grams (64-bit hashes), not their words. For every n-gr
 contains its suffix (all words but the first) and its context (all words but the last). Therefore
 each n-gram of order n is a pair of (n-1)-grams that overlap in n-2 words. Two sign bits tell which
 (n-1)-grams to pair: an n-gram whose log10 p lacks the sign bit is the suffix of a longer n-gram,
-and only an n-gram whose back-off weight is not -0.0 can be a context. The recovery is complete when
-a pair was found for every key; otherwise it is an error.
+and only an n-gram whose back-off weight is not -0.0 can be a context. A key for which no pair is
+found is an error.
 
 The key of an n-gram is the XOR of two halves: one comes from the key of its suffix, the other from
 its first word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all
@@ -295,8 +295,8 @@ def _recover(
         The positions of the keys, shape (rows,), and the words, shape (rows, order).
 
     Raises:
-        LanguageModelError: A key belongs to no pair, far more pairs than keys match, or there are
-            too many pairs to try.
+        LanguageModelError: A key belongs to no pair, far more pairs match than there are keys, or
+            there are too many pairs to try.
     """
     suffixes, firsts, halves = _pairs(known)
     pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
@@ -337,8 +337,8 @@ def _pairs(known: _Known) -> tuple[NDArray[np.int64], NDArray[np.int64], Halves]
     """Pair n-grams that may be suffixes with overlapping n-grams that may be contexts.
 
     Returns:
-        The rows of the suffixes, the rows of the contexts, and their halves of keys, all sorted by
-        the words that overlap, then by value.
+        The rows of the suffixes, the rows of the contexts, and their halves of keys. All are sorted
+        by the key of the overlapping words, then by the value of the half.
     """
     suffixes, contexts = np.flatnonzero(known.is_suffix), np.flatnonzero(known.is_context)
     halves = suffix_halves(known.keys[suffixes])

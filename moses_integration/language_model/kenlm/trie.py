@@ -46,10 +46,10 @@ class Level(NamedTuple):
         row: The packed bits of the n-grams, shape (bytes,).
         size: The number of n-grams.
         word_bits: How many bits a word takes.
-        weight_bits: How many bits a probability takes, and a back-off weight (0 in the highest
-            order).
-        weights: The tables of probabilities and of back-off weights in a quantised model, whose
-            nodes have positions in these tables; otherwise empty.
+        weight_bits: How many bits a probability takes, and how many a back-off weight takes (0 in
+            the highest order).
+        weights: In a quantised model, the tables of probabilities and of back-off weights, to which
+            nodes refer by position; otherwise empty.
         child_bits: How many bits a child position takes; 0 in the highest order, or if all bits
             were moved to ``grows_at``.
         grows_at: The nodes at which the high bits of child positions increase by one.
@@ -131,7 +131,7 @@ class TrieModel:
 
 
 def _take_quantisation(sections: Sections, order: int) -> list[Sequence[NDArray[np.float32]]]:
-    """Cut out the tables of weights of each order from 2 on, the highest without back-off."""
+    """Cut out the tables of weights of orders 2 and up; the highest has no back-off weights."""
     what = "its tables of weights"
     version, *bits = sections.take(np.uint8, 8, what)[:3].tolist()
     if version != _QUANTISATION_VERSION or not 1 <= min(bits) <= max(bits) <= _MAX_BITS_OF_A_TABLE:
@@ -143,7 +143,7 @@ def _take_quantisation(sections: Sections, order: int) -> list[Sequence[NDArray[
 def _take_level(
     sections: Sections, header: KenlmHeader, order: int, tables: Sequence[NDArray[np.float32]]
 ) -> Level:
-    """Cut out the n-grams of one order, and the list of high bits before them, if there is one."""
+    """Cut out the n-grams of one order, and before them the list of high bits, if there is one."""
     longest = order == len(header.counts)
     size, what = header.counts[order - 1], f"its {order}-grams"
     bits = [(table.size - 1).bit_length() for table in tables] or [_LOG10_BITS, _BACKOFF_BITS]
@@ -182,7 +182,7 @@ def _take_high_bits(
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
     moved = min(range(min(width, max_moved) + 1), key=cost)
-    # a header of eight bytes, the list, and seven bytes to align both to eight
+    # a header of eight bytes, the list, and seven bytes to align both at multiples of eight
     sections.at = (start + 7) // 8 * 8 + 8
     grows_at = sections.take("<u8", (children >> (width - moved)) + 1, what)
     sections.at = start + 8 + grows_at.nbytes + 7
@@ -222,10 +222,10 @@ def _unknown_version(what: str, version: int) -> LanguageModelError:
 def unpack(
     row: NDArray[np.uint8], offset: int, step: int, width: int, count: int
 ) -> NDArray[np.uint64]:
-    """Return ``count`` numbers of ``width`` bits, which begin every ``step`` bits from ``offset``.
+    """Return ``count`` numbers of ``width`` bits, one every ``step`` bits from bit ``offset`` on.
 
     Args:
-        row: The bits, shape (bytes,), with at least eight more bytes after the last number.
+        row: The bits, shape (bytes,), at least eight bytes from the start of the last number on.
         offset: The first bit of the first number.
         step: The distance in bits from one number to the next.
         width: How many bits a number has, at most 57.
