@@ -276,7 +276,7 @@ def refuse_in_moses(ini: MosesIni) -> None:
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
     r"""Return an ini without the line and the weights of a feature.
 
-    Weights of the feature's single sparse features, ``Name_sparse``, are removed, too.
+    The weights of its sparse features, which have names such as ``Name_sparse``, are removed, too.
 
     Args:
         ini: The ini.

@@ -1,6 +1,6 @@
 """Word alignments: read from a file, or computed in both directions by a library.
 
-The text format is that of Moses and of all common aligners: one line per sentence pair, such as
+Moses and all common aligners use the same text format: one line per sentence pair, such as
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
 The aligner receives words as ids. The two directions are joined by grow-diag-final-and, as in
@@ -107,7 +107,7 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
         path: The file of the links, for errors.
 
     Raises:
-        CorpusError: The number of lines with links differs from the number of lines of the text.
+        CorpusError: There are more or fewer alignments than lines of the text.
     """
     if len(links) != total:
         raise CorpusError(
