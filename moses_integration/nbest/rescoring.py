@@ -119,7 +119,7 @@ class NBestScores:
 
     @classmethod
     def read(cls, name: str, path: str | Path) -> NBestScores:
-        """Read the numbers; a candidate takes eight bytes.
+        """Read the numbers, which take eight bytes of memory each.
 
         Raises:
             InputError: The file cannot be read, or a line is not one number.

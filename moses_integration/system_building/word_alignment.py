@@ -4,7 +4,7 @@ Moses and all common aligners use the same text format: one line per sentence pa
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
 The aligner receives words as ids. The two directions are joined by grow-diag-final-and, as in
-Moses's symal. This method starts from the links that both directions share. It repeatedly adds
+Moses's symal. This method starts from joint links, which both directions share. It repeatedly adds
 links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
 Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
 2003). Links are visited by target position, then by source position, and an added link may be
