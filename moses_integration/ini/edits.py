@@ -337,7 +337,7 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
 
     Raises:
         SettingsError: Moses knows no such section, the section describes the model itself, or
-            ``value`` is no valid value.
+            ``value`` is invalid.
 
     >>> with_section(MosesIni.parse(b"[distortion-limit]\n6\n"), "distortion-limit", "4").lines
     ('[distortion-limit]', '4', '')

@@ -101,7 +101,7 @@ def boolean_option(key: str, text: str) -> bool:
 
 @dataclass(frozen=True)
 class FeatureLayout:
-    """The dense feature values of a system in the order of n-best lists.
+    """The order of all dense feature values, in which n-best lists print the tuneable ones.
 
     A vector of all values or weights has one slot for each component, tuneable or not.
 
@@ -237,7 +237,7 @@ class FeatureLayout:
         }
 
     def sparse_weights(self, ini: MosesIni) -> dict[str, float]:
-        """Return the weights in the ini of sparse features, which have names ``Name_sparse``."""
+        """Return the ini's weights of sparse features, which are named like ``Name_sparse``."""
         return {
             name: weights[0]
             for name, weights in ini.weights.items()

@@ -14,7 +14,7 @@ distribution p of the empty suffix is uniform over the vocabulary with ``<unk>``
 ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
 lmplz --discount_fallback writes the same file, byte for byte, unless an estimated discount is 0:
-lmplz keeps such a discount, but this module uses the fallback for the whole order. Unlike this
+lmplz keeps this discount, but this module uses the fallback discounts for that order. Unlike this
 module, lmplz can sort corpora that do not fit in memory.
 
 The text is an array of word ids. Its positions are sorted by the words read backwards from each
