@@ -1,7 +1,7 @@
 """Everything for Moses systems: ini files, n-best lists, decoders, building a system.
 
-From Python: ``moses_integration.Decoder("moses.ini").translate(["the house"])``; docs/api.md has
-all stable names.
+From Python: ``moses_integration.Decoder("moses.ini").translate(["the house"])``; docs/api.md
+lists all stable names.
 
 This is the middle of three layers: it imports ``phrasescore``, never ``tuning``.
 """

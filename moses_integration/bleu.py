@@ -2,17 +2,17 @@
 
 Words are separated only by the space U+0020, as in Moses: a no-break space is part of a word.
 (sacrebleu splits words there; apart from that, ``tokenize="none"`` of sacrebleu gives the same
-numbers.) The corpus score is not smoothed: it is 0 if an order has no match. BLEU is a fraction
-from 0 to 1.
+numbers.) The corpus score is not smoothed: it is 0 if no n-gram of some order matches. BLEU is a
+fraction from 0 to 1.
 
-The statistics of a candidate are a row of nine numbers in Moses's order: match 1, total 1, ...
-match 4, total 4, reference length. Matches count the n-grams that also occur in a reference,
-clipped; total 1 is the length of the candidate. The sum of rows gives the statistics of a text.
+The statistics of a candidate are a row of nine numbers in Moses's order: for each n from 1 to 4,
+the matches (how many n-grams also occur in a reference, clipped) and the total number of n-grams;
+then the reference length. The sum of rows gives the statistics of a text.
 
 The n-grams of the references form a trie in arrays. Every sentence has its own root. A node is an
-n-gram of one of the references of the sentence. It holds the maximum count of this n-gram in a
-single reference; matches are clipped to this count. A hash table leads from a node and a word id to
-the child.
+n-gram of one of the references of the sentence. The node holds the maximum count of this n-gram in
+a single reference; matches are clipped to this count. A hash table leads from a node and a word id
+to the child.
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -63,7 +63,7 @@ _log_brevity_penalty = compiled(log_brevity_penalty)
 def bleu(sums: NDArray[np.float64]) -> float:
     """Return BLEU of one row of statistics, (9,) float64, for compiled callers; not smoothed.
 
-    The geometric mean is computed as a root of a product, because a search evaluates BLEU at every
+    The geometric mean is computed as a root of a product, because MERT evaluates BLEU at every
     corner of an envelope, and a root is faster than the logarithms in `bleu_of_sums`. The results
     of the two functions differ only in the last digits.
     """
@@ -122,7 +122,8 @@ class _ReferenceNgrams(NamedTuple):
     """The trie of the references' n-grams.
 
     Attributes:
-        slots: The table of pairs (`hashing.find_pair`): node, counted from 1, and word id.
+        slots: The hash table (`hashing.find_pair`). Its keys are pairs of a node, counted from 1,
+            and a word id; its values are child nodes.
         limits: (nodes,) the maximum count of the n-gram in one reference; nodes 0 to S - 1 are the
             roots of the S sentences.
     """
@@ -144,7 +145,7 @@ def _add_references(
         tokens: The word ids of all sentences, joined.
         offsets: (S + 1,) the start of each sentence in ``tokens``.
         used: (nodes,) scratch memory; zeros before and after the call.
-        touched: Room for four times the words of any sentence.
+        touched: (>= 4 * words of the longest sentence,) scratch memory.
     """
     slots, limits = ngrams
     for root in range(offsets.size - 1):
@@ -172,7 +173,10 @@ def _count_matches(
     ngrams: _ReferenceNgrams, sentences: NDArray[np.int64], tokens: Counts, offsets: Offsets,
     used: Counts, touched: Counts, matches: Counts,
 ) -> None:  # fmt: skip
-    """Fill (N, 4) ``matches`` with the clipped matches; other arguments as in `_add_references`."""
+    """Fill (N, 4) ``matches`` with the clipped matches of N candidates.
+
+    ``sentences`` holds the sentence of each candidate; other arguments are as in `_add_references`.
+    """
     slots, limits = ngrams
     for i in range(sentences.size):
         count = 0
@@ -217,8 +221,8 @@ class References:
     """The references of a corpus, prepared for scoring candidates.
 
     Args:
-        references: R sequences of the same S lines, words separated by spaces.
-        length: The reference length to use if there are several references.
+        references: R references of S lines each, words separated by spaces.
+        length: How to choose the reference length if there are several references.
         names: The files of the references, for errors.
 
     Attributes:
@@ -275,7 +279,7 @@ class References:
         return len(self.lengths)
 
     def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
-        """Return the word ids of all lines, -1 for words of no reference, and (N + 1,) offsets."""
+        """Return the word ids of N lines (-1: a word of no reference), and (N + 1,) offsets."""
         text = b"".join([line + b"\n" for line in lines])
         return self.vocabulary.encode_lines(text, grow=grow)
 
@@ -292,7 +296,7 @@ class References:
         return self.score_tokens(sentences, *self.encode(lines))
 
     def score_tokens(self, sentences: ArrayLike, tokens: Counts, offsets: Offsets) -> Counts:
-        """Return the statistics of candidates given as ``encode`` returns them, (N, 9)."""
+        """Return the statistics, (N, 9), of candidates that ``encode`` has encoded."""
         chosen = np.asarray(sentences, np.int64)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
             raise CorpusError(

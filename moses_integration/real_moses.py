@@ -68,7 +68,7 @@ def check_input(lines: Sequence[bytes], path: str | Path) -> None:
     """Refuse text that Moses would misread or crash on.
 
     Raises:
-        CorpusError: A word contains ``|`` or looks like the label of a rule.
+        CorpusError: A word contains ``|``, or is in brackets like the label of a rule.
     """
     for number, line in enumerate(lines, 1):
         for word in line.split(b" "):
@@ -101,7 +101,7 @@ class ExternalMoses:
     flags: tuple[str, ...] = ()
 
     def command(self, weights: Mapping[str, Sequence[float]], size: int) -> list[str]:
-        """Return the command that prints distinct n-best lists of ``size`` to standard output."""
+        """Return the command that prints lists of up to ``size`` distinct translations."""
         overwritten = " ".join(
             f"{name}= " + " ".join(f"{value:.9g}" for value in values)
             for name, values in weights.items()

@@ -32,7 +32,7 @@ _FILE = PathName(Use.READ, Path)
 
 
 def _memory(text: str) -> int:
-    """Return the bytes of an amount such as 512M or 2G."""
+    """Return the number of bytes in an amount such as 512M or 2G."""
     match = re.fullmatch(r"([0-9]{1,18})([KMG])", text.upper())
     if match is None:
         raise click.BadParameter(f"{text} is not a size such as 512M or 2G")
@@ -45,7 +45,7 @@ def _memory(text: str) -> int:
 
 
 def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Any:
-    """Declare an option whose default differs if every character is a word."""
+    """Declare an option that has another default if every character is a word."""
     usual, characters = getattr(BuildSettings, name), CHARACTER_DEFAULTS[name]
     text = f"{text}  [default: {usual}; with --characters {characters}]"
     return option(kind, text, **attributes)

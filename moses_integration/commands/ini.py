@@ -33,7 +33,7 @@ class NewIniOptions(Options):
     )
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
-        """Write the new ini; report the edits, and everything in it that Moses would reject."""
+        """Write the new ini; report the edits, the warnings, and the problems of the new ini."""
         from moses_integration.ini.problems import problems
 
         write_atomically(self.output, after.to_bytes())
@@ -71,7 +71,7 @@ class NewFeatureOptions(NewIniOptions):
         return with_absolute_paths(ini) if self.absolute_paths else ini
 
     def advice(self, weight: float) -> str:
-        """Return the advice to tune, because an untuned weight improves no translation."""
+        """Return the advice to tune all weights, and the reason."""
         effect = (
             "until then the addition has no effect" if not weight else "the new weight is a guess"
         )

@@ -21,7 +21,7 @@ def _side(default: Side) -> Any:
 
 
 class PreprocessOptions(Options):
-    """Options of both commands: a text, the output, and the preparation of its side."""
+    """Options of both commands: a text, the output, and the settings of the text's preparation."""
 
     text: str = argument(INPUT, default="-")
     output: str = option(
@@ -53,7 +53,7 @@ class PreprocessOptions(Options):
     )
 
     def text_settings(self) -> TextSettings:
-        """Return the settings of the system, or the defaults, with the given ones replaced."""
+        """Return the given settings; others come from the system, or else are the defaults."""
         from moses_integration.system_building.text_preparation import (
             TextSettings,
             read_settings,

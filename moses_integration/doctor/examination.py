@@ -170,7 +170,7 @@ def _check_files(found: Diagnosis, ini: MosesIni) -> None:
 
 
 def check_language_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
-    """Read every n-gram model of known format in an ini, and look the words up in it."""
+    """Check every KENLM model of an ini, and look up the words of the references in it."""
     for line in ini.features:
         path = line.options.get("path", "")
         if line.kind == "KENLM" and Path(path).is_file():
@@ -215,7 +215,7 @@ def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, own
 
 
 def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
-    """Open every neural language model of an ini, and look the words up in it."""
+    """Open every neural language model of an ini, and look up the words of the references."""
     # imported here, because it loads the compiled code of the decoder
     from moses_integration.language_model.neural import (
         is_self_normalised,
@@ -249,7 +249,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
 def check_phrase_models(
     found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
 ) -> None:
-    """Open and check every model folder, and look the words up in the model's shortlists."""
+    """Check every model folder, and look up the words of the texts in the model's vocabularies."""
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
 

@@ -40,7 +40,7 @@ class Finding:
 class Diagnosis:
     """All findings about a system.
 
-    A check adds its findings here and continues; a command would stop at the first error.
+    A check adds its findings here and continues; other commands stop at the first error.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Diagnosis:
     def add_error(
         self, error: PhrasescoreError, where: object, severity: Severity = "error"
     ) -> None:
-        """Add an error raised while reading, at the location that it names, or else ``where``."""
+        """Add an error raised while reading, at its own location, or else at ``where``."""
         place = where if error.path is None else place_of(error.path, error.line)
         self.add(severity, place, error.problem, error.remedy or "")
 

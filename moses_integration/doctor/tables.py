@@ -1,7 +1,7 @@
 """Checks of phrase tables and reordering tables, by themselves and against the ini.
 
 A text table is read to its end, even after bad lines. Lines are read and checked by the same code
-as in every command (`read_blocks`). The survey also looks for valid lines that Moses misreads,
+as in every command (`read_blocks`). A `TableSurvey` also looks for valid lines that Moses misreads,
 and for suspicious scores.
 
 A binary table states how many scores an entry has. Moses compares this number with num-features
@@ -206,7 +206,7 @@ def check_text_tables(
 
 
 def declared_scores(line: FeatureLine) -> int | None:
-    """Return how many scores a table has according to its ini; ``None`` if the line is wrong."""
+    """Return how many scores a line of the ini declares; ``None`` if the line is invalid."""
     try:
         return component_count(line.kind, line.options)
     except IniError:

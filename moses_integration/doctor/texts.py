@@ -3,8 +3,8 @@
 If the case, tokenisation or escaping of a text differs from that of the system, no program reports
 an error: the words of the text are simply unknown. So are the words of a text in the wrong
 language. Therefore every unknown word is also looked up in lower case, with a capital, escaped,
-unescaped, and without punctuation at its end (then also in lower case, because raw text often needs
-both). The spelling that makes the most tokens known is reported, if it makes enough tokens known.
+unescaped, and without punctuation at its end (as it is, and in lower case, because raw text often
+needs both changes). The spelling that makes the most tokens known is reported, if these are enough.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens
 
 Knows: TypeAlias = Callable[[bytes], bool]
-# severity, fault, remedy, and the test of a line
+# severity, fault, remedy, and a function that returns whether a line has the fault
 _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
 _BLANKS = b" \t\r"
@@ -75,7 +75,7 @@ class Text:
 
 
 def words_of(line: bytes) -> list[bytes]:
-    """Split a line as Moses does: at spaces, tabs, and a final carriage return."""
+    """Split a line at spaces and tabs, without a final carriage return, as Moses does."""
     return phrase_tokens(line.strip(_BLANKS))
 
 
@@ -116,7 +116,7 @@ _CARRIAGE_RETURN: _Check = (
 
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
-    """For each check, report how many lines fail, and the first line that does."""
+    """For each check, report how many lines fail, and which line is the first."""
     if not text.lines:
         found.error(text.path, "the file is empty", "name another file")
     for severity, what, remedy, fails in checks:

@@ -276,15 +276,15 @@ def refuse_in_moses(ini: MosesIni) -> None:
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
     r"""Return an ini without the line and the weights of a feature.
 
-    Weights of the feature's single sparse features, ``Name_sparse``, are removed, too.
+    The weights of its sparse features, which have names such as ``Name_sparse``, are removed, too.
 
     Args:
         ini: The ini.
         name: The name of the feature.
 
     Raises:
-        IniError: There is no such feature, or its removal would change the meaning of other
-            features or of ``[mapping]``.
+        IniError: There is no such feature, Moses needs it, or its removal would change the meaning
+            of other features or of other sections.
 
     >>> ini = MosesIni.parse(b"[feature]\nDistortion\nWordPenalty\n[weight]\nDistortion0= 1\n")
     >>> without_feature(ini, "Distortion0").to_bytes()
@@ -336,7 +336,8 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
         value: The first value of the section; further values of the section stay.
 
     Raises:
-        SettingsError: Moses knows no such section, or the section describes the model itself.
+        SettingsError: Moses knows no such section, the section describes the model itself, or
+            ``value`` is invalid.
 
     >>> with_section(MosesIni.parse(b"[distortion-limit]\n6\n"), "distortion-limit", "4").lines
     ('[distortion-limit]', '4', '')

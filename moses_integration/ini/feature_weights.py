@@ -39,8 +39,8 @@ class Feature:
 
     Args:
         name: The name, such as ``TranslationModel0``.
-        tuneable: One flag for each component.
-        stateful: Whether the values depend on more than the phrase; lists have such features first.
+        tuneable: Whether each component is tuned.
+        stateful: Whether the values depend on more than the phrase.
     """
 
     name: str
@@ -101,7 +101,7 @@ def boolean_option(key: str, text: str) -> bool:
 
 @dataclass(frozen=True)
 class FeatureLayout:
-    """The order of all dense feature values, as in n-best lists.
+    """The order of all dense feature values, in which n-best lists print the tuneable ones.
 
     A vector of all values or weights has one slot for each component, tuneable or not.
 
@@ -131,7 +131,7 @@ class FeatureLayout:
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> FeatureLayout:
-        """Derive the layout from the names in an n-best list and how many values each has."""
+        """Derive the layout from the number of values of each feature in an n-best list."""
         return cls(tuple(Feature(name, (True,) * count) for name, count in sizes.items()))
 
     @cached_property
@@ -171,7 +171,7 @@ class FeatureLayout:
 
     @cached_property
     def nbest(self) -> FeatureLayout:
-        """The layout of n-best lines: only tuneable components, and features that have any."""
+        """The layout of n-best lines: the tuneable components only, grouped by feature."""
         return FeatureLayout(
             tuple(
                 Feature(feature.name, (True,) * sum(feature.tuneable), feature.stateful)
@@ -237,7 +237,7 @@ class FeatureLayout:
         }
 
     def sparse_weights(self, ini: MosesIni) -> dict[str, float]:
-        """Return the weights of single sparse features, ``Name_sparse``, that the ini gives."""
+        """Return the ini's weights of sparse features, which are named like ``Name_sparse``."""
         return {
             name: weights[0]
             for name, weights in ini.weights.items()
@@ -256,7 +256,7 @@ def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: 
 
 
 def has_tuned_weights(ini: MosesIni) -> bool:
-    """Return whether weights were tuned; untuned scores of a phrase table have equal weights."""
+    """Guess whether weights are tuned: before tuning, scores of a table have equal weights."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
 

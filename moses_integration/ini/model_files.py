@@ -24,7 +24,7 @@ _BINARY_ENDINGS = {
 
 
 def find_binary_file(named: str, kind: str) -> Path | None:
-    """Find the binary form of a model that a feature of class ``kind`` would read, if any."""
+    """Find the binary file that a feature of class ``kind`` reads for a path, if it exists."""
     paths = (Path(named + ending) for ending in _BINARY_ENDINGS.get(kind, ()))
     return next(filter(_is_there, paths), None)
 
@@ -72,28 +72,28 @@ def _is_there(path: Path) -> bool:
 
 
 def path_keys(line: FeatureLine) -> Iterator[str]:
-    """Yield those options of a feature whose value is the path of a file."""
+    """Yield the names of a feature's options whose values are paths of files."""
     for key, value in line.options.items():
         if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
             yield key
 
 
 def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
-    """Yield every feature that names a file, with the option and the path."""
+    """Yield each path in a feature line: the feature, the name of the option, and the path."""
     for line in ini.features:
         for key in path_keys(line):
             yield line, key, line.options[key]
 
 
 def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
-    """Yield the name of each feature that reads a file, and the file, unless it is missing."""
+    """Yield pairs of a feature's name and a file that the feature reads, without missing files."""
     for line, _, path in named_paths(ini):
         with contextlib.suppress(InputError):
             yield line.name, find_model_file(path, line.kind)
 
 
 def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
-    """Return pairs of a feature and its relative path, valid only in the current directory."""
+    """Return (feature, path) for each relative path, valid only in the current directory."""
     return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
 
 

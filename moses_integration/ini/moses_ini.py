@@ -151,7 +151,7 @@ class MosesIni:
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
-        """The sections that only files older than ``[feature]`` lines use."""
+        """The sections in this file that only old-style files have, which lack ``[feature]``."""
         return tuple(name for name in self._sections if name in OLD_STYLE_SECTIONS)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The sections of a moses.ini: the sections that Moses accepts, and those of old-style files.
+"""The names of the sections that a moses.ini may have, in the new style and in the old style.
 
 Moses refuses an ini with an unknown section. The short name of a section, such as ``dl`` for
 ``distortion-limit``, works only on the command line: Moses accepts a section ``[dl]`` but never

@@ -1,4 +1,7 @@
-"""The problems of a moses.ini: everything that Moses would refuse or silently ignore."""
+"""The problems of a moses.ini: everything that Moses would refuse or silently ignore.
+
+Features that mert-moses.pl does not tune are problems, too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Severity = Literal["error", "warning", "note"]
 
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
-    """Yield the sections that Moses refuses or never reads, with the line of their first value."""
+    """Yield a problem for each section that Moses refuses or never reads, at its first value."""
     for name in ini.sections:
         line = ini.value_lines(name)[0][0]
         if name in SHORT_NAMES:
@@ -30,7 +33,7 @@ def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
 
 
 def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
-    """Yield everything that Moses would refuse or silently ignore, with line numbers."""
+    """Yield everything that Moses or mert-moses.pl would refuse or silently ignore."""
     yield from section_problems(ini)
     try:
         FeatureLayout.from_ini(ini).read_weights(ini)

@@ -13,8 +13,9 @@ is the sum of the counts, and gamma(c) is the sum of the discounts divided by to
 distribution p of the empty suffix is uniform over the vocabulary with ``<unk>`` and without
 ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
-lmplz --discount_fallback writes the same file, byte for byte. Unlike this module, lmplz can sort
-corpora that do not fit in memory.
+lmplz --discount_fallback writes the same file, byte for byte, unless an estimated discount is 0:
+lmplz keeps this discount, but this module uses the fallback discounts for that order. Unlike this
+module, lmplz can sort corpora that do not fit in memory.
 
 The text is an array of word ids. Its positions are sorted by the words read backwards from each
 position. Then the occurrences of each n-gram are neighbours, and the n-grams are in the order in

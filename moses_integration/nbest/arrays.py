@@ -2,9 +2,10 @@
 
 The rules are those of ``moses_integration.nbest.format``. A compiled loop reads plain lines: lines
 with exactly the labels of the first line, and with numbers whose digits a double holds exactly. The
-loop marks every other line as doubtful, and ``format.parse_entry`` reads it again. All lines of a
-list must have the dense features of its first line. Sparse features (``TranslationModel0_name=``
-after ``TranslationModel0=``) are not tuned: only their weighted sum is kept.
+loop marks all other lines as doubtful, and ``format.parse_entry`` reads these lines again. All
+lines of a list must have the dense features of its first line. Sparse features
+(``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: only their weighted sum is
+kept.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class NBestBlock(NamedTuple):
         totals: (L,) the model scores.
         words: (L, 2) the begin and the end of the words column in the block.
         doubtful: (L,) whether ``parse_entry`` must read the line again. For such a line only
-            ``words`` is filled in, if the line has enough columns.
+            ``words`` is valid, and only if the line has enough columns.
     """
 
     sentences: NDArray[np.int32]
@@ -88,7 +89,7 @@ def _features(
         end: The byte after the column.
         labels: The labels of the first line with their ``=``, each followed by a space.
         sizes: The number of values of each label.
-        values: (F,) filled.
+        values: (F,) receives the values.
     """
     data, labels, sizes, values = borrowed((data, labels, sizes, values))
     i = token_begin(data, begin, end, SPACE_ONLY)
@@ -156,7 +157,7 @@ def number_columns(
     tokens: NDArray[np.int32],
     offsets: Offsets,
 ) -> None:
-    """Fill ``tokens`` with the word ids of the columns ``spans`` of all lines; fill ``offsets``."""
+    """Fill ``tokens`` with the word ids in each line's span, and ``offsets`` with their ends."""
     data, spans, vocabulary, tokens, offsets = borrowed((data, spans, vocabulary, tokens, offsets))
     for line in range(len(spans)):
         offsets[line + 1] = number_words(
@@ -192,7 +193,7 @@ class Candidates:
         sizes: The number of values of each dense feature, by name, in the list's order.
         sentences: (N,) the sentence number of each candidate, from 0.
         lines: (N,) the 1-based line number of each candidate.
-        features: (N, F) unweighted values: float32 from ``read``, float64 from ``sentences``.
+        features: (N, F) unweighted values: float32 from ``NBestReader.read``, else float64.
         sparse: (N,) weighted sum of the sparse features whose weights were given.
         totals: (N,) the model scores as printed.
         tokens: Word ids, -1 for words outside the vocabulary.
@@ -295,7 +296,7 @@ class NBestReader:
         """Yield the candidates of each sentence in turn, with only one block in memory.
 
         Raises:
-            NBestError: As in ``read``; the error is raised when the reader reaches the line.
+            NBestError: As in ``read``; raised when the reader reaches the faulty line.
         """
         held: list[Candidates] = []
         for block in self._blocks():

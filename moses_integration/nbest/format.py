@@ -1,7 +1,7 @@
 r"""Moses n-best lists: one candidate translation a line, read and written byte by byte.
 
-A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
-and `` ||| word alignment`` after it. Every word is followed by a space, so there are two spaces
+A line is ``ID ||| words  ||| Name= v v Name= v ||| total``. On request, `` ||| segmentation`` and
+`` ||| word alignment`` follow. Every word is followed by a space, so there are two spaces
 before the second ``|||``. Numbers have six significant digits. Feature functions and single
 components that are not tuneable are missing. Sparse features follow the dense values of their
 feature function as ``Name_sparse= v``.

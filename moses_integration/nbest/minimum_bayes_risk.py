@@ -1,7 +1,7 @@
 """Minimum-Bayes-risk decoding of n-best lists (Kumar and Byrne 2004), like Moses's -mbr.
 
 The risk of a candidate ``c`` is its expected loss: p(r) (1 - BLEU(c, r)), summed over all
-candidates ``r`` of the list. The probabilities p are the scaled, normalised model scores. BLEU
+candidates ``r`` of the list. The probability p(r) is proportional to exp(scale * model score). BLEU
 is computed for single sentences, with add-one smoothing of orders 2 to 4.
 """
 

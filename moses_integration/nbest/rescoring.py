@@ -66,7 +66,7 @@ class NBestModel:
 
     Args:
         name: The name of the feature in the list.
-        model: The model; it may read either side.
+        model: The model, of either direction.
         factor: The index of the factor that the model reads in factored words.
         of_sentences: Whether the model scores whole translations; otherwise it scores phrases.
         reads_source: Whether the model reads the source text.
@@ -119,7 +119,7 @@ class NBestScores:
 
     @classmethod
     def read(cls, name: str, path: str | Path) -> NBestScores:
-        """Read the numbers; a candidate takes eight bytes.
+        """Read the numbers, which take eight bytes of memory each.
 
         Raises:
             InputError: The file cannot be read, or a line is not one number.
@@ -158,7 +158,7 @@ def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
 
     Args:
         pair: The pair.
-        table_words: The words that the table translates by themselves; ``None`` if not known.
+        table_words: The one-word source phrases of the table; ``None`` if not known.
     """
     source, target = pair
     return (
@@ -188,7 +188,7 @@ def ln_p_of_phrases(
 ) -> tuple[list[float], int, int]:
     """Return each candidate's sum of ln p over its phrases; as in Moses, ln p is at least -100.
 
-    The decoder computes this sum if the scores are a column of the phrase table.
+    If the scores are a column of the phrase table, the decoder computes the same sum.
 
     Returns:
         The sums, how many distinct pairs were scored, and how many pairs were copied and got 0.
@@ -202,7 +202,7 @@ def ln_p_of_phrases(
 
 
 def read_table_words(table: str | Path) -> set[bytes]:
-    """Return the words that are source phrases by themselves in a phrase table.
+    """Return the one-word source phrases of a phrase table.
 
     Raises:
         InputError: The table cannot be read.
@@ -263,13 +263,13 @@ def rescore_nbest(
     """Write an n-best list with a new feature for each model and each file of scores.
 
     Args:
-        path: The list, plain or gzip; for models of phrases with the phrases of each candidate.
+        path: The list, plain or gzip; models of phrases need the phrases of each candidate.
         source: The source text, one line for each sentence; ``None`` if no model reads it.
         output: The new list, which appears when it is complete; ``-`` is standard output.
         models: The models, whose features come first.
-        table_words: The words that the phrase table translates by themselves. Moses copied or
-            dropped all other words, and models of phrases give them 0, as a table does. With
-            ``None``, they get the model's score.
+        table_words: The one-word source phrases of the phrase table. Models of phrases give 0 to
+            every other word that Moses copied or dropped, as a table does. With ``None``, such
+            words get the model's score.
         scores: The numbers of other programs; their features follow those of the models.
         lines_per_block: The number of lines to hold in memory at a time.
         numerics: Further settings that affect the digits, as JSON values. An interrupted run
@@ -277,8 +277,8 @@ def rescore_nbest(
 
     Raises:
         NBestError: The list violates its format, has no phrase segmentation, does not fit the
-            source or the scores, or has a feature of this name already.
-        SettingsError: Two features have the same name, or a source is missing.
+            source or the scores, or already has a feature with the name of a new one.
+        SettingsError: Two features have the same name, or a model lacks its source.
         ModelError: A model returns a score that is not a log-probability.
     """
     _check(models, scores, source)
@@ -368,7 +368,7 @@ class _Rescorer:
         return b"".join(self._with_features(*row) for row in rows), before + counts
 
     def _scores(self, candidates: Sequence[Candidate]) -> tuple[NBestCounts, list[list[float]]]:
-        """Return for each model its scores of the candidates."""
+        """Return the counts of the candidates, and their scores by each model."""
         columns = []
         scored = translations = copied = 0
         for model in self.models:

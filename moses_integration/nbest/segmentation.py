@@ -2,10 +2,10 @@
 
 Moses prints the segmentation on request in one of two notations: as a column of spans such as
 ``0-1=0-1 2=2`` (source=target, positions from 0, phrases in target order), or as a mark after each
-phrase of the translation itself, ``la maison |0-1| . |2-2|``. In the first notation an empty target
-phrase has only a beginning or, at the start of a sentence, a meaningless end. Therefore the target
-ends are ignored: a phrase ends where the next phrase begins. The second notation omits empty target
-phrases, so a source word without a phrase is taken as translated by the empty phrase.
+phrase of the translation itself, ``la maison |0-1| . |2-2|``. In the first notation the target span
+of an empty phrase has no end or, at the start of a sentence, a meaningless end. Therefore all ends
+of target spans are ignored: a phrase ends where the next phrase begins. The second notation omits
+empty target phrases, so a source word without a phrase is taken as translated by the empty phrase.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class BuildInputs:
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """Settings of a build; if Moses's training has the same setting, Moses's default is used.
+    """Settings of a build; if Moses's training has the same setting, the default is Moses's.
 
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
@@ -143,7 +143,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """The text settings of both sides; text is escaped if it is tokenised or split."""
+        """The text settings of both sides; tokenised text and separate characters are escaped."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(
@@ -160,7 +160,7 @@ class SystemFolder:
     Attributes:
         path: The folder.
         work: Intermediate files, and the stamps of finished steps.
-        phrases: The numbering of phrases, and sorted runs of phrase pairs.
+        phrases: The numbers of phrases, and sorted files of phrase pairs.
         texts: The prepared and cleaned text of both sides.
         alignment: The word alignment of these texts.
         lexical_tables: p(source word | target word) and p(target word | source word).

@@ -75,7 +75,7 @@ class Notes:
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:
-    """Read one or two files in blocks; yield the first 1-based line number, and the lines.
+    """Read one or two files in blocks; yield a block's first line number and each file's lines.
 
     Raises:
         CorpusError: The files have different numbers of lines, or all are empty.
@@ -168,7 +168,7 @@ class TextSource:
 
     Args:
         path: The file, plain or gzip.
-        settings: The text settings; by default, sentences stay unchanged.
+        settings: The text settings.
     """
 
     path: str | Path
@@ -233,7 +233,7 @@ def prepare_corpus(
         max_words: The maximum number of words of a sentence. Pairs with a longer sentence, and
             uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
             out.
-        keeps_all: Whether an empty or far too long sentence is an error instead of left out.
+        keeps_all: Whether an empty or far too long sentence is an error.
 
     Raises:
         CorpusError: The sides have different numbers of lines, a line cannot be used, or no pair

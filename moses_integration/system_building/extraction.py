@@ -7,8 +7,8 @@ neighbouring phrase is word-based (wbe-msd), and read from the alignment matrix:
 cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
 linked, and other if neither or both cells are linked.
 
-A row consists of a pair, the links inside the pair, and six counts. To count, rows are sorted by
-pair, and the counts of rows with equal pairs and equal links are added up.
+A row consists of a pair, the links inside the pair, and six counts of orientations. To count, rows
+are sorted by pair, and the counts of rows with equal pairs and equal links are added up.
 
 If the rows do not fit in memory, they are written to runs: files of fixed-size records, sorted by
 pair. To merge the runs, the range of pairs is cut into slices whose records, from all runs, fit in
@@ -59,9 +59,9 @@ class PairCounts(NamedTuple):
     Args:
         pairs: (rows,) uint64, the index of the source phrase in the upper half, and the index of
             the target phrase in the lower half.
-        alignments: (rows, words) uint64, the links inside the pair as bits. The link between source
-            position s and target position t, counted within the phrases, is bit
-            ``t * longest + s``.
+        alignments: (rows, `mask_words`) uint64, the links inside the pair as bits. The link between
+            source position s and target position t, counted within the phrases, is bit
+            ``t * longest + s``; ``longest`` is the maximum number of words of a phrase.
         orientations: (rows, 6) uint32, the counts of monotone, swapped and other, first towards the
             previous phrase, then towards the next phrase. Each group of three adds up to the number
             of occurrences.
@@ -77,7 +77,7 @@ class PairCounts(NamedTuple):
 
 
 def mask_words(longest: int) -> int:
-    """Return the number of 64-bit words that hold the links of a pair of phrases."""
+    """Return how many 64-bit integers hold the links of a pair of phrases as bits."""
     return -(-longest * longest // MASK_BITS)
 
 
@@ -179,7 +179,7 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
             source phrase, because a source phrase is never split.
 
     Yields:
-        The records of one slice: a piece from each run that has records in it. ``together``
+        The records of one slice: a piece from each run with records in the slice. ``together``
         joins the pieces into one sorted sequence.
     """
     cuts = _cuts(runs, rows)
@@ -241,11 +241,11 @@ class SentenceLinks(NamedTuple):
 def extract_phrase_pairs(
     text: AlignedText, sentences: tuple[int, int], rows: int
 ) -> Iterator[tuple[int, PairCounts]]:
-    """Extract from a range of sentences, in buffers of about ``rows`` rows.
+    """Extract pairs from a range of sentences, in buffers of about ``rows`` rows.
 
     Yields:
-        How many sentences were read, and one row with a count of 1 for each occurrence of a pair,
-        unsorted. The rows are views of a buffer that is reused for the next rows, so copy rows that
+        How many sentences have been read so far, and unsorted rows: one for each occurrence of a
+        pair. The rows are views of a buffer that is reused for the next rows, so copy rows that
         you want to keep.
     """
     longest = text.source_phrases.longest

@@ -67,7 +67,7 @@ class NumberedText:
         return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
 
     def id_of(self, word: bytes) -> int:
-        """Return a word's id, or the first unused id if it does not occur."""
+        """Return a word's id, or the first unused id if the word does not occur."""
         # called rarely, so a linear search is enough
         return self.words.index(word) if word in self.words else len(self.words)
 
@@ -198,9 +198,10 @@ def _number_in_order(
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
-    A phrase gets its number before the first of its continuations that sort after it. If there is
-    none, it gets its number after the last position that begins with it. ``open_at`` describes the
-    current phrase at each depth: its first row, and 1 plus its number, or 0 before it gets one.
+    A phrase gets its number just before the first continuation that sorts after the phrase, or, if
+    there is no such continuation, after the last position where the phrase begins. ``open_at``
+    describes the current phrase at each depth: its first row, and its number plus 1, or 0 as long
+    as it has no number.
     """
     limits, shared = words
     given, depth = 0, 0

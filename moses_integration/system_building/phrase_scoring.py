@@ -322,7 +322,7 @@ def _partner_lists(
     sorts before its continuations.
 
     Args:
-        alignments: (rows, words), see ``PairCounts``.
+        alignments: The links as bits, see ``PairCounts``.
         longest: The maximum number of words of a phrase.
         by_source: Whether the text lists the partners of source words; otherwise of target words.
     """
@@ -463,7 +463,7 @@ def number_texts(values: NDArray[Any], end: bytes, rows: NDArray[np.int64]) -> C
     Args:
         values: (texts,) one number per text, or (texts, n) numbers, separated by spaces.
         end: The bytes after the last number.
-        rows: The index of the text of each row.
+        rows: For each row, the index of its text.
 
     >>> texts = number_texts(np.array([[0.5, 8.42632e-07]]), b" |", np.zeros(9, np.int64))
     >>> bytes(texts.characters)
@@ -480,7 +480,7 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
     """Format alignments as ``0-0 1-2 ``, source position first, in the order of target words.
 
     Args:
-        alignments: (rows, words) the links as bits, see ``PairCounts``.
+        alignments: The links as bits, see ``PairCounts``.
         longest: The maximum number of words of a phrase, which determines the order of the bits.
         end: The bytes after each alignment.
     """
@@ -516,7 +516,7 @@ def phrase_table_lines(
         sides: The source phrase and the target phrase of each line.
         counts: The counts of each pair, of its source phrase, and of its target phrase.
         lexical: lex(source | target) and lex(target | source) of each pair.
-        alignments: (lines, words) the links as bits, see ``PairCounts``.
+        alignments: The links of each line as bits, see ``PairCounts``.
         longest: The maximum number of words of a phrase, which determines the order of the bits.
     """
     joint, source, target = counts
@@ -570,7 +570,9 @@ def write_tables(
     threads: int,
     memory: int,
 ) -> dict[str, int]:
-    """Score all pairs and write the phrase table, and a reordering table, in byte order.
+    """Score all pairs; write the phrase table and, if requested, the reordering table.
+
+    The lines of both tables are in byte order.
 
     Args:
         sides: The source and the target side, and the numbers of their phrases.

@@ -7,7 +7,7 @@ are joined, optionally with a capital at the beginning. The settings of a system
 
 For spelling normalisation, transliteration and similar tasks, every character is a token instead. A
 space becomes the token ``▁``. The few characters that Moses could not read as a token, and ``▁``
-itself, become ``▁`` and a letter, so that the original text can be restored exactly.
+itself, become ``▁`` and a second character, so that the original text can be restored exactly.
 
 Tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses. Two results of
 sacremoses are corrected: U+001C to U+001F are deleted, and a full stop at the end of a line is

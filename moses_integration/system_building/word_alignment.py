@@ -1,10 +1,10 @@
 """Word alignments: read from a file, or computed in both directions by a library.
 
-The text format is that of Moses and of all common aligners: one line per sentence pair, such as
+Moses and all common aligners use the same text format: one line per sentence pair, such as
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
 The aligner receives words as ids. The two directions are joined by grow-diag-final-and, as in
-Moses's symal. This method starts from the links that both directions share. It repeatedly adds
+Moses's symal. This method starts from joint links, which both directions share. It repeatedly adds
 links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
 Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
 2003). Links are visited by target position, then by source position, and an added link may be
@@ -107,7 +107,7 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
         path: The file of the links, for errors.
 
     Raises:
-        CorpusError: The number of lines with links differs from the number of lines of the text.
+        CorpusError: There are more or fewer alignments than lines of the text.
     """
     if len(links) != total:
         raise CorpusError(

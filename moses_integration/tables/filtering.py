@@ -27,13 +27,13 @@ from phrasescore.table.phrase_table import phrase_tokens
 INI_NAME = "moses.ini"
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
-# longer phrases are few, so they are searched for in the text instead of the set of phrases
+# longer phrases are few: they are not in the set of phrases, but searched for in the text
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
 
 
 class PhraseFilter:
-    """A test for the source phrases that occur in a text.
+    """Tests whether a source phrase occurs in a text.
 
     Args:
         lines: The text; words are separated by spaces and tabs.

@@ -80,7 +80,7 @@ class DropList:
         return len(self._pairs)
 
     def find(self, block: TableBlock) -> NDArray[np.int32]:
-        """Return (lines,) the index of each line's pair in the list; -1 for other pairs."""
+        """Return (lines,) the index of each line's pair in the list; -1 if it is not listed."""
         return self._pairs.find_spans(*_pair_spans(block))
 
 
@@ -188,7 +188,7 @@ class PruningConditions:
 
 @dataclass(frozen=True)
 class PruningCounts:
-    """How many pairs there were so far, by what happened to them.
+    """Counts of the pairs read so far, by what happened to them.
 
     Args:
         lines: Pairs read.
@@ -296,7 +296,7 @@ def prune_table(
         return chosen_lines(block, kept), counts + judged
 
     def finish(outputs: JournaledOutputs, counts: PruningCounts) -> None:
-        """Cut the reordering table before the phrase table appears, so that both appear or none."""
+        """Cut the reordering table before the phrase table appears: both appear or neither."""
         nonlocal cut
         if not counts.kept:
             raise PhraseTableError(
@@ -371,13 +371,15 @@ def best_of_runs(
     run_offsets: NDArray[np.int64],
     limit: int,
 ) -> NDArray[np.bool_]:
-    """Choose the lines of each run with the highest values; of equal lines, the earlier ones.
+    """Choose the lines with the highest values in each run, that is, for each source.
+
+    Of lines with equal values, the earlier lines are chosen.
 
     Args:
         values: (lines,) The values to compare.
         candidates: (lines,) The lines that may be chosen.
         run_offsets: (runs + 1,) The first line of each run, then the number of lines.
-        limit: The maximum number of lines of a run.
+        limit: The maximum number of lines to choose from a run.
 
     Returns:
         (lines,) bool.
@@ -486,7 +488,7 @@ class SortedPairs:
 
 
 def _last_source(block: TableBlock) -> bytes:
-    """Return the last source phrase of a block, with the bars, as tables are sorted."""
+    """Return the last source phrase of a block and the bars after it, which sorting compares."""
     return block.source(len(block) - 1) + SEPARATOR
 
 

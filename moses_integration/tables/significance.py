@@ -2,14 +2,15 @@
 
 Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that contain the source phrase, the
 target phrase, and both. The upper tail p of the hypergeometric distribution is the probability that
-two unrelated phrases would occur together at least as often. The authors keep a pair if -ln p is
-above a level. If the pair and both of its phrases occur only once (1-1-1), p = 1/N for N sentences.
+two unrelated phrases would occur together at least as often as observed. The authors keep a pair if
+-ln p is above a level. If the pair and both of its phrases occur only once (1-1-1), p = 1/N for N
+sentences.
 
-This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``: how often
-phrases were extracted, not in how many sentences. A phrase that occurs twice in a sentence, or is
-extracted with several partners, counts more than once, so frequent phrases may have been extracted
-more often than there are sentences. If N is too small for the counts of a pair, the test uses
-C(source) + C(target) instead of N, so that the two phrases need not occur together.
+This module takes the counts of the table's fifth column, ``C(target) C(source) C(pair)``, which say
+how often phrases were extracted, not in how many sentences they occur. A phrase that occurs twice
+in a sentence, or is extracted with several partners, counts more than once, so frequent phrases may
+have been extracted more often than there are sentences. If N is too small for the counts of a pair,
+the test uses C(source) + C(target) instead of N, so that the two phrases need not occur together.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _EPSILON = 0.001
 _NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
 # the counts are this many columns after the scores
 _TO_COUNTS = 2
-# not every whole number above this is a double
+# above this, some whole numbers are not doubles
 _LARGEST_COUNT = 2.0**53
 _ENOUGH = 1e-17  # terms smaller than this share of their sum change nothing in double precision
 
@@ -164,7 +165,7 @@ def _test_all(counts: NDArray[np.float64], sentences: float, values: NDArray[np.
 
 @compiled
 def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
-    """Return -ln p, where p is the probability of at least this many joint occurrences by chance.
+    """Return -ln p, where p is the probability of at least ``pair`` joint occurrences by chance.
 
     Args:
         pair: The number of sentence pairs with both phrases.
