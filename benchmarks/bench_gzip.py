@@ -1,4 +1,4 @@
-"""Compares gzip libraries: speed, size, and whether equal text gives equal bytes (decision 14).
+"""Compares gzip libraries: speed, size, and equal bytes for equal text (docs/decisions/0014).
 
 The libraries take turns to pack a table in pieces of 4 MiB. Then each library packs many short
 pieces of the table in several processes, whose memory has different addresses. `--digests` only

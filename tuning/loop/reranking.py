@@ -45,7 +45,7 @@ class Reranking:
         source: The source text of the list, to check that no sentence is missing.
 
     Raises:
-        SettingsError: Neither weights nor risk are given.
+        SettingsError: Neither weights nor risk are given, or both inputs are standard input.
     """
 
     nbest: str

@@ -1,4 +1,4 @@
-"""Minimum error rate training (Och 2003): weights whose top candidates have the best corpus score.
+"""Minimum error rate training (Och 2003): finds weights whose choices have the best corpus score.
 
 The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
 optimum. So the search has three parts:
@@ -9,8 +9,8 @@ optimum. So the search has three parts:
    Directions come in small groups, in random order. The searches of a group start from the same
    point, and the best of their steps is taken. A climb ends when a pass over all directions
    gains nothing. Only the climb from the start weights searches unbounded lines, in its first two
-   passes: after that, long steps hardly ever gain anything, and searching a bounded line takes a
-   third of the time.
+   passes: after these, long steps hardly ever gain anything, and searching a bounded line takes a
+   third of the time of an unbounded one.
 3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights'
    size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
    the weights by their full size and is annealed, too.
