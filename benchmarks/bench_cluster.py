@@ -109,7 +109,7 @@ class Bench:
         return Cost(max(walls), sum(cpus), max(memories))
 
     def one_thread(self) -> Cost:
-        """Score the half of a table in the folder, with one thread."""
+        """Score the folder's half of a table with one thread."""
         return run(self._command(Path("half.gz"), "--threads", "1"), folder=self.folder)
 
     def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:

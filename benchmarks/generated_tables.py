@@ -45,7 +45,7 @@ def write_ini(path: Path, table: Path) -> None:
 
 
 def write_text(path: Path, lines: int, seed: int = 2) -> None:
-    """Write sentences of the first groups' words, so that tables contain some of their spans."""
+    """Write sentences that begin like the first groups, so that tables have some of the spans."""
     with path.open("w", encoding="ascii") as stream:
         for line in range(lines):
             rng = random.Random(seed * 1_000_003 + line)

@@ -1,4 +1,4 @@
-"""Derives tables for benchmarks: part of a table, with shuffled sources, with many targets."""
+"""Derives tables for benchmarks: part of a table, shuffled by source, or with many targets."""
 
 from __future__ import annotations
 

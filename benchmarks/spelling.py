@@ -57,7 +57,7 @@ def _is_word(text: str) -> bool:
 
 
 def blocks(lines: list[str], size: int, max_blocks: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield up to ``max_blocks``, at most ten, evenly spaced blocks, each after its first index."""
+    """Yield (first line's index, block) for up to ``max_blocks``, at most ten, evenly spaced."""
     count = min(_BLOCKS, len(lines) // size)
     chosen = min(max_blocks, count)
     for number in sorted({place * (count - 1) // max(chosen - 1, 1) for place in range(chosen)}):

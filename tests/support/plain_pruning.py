@@ -1,4 +1,4 @@
-"""Pruning in plain Python: lines are tuples of values, rules are written like their definitions."""
+"""Pruning in plain Python, line by line; the rules are written like their definitions."""
 
 from __future__ import annotations
 

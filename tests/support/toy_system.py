@@ -153,7 +153,7 @@ def _language_model() -> list[str]:
 
 
 def toy_list(toy: ToySystem, seed: int = 1) -> bytes:
-    """Return an n-best list for the dev set: 15 translations per sentence, not the best first.
+    """Return an n-best list for the dev set: 15 translations per sentence, of rising quality.
 
     The table's second score falls with the number of wrong words; other scores carry no signal.
     """

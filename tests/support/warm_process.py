@@ -195,7 +195,7 @@ class Started:
 
 
 def _feed(end: int, text: bytes) -> None:
-    # the process may not read everything; closing writes the rest
+    # the process may end before it reads everything; then writing or closing fails
     with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as stream:
         stream.write(text)
 
@@ -282,7 +282,7 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
         os.dup2(end, number)
         os.close(end)
     for number in request["closed"]:
-        # like Python when it starts without this stream
+        # as Python does if it starts without this stream
         os.close(number)
         setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.chdir(request["folder"])
@@ -379,7 +379,7 @@ def _end_orphans() -> int:
                 continue  # this child had ended by itself
         except ChildProcessError:
             return count
-        time.sleep(0.3)  # give children that are about to end some time
+        time.sleep(0.3)  # wait for children that are about to end
         for child in Path("/proc/self/task").glob("*/children"):
             for number in child.read_text().split():
                 with contextlib.suppress(ProcessLookupError):

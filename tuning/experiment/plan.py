@@ -112,8 +112,8 @@ class Plan:
     def steps(self) -> tuple[CommandStep, ...]:
         """Return all distinct steps, each after the steps whose outputs it reads.
 
-        All rows' steps for the first seed precede the steps for the second, and so on, so the
-        table is complete after each seed.
+        All rows' steps for the first seed precede the steps for the second, and so on, so after
+        each seed the table has one more run of every row.
         """
         rows = [system for system in self.settings.systems if not system.not_run]
         runs = [run for system in rows for run in self.runs(system)]

@@ -131,7 +131,7 @@ class KeptRow:
 
     Args:
         described: All settings in the experiment file that influence the translations.
-        inputs: Digests of all input files, by their names in the experiment file.
+        inputs: Digests of the input files and models other than the texts, by name.
         runs: The runs, in the order of their seeds.
     """
 
@@ -155,7 +155,7 @@ class KeptRow:
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each setting with the names of the tables that it is in, such as ``tuning.rounds``."""
+    """Yield each setting under its full name in the experiment file, such as ``tuning.rounds``."""
     for name, value in settings.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{begin}{name}.")

@@ -6,8 +6,9 @@ these columns, or only the columns of BLEU if BLEU is the only metric:
 * BLEU: 9 (``bleu.py``)
 * chrF: 18, three for each of 6 orders (n-grams of the candidate, n-grams of the reference, matches)
 * every other metric: 2; the score is the first column divided by the second. TER: edits and
-  reference words, both multiplied by the number of references to be whole. Accuracy: correct lines
-  and all lines. Error rates of characters and words: edits and the length of the closest reference.
+  reference words, both times the number of references, which makes them whole. Accuracy: correct
+  lines and all lines. Error rates of characters and words: edits and the length of the closest
+  reference.
 
 Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make a
 mixture negative.

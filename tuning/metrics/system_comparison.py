@@ -81,7 +81,7 @@ class SystemComparison:
         return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
 
     def explanation(self) -> str:
-        """Return the text below the table that explains its columns."""
+        """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
         by_chance = " With many groups, some show a difference by chance alone."
         by_length = by_chance if self.by_length else ""

@@ -151,7 +151,7 @@ def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
-    """Return the settings and versions of each metric as a signature of sacrebleu."""
+    """Return the settings and versions of each metric in the form of a sacrebleu signature."""
     case = scoring.lowercase
     metrics: dict[MetricName, BLEU | CHRF | TER] = {
         "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),

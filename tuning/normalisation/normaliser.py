@@ -12,7 +12,7 @@ With ``neural``, training continues with an attention model of whole words, whic
 best forms of the system:
 
     train         the model, from the same words
-    decode, nbest the best forms of the words to tune on, and the model's scores of these forms
+    decode, nbest the best forms of the words to tune on, and the model's scores of all best forms
     optimize      the weights of the system and of the model together
 
 The combination with the best result on the dev words becomes the normaliser. All paths in the

@@ -136,7 +136,7 @@ class _Search:
         return climb(self._lines, begin, region, point.whole_passes, seed, workers)
 
     def restart(self, *, far: bool) -> _Start:
-        """Return a start near the best point, with a random change to every free weight.
+        """Return a start: the best point with a random change to every free weight.
 
         A far start changes each weight by the typical size of all weights, and is annealed.
         """
