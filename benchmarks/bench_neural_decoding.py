@@ -1,8 +1,8 @@
 """Measures the cost of a neural language model in the search, compared with decoding without it.
 
-Decoding with and without the model alternates, with one thread, for stack decoding and cube
-pruning; the figures include start-up and loading. The floor is the time of the network's matrix
-products: the operations of all distinct histories divided by numpy's best rate on this core,
+The benchmark decodes alternately with and without the model, with one thread, by stack decoding and
+by cube pruning; the figures include start-up and loading. The floor is the time of the network's
+matrix products: the operations of all distinct histories divided by numpy's best rate on this core,
 measured in the same run. The seconds in the network are measured by decoding once more, in this
 process. The result is JSON on standard output.
 

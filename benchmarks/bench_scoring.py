@@ -1,4 +1,4 @@
-"""Measures pairs per second of scoring a phrase table, by us and by peers, and compares to a floor.
+"""Measures the rate of scoring a phrase table, by us and by peers, and compares it to a floor.
 
 "Ours" is the whole command `phrasescore score`, from .gz to .gz, in float32 and bfloat16. It scores
 part of the table (with --lines 0 the whole table), the same part with its sources shuffled, and a
@@ -109,7 +109,7 @@ def figures(pairs: int, costs: list[Cost], start: Cost | None = None) -> dict[st
 
 
 def shares(work: Work, measured: dict[str, float], floor: Floor, bench: Bench) -> dict[str, float]:
-    """Return the floor in seconds, and its shares in the CPU seconds and wall-clock of a run."""
+    """Return the floor in seconds, and its shares in a run's CPU seconds and wall-clock time."""
     least = floor.core_seconds(work.shared, bench.model.model.settings)
     return {
         "floor, CPU seconds": round(least, 2),

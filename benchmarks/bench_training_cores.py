@@ -3,9 +3,9 @@
 Simultaneous runs of one core share only memory and clock rate, so their sum shows the capacity of
 the machine. Each run is a process that repeats the same updates of the fast recipe for some
 seconds; words are target words and </s>. The three ways alternate. The result is JSON with medians,
-and with the share of the floor in the time. The floor is the time of three times the products of
-the forward pass (the gradient has two products for each) at the best rate of a large product,
-measured on one core in the same run.
+and with the share of the floor in the time. To get the floor, the products of the forward pass are
+counted three times (the gradient has two products for each), and divided by the best rate of a
+large product, measured on one core in the same run.
 
     python -m benchmarks.bench_training_cores TABLE [--hidden 200 500 1000] [--threads N]
 """

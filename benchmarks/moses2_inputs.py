@@ -1,7 +1,7 @@
 """Makes moses2's inputs: a probing phrase table with reordering scores, and a KenLM binary.
 
-This does the work of moses2's script binarize4moses2.perl without programs that few builds have:
-the scores of the reordering table become a property of each line of the phrase table.
+This module does the work of moses2's script binarize4moses2.perl without programs that few builds
+have: the scores of the reordering table become a property of each line of the phrase table.
 """
 
 from __future__ import annotations

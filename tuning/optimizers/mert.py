@@ -42,7 +42,7 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# how many passes search unbounded lines at first, because a good region may be far away
+# the number of first passes, which search unbounded lines because a good region may be far away
 _WHOLE_PASSES = 2
 # the standard deviation of a restart's random change to a weight is one of the strengths times
 # (_OWN_SIZE * the weight's own size + (1 - _OWN_SIZE) * the root mean square of the free weights)
@@ -102,7 +102,7 @@ class _Start(NamedTuple):
     Attributes:
         weights: (F,) the point.
         sharpnesses: The sharpness values of the annealing before the climb; empty for none.
-        whole_passes: How many passes, from the first on, search unbounded lines.
+        whole_passes: The number of first passes, which search unbounded lines.
     """
 
     weights: Weights
@@ -169,7 +169,7 @@ def climb(
         search: The line search over the pool of candidates.
         weights: (F,) the point to begin at.
         region: The region of weight space to search.
-        whole_passes: How many passes, from the first on, search unbounded lines.
+        whole_passes: The number of first passes, which search unbounded lines.
         seed: The seed of the random order of directions.
         workers: Threads that share the lines from one point.
 
