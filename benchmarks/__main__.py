@@ -1,4 +1,4 @@
-"""``make bench``: runs every benchmark, one by one, on the real system in PHRASESCORE_SHARED.
+"""``make bench``: runs the main benchmarks one by one on the data in PHRASESCORE_SHARED.
 
 If MOSES_BIN names the folder of Moses's binaries, the benchmarks also measure Moses. If JOEYNMT
 names a Python that can import joeynmt, they also measure JoeyNMT. PHRASESCORE_MODEL names the model

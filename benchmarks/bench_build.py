@@ -1,9 +1,8 @@
 """Measures the seconds and memory of building a system from aligned text, by us and by Moses.
 
-"Ours" is the whole command `phrasescore build`, including reading and cleaning. "Moses" is
-train-model.perl, steps 4 to 9, and then lmplz. Both run alternately in fresh processes; the figures
-are medians. Ours runs with a warm compile cache, and once with an empty cache. The result is JSON
-on standard output.
+"Ours" is the whole command `phrasescore build`, without cleaning. "Moses" is train-model.perl,
+steps 4 to 9, and then lmplz. Both run alternately in fresh processes; the figures are medians. Ours
+runs with a warm compile cache, and once with an empty cache. The result is JSON on standard output.
 
     python -m benchmarks.bench_build SOURCE TARGET ALIGNMENT --moses-bin FOLDER
 """
@@ -30,7 +29,7 @@ _COMPARED = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The text as plain files corpus.f, corpus.e and aligned.gdfa in a scratch folder."""
+    """A scratch folder with the text as plain files corpus.f, corpus.e and aligned.gdfa."""
 
     folder: Path
     threads: int

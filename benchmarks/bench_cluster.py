@@ -1,10 +1,11 @@
-"""Measures the cost of scoring over a cluster, and the number of workers per coordinator.
+"""Measures the cost of scoring on a cluster, and how many cores a coordinator can keep busy.
 
-The first part measures CPU seconds of the whole command `phrasescore score` in three ways: two
-workers on this machine with one thread each (including scheduler and coordinator); two threads of
-one process; and two simultaneous commands with one thread each that score half of the table,
-because two processes keep two copies of the model in their caches. Start-up, measured in the same
-way on the first lines of the table with workers that have loaded the model, is subtracted.
+The first part measures the CPU seconds of the whole command `phrasescore score` in three ways: with
+two workers of one thread each on this machine (scheduler and coordinator included); with two
+threads of one process; and as two simultaneous commands of one thread each, one for each half of
+the table. Like the two workers, the two commands keep two copies of the model in the processor's
+caches. The cost of start-up is subtracted: each way also scores the first lines of the table, by
+workers that have already loaded the model.
 
 The second part measures how fast blocks pass through the scheduler and the coordinator if workers
 do nothing and return as many bytes as they receive. This rate divided by the scoring rate of one
@@ -79,7 +80,7 @@ def cpu_of(process: subprocess.Popen[bytes]) -> float:
 
 @dataclass(frozen=True)
 class Bench:
-    """Scores tables with one model, in a folder."""
+    """Scores tables in a folder with one model."""
 
     model: Path
     folder: Path
@@ -108,13 +109,13 @@ class Bench:
         return Cost(max(walls), sum(cpus), max(memories))
 
     def one_thread(self) -> Cost:
-        """Score a half with one thread."""
+        """Score the folder's half of a table with one thread."""
         return run(self._command(Path("half.gz"), "--threads", "1"), folder=self.folder)
 
     def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:
-        """Score with two workers; return the total cost, and CPU seconds by process.
+        """Score both tables with two workers; return each total cost, and CPU seconds by process.
 
-        The same workers score three times; the first time, for loading the model, is left out.
+        The workers score the short table twice; the first time, which loads the model, is left out.
         """
         costs = []
         with cluster(self.folder, 2) as (file, processes):
@@ -169,7 +170,7 @@ def idle_work(block: PackedBlock) -> tuple[bytes, str]:
 
 
 def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, Any]:
-    """Pass blocks through workers that do nothing, into a journaled output."""
+    """Measure how fast blocks pass through workers that do nothing into a journaled output."""
     first = next(read_blocks(table))
     coming: Iterator[TableBlock] = itertools.repeat(first, blocks)
     with cluster(folder, workers) as (file, processes), Cluster(str(file)) as joined:

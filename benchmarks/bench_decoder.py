@@ -4,15 +4,15 @@ The searches are stack decoding and cube pruning with the limits of the ini, exc
 which is an option here. Ours runs without stored tables, with stored tables, and once with an empty
 compile cache. moses2 reads the same text but its own tables (`moses2_inputs`), made beforehand. The
 time of the search alone is the whole run minus a run on the first sentence. Mean model scores show
-whether all decoders search equally well. The text is ``--lines`` sentences, evenly spread. With
-``--side-by-side`` the benchmark instead compares the rate of one process with two threads with the
-rate of two processes with one thread each. The result is JSON on standard output.
+whether all decoders search equally well. The text is ``--lines`` sentences, evenly spread over the
+input. With ``--side-by-side``, the benchmark instead compares the rates of two threads in one
+process and of two processes with one thread each. The result is JSON on standard output.
 
-    python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
-    python -m benchmarks.bench_decoder FOLDER --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"
-    python -m benchmarks.bench_decoder FOLDER --side-by-side
+    python -m benchmarks.bench_decoder SYSTEM --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
+    python -m benchmarks.bench_decoder SYSTEM --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"
+    python -m benchmarks.bench_decoder SYSTEM --side-by-side
 
-FOLDER has the system; paths in the ini are relative to FOLDER. ARPA files in gzip form are unpacked.
+SYSTEM is the system's folder; paths in the ini are relative to it. ARPA files in gzip are unpacked.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PEERS = ("moses2", "moses", "moses2-text")  # moses2-text is moses2 with Moses'
 
 @dataclass(frozen=True)
 class Bench:
-    """The system, unpacked, and the text to translate, in a scratch folder."""
+    """A scratch folder with the unpacked system and the text to translate."""
 
     folder: Path
     ini: str

@@ -1,9 +1,9 @@
-"""Compares gzip libraries: speed, size, and whether equal text gives equal bytes (decision 14).
+"""Compares gzip libraries: speed, size, and equal bytes for equal text (docs/decisions/0014).
 
-Each library packs a table in pieces of 4 MiB, alternating with the others, and then many short
-pieces of the table in several processes, whose memory has different addresses. To compare
-processors, run `--digests` also under `qemu-x86_64 -cpu Haswell python ...`: it prints the digest
-of the packed beginning of the table. Libraries that are not installed are skipped.
+The libraries take turns to pack a table in pieces of 4 MiB. Then each library packs many short
+pieces of the table in several processes, whose memory has different addresses. `--digests` only
+prints each library's digest of the packed beginning of the table; to compare processors, run it
+also under `qemu-x86_64 -cpu Haswell python ...`. Libraries that are not installed are skipped.
 
     python -m benchmarks.bench_gzip TABLE [--digests]
 """

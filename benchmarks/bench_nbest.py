@@ -1,12 +1,12 @@
 """Measures candidates per second of `phrasescore nbest` with RNNsearch, and of a plain scorer.
 
-Ours scores the first candidates of a real n-best list, and computes each distinct prefix of a
-sentence's candidates once. A model trained with --direction target-source reads the candidates
-instead: it encodes each distinct beginning and end of candidates once, and shares no prefixes. The
-peer (plain_attention.py) scores every pair separately, in batches of 64. Both run alternately as
-commands, and their scores are compared. The floor is the time of the matrix products for the
-distinct beginnings, ends and prefixes at this machine's best rate, plus a log-sum-exp for each
-prefix (floor.py).
+Ours scores the first candidates of a real n-best list; the decoder computes each distinct prefix of
+a sentence's candidates once. A model trained with --direction target-source reads the candidates
+instead: its encoder computes each distinct beginning and end of the candidates once, and its
+decoder shares no prefixes. The peer (plain_attention.py) scores every pair separately, in batches
+of 64. Both run alternately as commands, and their scores are compared. The floor is the time of the
+matrix products for the distinct beginnings, ends and prefixes at this machine's best rate, plus a
+log-sum-exp for each prefix (floor.py).
 
     python -m benchmarks.bench_nbest MODEL LIST SOURCE [--lines N] [--runs N] [--threads N]
 """
@@ -30,7 +30,7 @@ from phrasescore.table.input_files import read_lines
 
 
 def cut(nbest: Path, source: Path, lines: int, folder: Path, direction: str) -> int:
-    """Write the first lines of a list and their pairs to score; return the number of sentences."""
+    """Write the first lines of a list, and the pairs to score; return the number of sentences."""
     sentences, last = list(read_lines(source)), 0
     with (folder / "list").open("wb") as kept, (folder / "pairs").open("wb") as pairs:
         for line in itertools.islice(read_lines(nbest), lines):

@@ -1,10 +1,10 @@
 """Measures the cost of a neural language model in the search, compared with decoding without it.
 
-Both commands run alternately with one thread, for stack decoding and cube pruning; the figures
-include start-up and loading. The floor is the time of the network's matrix products: the operations
-of all distinct histories divided by numpy's best rate on this core, measured in the same run. The
-seconds in the network are measured in one more decode, in this process. The result is JSON on
-standard output.
+The benchmark decodes alternately with and without the model, with one thread, by stack decoding and
+by cube pruning; the figures include start-up and loading. The floor is the time of the network's
+matrix products: the operations of all distinct histories divided by numpy's best rate on this core,
+measured in the same run. The seconds in the network are measured by decoding once more, in this
+process. The result is JSON on standard output.
 
     python -m benchmarks.bench_neural_decoding FOLDER --model lm7/ --lines 200
 
@@ -58,7 +58,7 @@ class Bench:
 
     def inside(self, search: int) -> dict[str, Any]:
         """Decode in this process; return the histories and the seconds spent in the network."""
-        os.chdir(self.folder)  # the ini's paths are relative to it
+        os.chdir(self.folder)  # paths in the ini are relative to this folder
         ini = MosesIni.read("with.ini")
         settings = replace(SearchSettings.from_ini(ini), search_algorithm=search)
         decoder = Decoder(ini, settings=settings, cache=Path("tables"))

@@ -1,15 +1,16 @@
-"""Measures pairs per second of scoring a phrase table, by us and by peers, and compares to a floor.
+"""Measures the rate of scoring a phrase table, by us and by peers, and compares it to a floor.
 
 "Ours" is the whole command `phrasescore score`, from .gz to .gz, in float32 and bfloat16. It scores
 part of the table (with --lines 0 the whole table), the same part with its sources shuffled, and a
 table with 20 targets for each source. The peers are a plain PyTorch scorer (plain_scorer.py) and,
-if --joeynmt names a Python that has it, JoeyNMT (joeynmt_scorer.py); they score a smaller part. All
-run alternately. The figures exclude start-up: peers do not count it, and ours subtract the time of
-a table with one line, which is reported too. CPU seconds are summed over all cores. On a busy
-machine they change less than wall-clock time, but they do change, so use a quiet machine.
+if --joeynmt names a Python that can import it, JoeyNMT (joeynmt_scorer.py). The peers score a
+smaller part. All run alternately. Pairs per CPU second exclude start-up: the peers do not count it,
+and ours subtracts the CPU seconds for a table with one line, which are also reported. CPU seconds
+are summed over all cores. On a busy machine they change less than wall-clock time, but they do
+change, so use a quiet machine.
 
-The floor (floor.py) is measured before and after, and the better result is used. The result is
-JSON on standard output.
+The floor (floor.py) is measured before and after, and the better rates are used. The result is JSON
+on standard output.
 
     python -m benchmarks.bench_scoring MODEL TABLE [--joeynmt PYTHON] [--lines N] [--runs N]
 """
@@ -108,7 +109,7 @@ def figures(pairs: int, costs: list[Cost], start: Cost | None = None) -> dict[st
 
 
 def shares(work: Work, measured: dict[str, float], floor: Floor, bench: Bench) -> dict[str, float]:
-    """Return the floor in seconds, and its shares in the CPU seconds and wall-clock of a run."""
+    """Return the floor in seconds, and its shares in a run's CPU seconds and wall-clock time."""
     least = floor.core_seconds(work.shared, bench.model.model.settings)
     return {
         "floor, CPU seconds": round(least, 2),

@@ -1,9 +1,9 @@
-"""Measures whether the cost per pair is equal for tables from a hundred thousand to ten million.
+"""Measures whether the cost per pair is equal for tables of 10^5 to 10^7 pairs.
 
 Generated tables (``generated_tables``) are processed by every step that reads a whole table:
-encode, train (for some seconds), score, add the column, filter, prune, doctor. Seconds are CPU
-seconds minus those for a table of one group, which removes start-up. Memory is the peak of the
-largest process; disk is the size of the step's output. The result is JSON.
+encode, train (for some seconds), score, add the column, filter, prune, doctor. CPU seconds per pair
+exclude start-up: the CPU seconds for a table of 1,000 pairs are subtracted. Memory is the peak of
+the largest process; disk is the size of the step's output. The result is JSON.
 
     python -m benchmarks.bench_size [--sizes 100000 1000000 10000000] [--folder FOLDER]
 """

@@ -1,17 +1,20 @@
 """Measures words per second of training on batches of real data, by us and by peers.
 
-"Ours" is an update of `phrasescore train` with the recipe fast: making the batch, loss and
-gradient, clipping, Adam; for sentences (--kind search, RNNsearch) also dropout and label smoothing.
-The peers make the same updates on random batches of as many pairs, padded to the longest: (a) a
-plain PyTorch loop of the same network (the forward pass of plain_scorer.py or plain_attention.py
-under autograd, a Python loop over time steps, all logits at once, Adam, no dropout); (b) for
-phrases, the same loop with torch.nn.GRU of the same size, the fastest recurrence in torch, whose
-cell differs (it resets after the product); (c) for sentences, with --joeynmt, JoeyNMT's updates on
-the same texts (joeynmt_trainer.py). All run alternately. Words are target words and </s>. The rates
-are per CPU second of all cores, and per second of wall-clock time, which matters on a GPU.
+"Ours" is an update of `phrasescore train` with the fast recipe: batch, loss, gradient, clipping,
+Adam; for sentences (--kind search, RNNsearch) also dropout and label smoothing. The peers update on
+random batches of ``--batch-size`` pairs, padded to the longest:
 
-With --agreement, ours and the plain loop train from the same weights on the same batches instead,
-without dropout, and their losses are compared. The result is JSON on standard output.
+(a) a plain PyTorch loop of the same network (plain_scorer.py or plain_attention.py under autograd,
+    a Python loop over time steps, all logits at once, Adam, no dropout);
+(b) for phrases, a network of the same sizes from torch.nn.GRU, the fastest recurrence in torch; its
+    reset gate comes after the product;
+(c) for sentences, with --joeynmt, JoeyNMT's own updates on the same texts (joeynmt_trainer.py).
+
+All run alternately. Words are target words and </s>. The rates are per CPU second of all cores, and
+per second of wall-clock time, which matters on a GPU.
+
+--agreement instead trains ours and the plain loop from equal weights on equal batches, without
+dropout or label smoothing, and compares their losses. The result is JSON on standard output.
 
     python -m benchmarks.bench_training TABLE [--threads N] [--agreement] [--device cuda]
     python -m benchmarks.bench_training SOURCE TARGET --kind search [--joeynmt PYTHON]
@@ -62,7 +65,7 @@ def fast_updates(
     dtype: torch.dtype | None,
     threads: int,
 ) -> Updates:
-    """Return the updates of the recipe fast with this number of threads."""
+    """Return the updates of the fast recipe with this number of threads."""
     settings = dataclasses.replace(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
@@ -91,9 +94,9 @@ class Task:
     Attributes:
         pairs: The table or the texts.
         sizes: The sizes of the network.
-        training: The training settings of ours.
+        training: Our training settings; the peers have their own.
         rate: The learning rate.
-        size: The number of pairs in a batch; in ours, of pairs of average length.
+        size: Pairs in a peer's batch; our batches have about as many words, or fewer.
         threads: The number of threads.
         device: The device to train on.
     """
@@ -171,7 +174,7 @@ def plain_update(task: Task) -> Update:
 
 
 class StandardUnits(nn.Module):
-    """An encoder-decoder of the same sizes from torch.nn.GRU, Embedding and Linear."""
+    """An encoder-decoder of our sizes, built from torch.nn.GRU, Embedding and Linear."""
 
     def __init__(self, sizes: EncoderDecoderSettings) -> None:
         super().__init__()
@@ -238,7 +241,7 @@ def rates(
     if not task.of_sentences:
         contenders["torch.nn.GRU"] = standard_update(task), random
     per_second: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-    # warm up; on a GPU every batch runs twice, because a shape is recorded at its second occurrence
+    # warm up; on a GPU every batch runs twice: the second batch of a shape records its CUDA graph
     first = slice(None, 1) if task.device.type == "cpu" else slice(None)
     for update, batches in contenders.values():
         for rows in 2 * batches[first]:
@@ -265,7 +268,7 @@ def rates(
 
 
 def agreement(task: Task, updates: int) -> dict[str, Any]:
-    """Train from equal weights on equal random batches; compare the mean of the last losses."""
+    """Train from equal weights on equal random batches; compare the means of the last losses."""
     last = max(1, updates // 10)
     task = dataclasses.replace(task, training=_training(task.training.kind, regularised=False))
     contenders = {

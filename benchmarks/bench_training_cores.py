@@ -1,10 +1,11 @@
 """Measures training on one core, on several cores, and as several simultaneous runs of one core.
 
 Simultaneous runs of one core share only memory and clock rate, so their sum shows the capacity of
-the machine. Each run is a process that repeats the same updates of the recipe fast for some
-seconds; words are target words and </s>. The three ways alternate. The result is JSON with medians
-and the share of the floor: three times the products of the forward pass (the gradient has two
-products for each of them), at one core's best rate of a large product, measured in the same run.
+the machine. Each run is a process that repeats the same updates of the fast recipe for some
+seconds; words are target words and </s>. The three ways alternate. The result is JSON with medians,
+and with the share of the floor in the time. To get the floor, the products of the forward pass are
+counted three times (the gradient has two products for each), and divided by the best rate of a
+large product, measured on one core in the same run.
 
     python -m benchmarks.bench_training_cores TABLE [--hidden 200 500 1000] [--threads N]
 """
@@ -48,7 +49,7 @@ _PASSES = 3  # one product in the forward pass, two in the backward pass
 
 @dataclass(frozen=True)
 class Rate:
-    """The words of one run, their multiply-adds, wall-clock seconds, CPU seconds of all cores."""
+    """One run: its words, multiply-adds, wall-clock seconds, and CPU seconds of all cores."""
 
     words: int
     multiply_adds: int

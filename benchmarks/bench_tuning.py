@@ -1,8 +1,8 @@
 """Measures BLEU and seconds of optimising weights over given lists, by us and by Moses's tools.
 
 "Ours" is the whole command `phrasescore optimize`, including reading lists and counting matches.
-"Moses" is `mert` or `kbmira` alone; `extractor` has counted their statistics before, and its time
-is reported separately. Both run with one thread in fresh processes, alternately for each seed.
+"Moses" is `mert` or `kbmira` alone; `extractor` has counted the matches before, and its time is
+reported separately. Both run with one thread in fresh processes, alternately for each seed.
 sacrebleu recomputes BLEU from the translations that the weights choose. The result is JSON on
 standard output.
 

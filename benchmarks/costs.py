@@ -19,8 +19,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 class Cost:
     """The cost of a command: wall-clock and CPU seconds, and the peak memory in MiB.
 
-    The memory is that of the command's largest process, or of the small Python process that starts
-    the command (14 MiB) if that is larger.
+    The peak is the larger of two: the command's largest process, and the small Python process that
+    starts the command (14 MiB).
     """
 
     wall: float

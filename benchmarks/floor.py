@@ -1,10 +1,10 @@
 """Estimates the minimum time of scoring from this machine's rates of products and exponentials.
 
-This floor is twice the number of shared multiply-adds, divided by the best rate of a matrix product
-of 4096 x 1000 x 3000, plus the number of rows of the output layer times the best time of a
-log-sum-exp. Both rates are measured on one core in CPU seconds, as the best of many tries, so that
-other work on the machine changes the floor little; N cores are assumed to be N times as fast.
-Compare a run only with rates that were measured in the same run.
+This floor is twice the number of multiply-adds of the shared work (``shared_work``), divided by the
+best rate of a matrix product of 4096 x 1000 x 3000, plus the number of rows of the output layer
+times the best time of a log-sum-exp. Both rates are measured on one core in CPU seconds, as the
+best of many tries, so that other work on the machine changes the floor little; N cores are assumed
+to be N times as fast. Compare a time only with rates measured in the same run of a benchmark.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def product_rate(kind: torch.dtype) -> float:
 
 
 def row_seconds(words: int) -> float:
-    """Return the seconds of one core for a log-sum-exp over ``words``: torch's or our kernel's."""
+    """Return the seconds of a log-sum-exp over ``words`` words: the faster of torch and ours."""
     logits = torch.randn(_LOGITS_AT_ONCE, words)
     shift, total = np.empty((2, len(logits)), np.float32)
     panel = logits.numpy(), np.zeros(words, np.float32), 0, shift, total

@@ -1,6 +1,6 @@
 """Generates parallel text of any size with its word alignment, to build systems from.
 
-Words are drawn by Zipf's law; half of them come from the few possible followers of the previous
+Half of the words are drawn by Zipf's law, and half from the few possible followers of the previous
 word, so phrases recur as in real text. A target sentence translates the source word by word, with
 some neighbours swapped, some words left out, and some words translated as two tokens.
 

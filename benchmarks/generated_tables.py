@@ -1,10 +1,10 @@
 """Generates phrase tables of any size, with realistic lengths and equal sharing of prefixes.
 
 The larger a real table is, the more prefixes it shares. Here every thousand pairs form a group. All
-sources of a group begin with two words that no other group has, followed by a span of up to five
-words from a few random sentences. So a table of ten million pairs is like a hundred tables of a
-hundred thousand pairs, and the costs per pair can be compared. Groups are in the order of their
-bytes, like ``LC_ALL=C sort``.
+sources of a group begin with the same pair of words, which no other group has, followed by a span
+of up to five words from a few random sentences. So a table of ten million pairs is like a hundred
+tables of a hundred thousand pairs, and the costs per pair can be compared. Groups are in the order
+of ``LC_ALL=C sort``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GROUP = 1000  # pairs
 _GROUPS_OF_A_WORD = 1000
 _WORDS = 8000  # of each side, without the two words that begin a group
 _SENTENCE, _LONGEST = 9, 5  # words
-# numbers of targets per source and their frequencies; the mean of 1.33 is that of Multi30k's table
+# numbers of targets per source and their frequencies; Multi30k's table has the same mean, 1.33
 _TARGETS = (1, 2, 3, 6)
 _SHARES = (0.80, 0.13, 0.05, 0.02)
 
@@ -45,7 +45,7 @@ def write_ini(path: Path, table: Path) -> None:
 
 
 def write_text(path: Path, lines: int, seed: int = 2) -> None:
-    """Write sentences of the first groups' words, so that tables contain some of their spans."""
+    """Write sentences that begin like the first groups, so that tables have some of the spans."""
     with path.open("w", encoding="ascii") as stream:
         for line in range(lines):
             rng = random.Random(seed * 1_000_003 + line)

@@ -1,12 +1,12 @@
 """Scores given pairs with JoeyNMT's ``test`` command and ``return_prob: ref``.
 
-JoeyNMT (PyPI: joeynmt) is a maintained toolkit with recurrent models that prints the
+JoeyNMT (PyPI: joeynmt) is a maintained toolkit that has recurrent models and prints
 log-probabilities of given references. The model made here has the sizes of our model (hidden,
 embedding and vocabulary sizes, one GRU layer per side) and random initial weights, because speed
-does not depend on weights. The networks still differ. JoeyNMT's encoder reads in both directions
-with half of the units each, because version 2.3.0 fails on a single direction; this is less work
-than ours. Its decoder always has attention, its GRU resets after the product, and the output layer
-is a full hidden x V matrix without maxout and low rank; this is more work.
+does not depend on weights. The networks still differ. JoeyNMT's encoder does less work than ours:
+it reads in both directions with half of the units each (version 2.3.0 fails on a single direction).
+Its decoder does more work: it has attention, and a full hidden x V output matrix without maxout or
+low rank. Its GRU applies the reset gate after the product.
 
 The script runs in a separate environment with joeynmt, and needs no part of this project:
 
@@ -32,7 +32,7 @@ _NOT_WORDS = {"</s>", "<unk>", *_SPECIALS}
 
 
 def write_text(table: Path, folder: Path) -> int:
-    """Write the sides of a table as test.f and test.e, one phrase per line; return their number."""
+    """Write a table's sides to test.f and test.e, one phrase per line; return the pair count."""
     with gzip.open(table, "rb") as lines:
         phrases = [line.split(b" ||| ", 2)[:2] for line in lines]
     for name, column in (("test.f", 0), ("test.e", 1)):

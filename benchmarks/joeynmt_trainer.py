@@ -1,11 +1,11 @@
 """Times JoeyNMT's training updates of an attention model on two texts.
 
-The model has the sizes of our model: a bidirectional GRU encoder with as many units per direction,
-a GRU decoder with Bahdanau's attention, and word vectors and vocabularies of the same sizes. The
-networks still differ: JoeyNMT's GRU resets after the product, the attention and the output layer
-have H units without maxout, and the output matrix is H x V without low rank. An update is JoeyNMT's
-own: a batch of 64 sentences from its iterator, the loss with label smoothing, gradients, clipping
-at 1, Adam. Validation and checkpoints are left out.
+The model has the sizes of our model: a bidirectional GRU encoder with H (our hidden size) units per
+direction, a GRU decoder with Bahdanau's attention, and word vectors and vocabularies of the same
+sizes. The networks still differ: JoeyNMT's GRU applies the reset gate after the product, its
+attention and output layer have H units without maxout, and its output matrix is H x V without low
+rank. An update is JoeyNMT's own: a batch of 64 sentences from its iterator, the loss with label
+smoothing, gradients, clipping at 1, Adam. Validation and checkpoints are left out.
 
 The script runs in a separate environment with joeynmt, and needs no part of this project:
 

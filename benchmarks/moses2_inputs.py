@@ -1,7 +1,7 @@
 """Makes moses2's inputs: a probing phrase table with reordering scores, and a KenLM binary.
 
-This does the work of moses2's script binarize4moses2.perl without programs that few builds have:
-the scores of the reordering table become a property of each line of the phrase table.
+This module does the work of moses2's script binarize4moses2.perl without programs that few builds
+have: the scores of the reordering table become a property of each line of the phrase table.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _SEPARATOR = b" |||"
 
 
 def prepare(folder: Path, ini: str, programs: Path) -> str:
-    """Make the inputs of moses2 in the folder of a system; return the name of an ini with them.
+    """Make the inputs of moses2 in a system's folder; return the name of an ini that names them.
 
     Args:
         folder: The system, with one phrase table, one reordering table and one language model.
-        ini: The name of its ini.
+        ini: The name of the system's ini.
         programs: The folder of ``CreateProbingPT2`` and ``build_binary``.
     """
     text = (folder / ini).read_text()

@@ -1,7 +1,7 @@
 """Scores pairs with RNNsearch in straightforward PyTorch code, written from the paper's equations.
 
 As in ``plain_scorer``, batches are 64 pairs in input order, both sides are padded to the longest,
-every pair is computed separately, and all is float32. The code is not slow on purpose: each
+every pair is computed separately, and all is float32. The code avoids needless work: each
 direction of the encoder is one batched loop, U_a h is computed once per source, the gates of a step
 share one product, and word vectors, readout and softmax are each one product over all words of the
 batch. The code reads this project's model folders, but is written from section 3 and appendix A.2

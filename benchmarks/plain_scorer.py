@@ -1,11 +1,12 @@
 """Scores a phrase table in straightforward PyTorch code, like the authors' own scorer.
 
-It works like GroundHog's score.py in batch mode: pairs in file order, 64 at a time, both sides
-padded to the longest of the batch, every pair computed separately, one natural log-likelihood per
-line. The code is not slow on purpose: everything runs in float32 under torch.inference_mode,
-sources are encoded in one batched loop, the contribution of the summary c to the decoder is
-computed once per pair (GroundHog repeats it at each word), the gates of a step share one product,
-and input projections, readout and softmax are each one product over all words of the batch.
+It works like score.py of the authors' GroundHog in batch mode: pairs in file order, 64 at a time,
+both sides padded to the longest of the batch, every pair computed separately, one natural
+log-likelihood per line. The code avoids needless work: everything runs in float32 under
+torch.inference_mode, sources are encoded in one batched loop, the contribution of the summary c to
+the decoder is computed once per pair (GroundHog repeats it at each word), the gates of a step share
+one product, and input projections, readout and softmax are each one product over all words of the
+batch.
 
 The code reads this project's model folders, but is written from section 2 of the paper, in the form
 that the authors ran (formulation ``code``), not from this project's network.
@@ -53,7 +54,7 @@ def padded(phrases: list[list[int]]) -> tuple[Tensor, Tensor]:
 
 
 def unit_step(w: Weights, side: str, inputs: Tensor, h: Tensor) -> Tensor:
-    """One step of the gated unit: ``inputs (B, 3H)``, ``h (B, H)``."""
+    """Return ``(B, H)`` the next hidden state, given ``inputs (B, 3H)`` and ``h (B, H)``."""
     H = h.shape[1]
     gates = torch.sigmoid(inputs[:, H:] + h @ w[f"{side}.gate_weight"])
     update, reset = gates[:, :H], gates[:, H:]

@@ -1,4 +1,4 @@
-"""Derives tables to measure scoring on: part of a table, shuffled sources, many targets each."""
+"""Derives tables for benchmarks: part of a table, shuffled by source, or with many targets."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def _source(line: bytes) -> bytes:
 
 
 def shuffled_by_source(lines: list[bytes]) -> list[bytes]:
-    """Return the same lines with the sources in random order; lines of a source stay together."""
+    """Return the lines with the sources in random order; the lines of a source stay together."""
     groups = [list(group) for _, group in itertools.groupby(lines, _source)]
     random.Random(_SEED).shuffle(groups)
     return list(itertools.chain.from_iterable(groups))
 
 
 def with_many_targets(lines: list[bytes]) -> Iterator[bytes]:
-    """Yield about as many lines, with 20 targets for each of a sample of the sources.
+    """Yield about as many lines as given, with 20 targets for each source of a sample.
 
-    Half of the targets follow the source's own target in the sorted list of all targets, so they
-    begin alike; the others are drawn at random. The scores are arbitrary.
+    Half of the targets are neighbours of the source's own target in the sorted list of all targets,
+    so they begin alike; the others are drawn at random. The scores are arbitrary.
     """
     rng = random.Random(_SEED)
     own = {source: line.split(b" ||| ", 2)[1] for line in lines for source in [_source(line)]}

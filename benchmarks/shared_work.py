@@ -1,9 +1,9 @@
 """Counts the minimum work of scoring a table: distinct encoder and decoder steps, in multiply-adds.
 
-The encoder needs a step for each distinct prefix of a source, the decoder for each distinct
-(source, prefix of a target). Prefixes are compared by 64-bit hashes of their ids, computed one
-position at a time over all phrases; the probability of a collision among 10^7 prefixes is about 3
-in a million.
+The encoder needs a step for each distinct prefix of a source; the decoder needs one for each
+distinct pair of a source and a target prefix. Prefixes are compared by 64-bit hashes of their ids,
+computed one position at a time over all phrases; the probability of a collision among 10^7 prefixes
+is about 3 in a million.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Steps:
 
     Attributes:
         encoder: Steps of the encoder, including </s>.
-        sources: Computations that depend only on the summary c.
-        decoder: Steps of the decoder's unit.
+        sources: Computations once per source, from its summary.
+        decoder: Steps of the decoder's recurrent unit.
         rows: Rows of the output layer, each with its log-sum-exp.
     """
 
@@ -142,7 +142,7 @@ def count_work(phrases: Iterator[tuple[TokenSequences, TokenSequences]]) -> Work
         found, _ = prefix_hashes(predicted, whole)
         states.add(found)
         pairs += len(read)
-    # each source needs one more encoder step for </s>, and one more row for the first word
+    # </s> needs one more encoder step; the first target word needs a row but no decoder step
     alone = Steps(prefixes.all + pairs, pairs, states.all, states.all + pairs)
     n = sources.distinct
     shared = Steps(prefixes.distinct + n, n, states.distinct, states.distinct + n)

@@ -4,12 +4,12 @@
 
 The folder has files such as ``slovene-bohoric.train.tsv`` (and ``.dev.tsv``, ``.test.tsv``), a list
 of modern words and the published table, from coastalcph/histnorm. Words are prepared as for that
-table (Bollmann 2019, section 4.1): lines that lack a column or contain only punctuation are
-dropped; text is converted to NFC and lower case; digits become 0 in pairs of equal words. For each
-size, normalisers are trained on contiguous blocks of that number of words, evenly spaced in the
-training set, tuned on the whole dev set, and measured on dev and test. Each result is appended to
-the file as a line of JSON, and is not computed again. The table, with the published accuracies, is
-printed to standard output.
+table (Bollmann 2019, section 4.1): lines without two columns, or with a column of only punctuation,
+are dropped; text is converted to NFC and lower case; digits become 0 if both words are equal. For
+each number of words, evenly spaced blocks are cut from the training set. A normaliser is trained on
+each block, tuned on all of dev, and measured on dev and test. Each result is a line of JSON in the
+results file, and is not computed again. A table of our and the published accuracies is printed to
+standard output.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def _is_word(text: str) -> bool:
     return not all(unicodedata.category(sign).startswith("P") for sign in text)
 
 
-def blocks(lines: list[str], size: int, most: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield some of up to ten contiguous blocks, evenly spaced, and the first line of each."""
+def blocks(lines: list[str], size: int, max_blocks: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield (first line's index, block) for up to ``max_blocks``, at most ten, evenly spaced."""
     count = min(_BLOCKS, len(lines) // size)
-    chosen = min(most, count)
+    chosen = min(max_blocks, count)
     for number in sorted({place * (count - 1) // max(chosen - 1, 1) for place in range(chosen)}):
         begin = number * (len(lines) - size) // max(count - 1, 1)
         yield begin, lines[begin : begin + size]

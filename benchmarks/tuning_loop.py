@@ -2,8 +2,8 @@
 
 Both tune the same ini on the same dev set with MERT, with the same number of rounds of 100-best
 lists and 20 restarts each, and filter the tables themselves. Ours decodes once more, to score the
-last weights. mert-moses.pl asks a decoder for its list of features, which moses2 cannot print, so
-the script gets the list from here, in moses2's order: the order of the ini.
+last weights. mert-moses.pl asks the decoder for a list of its features. moses2 cannot print one, so
+this module gives the script the list in moses2's order: the order of the ini.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Loop:
 
 
 def measured(loop: Loop, runs: int) -> dict[str, object]:
-    """Run all alternately; return the costs and their ratios in CPU and wall-clock seconds."""
+    """Run ours, Moses and moses2 alternately; return costs, and ratios of wall and CPU seconds."""
     loop.ours(0)  # warms the compile cache
     found: dict[str, list[tuple[Cost, float]]] = {"ours": [], "moses": [], "moses2": []}
     for number in range(1, runs + 1):

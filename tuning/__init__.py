@@ -1,8 +1,9 @@
-"""Find log-linear weights: MERT, PRO, batch MIRA, the outer loop, significance.
+"""Tunes log-linear weights (MERT, PRO, batch MIRA, the outer loop), and scores and compares texts.
 
 From Python: ``from tuning import evaluate, compare, tune``; docs/api.md has all stable names.
 
-This package is the highest of three layers. Optimisers see only arrays, never files.
+This package is the top layer, above moses_integration and phrasescore. Its optimisers see only
+arrays, never files.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.plain_phrase_table import Sentence
 
-# bytes that sort before the space, before and after |, inside UTF-8; NULL; a word inside a word
+# words with bytes below the space, beside | and above ASCII; NULL; words inside other words
 ODD_WORDS = [
     *(b"a", b"b", b"ab", b"a!", b"a~", b"}", b"~", b"!", b'"', b"#", b"{", b"\x7f", b"a\x01b"),
     *(b"NULL", "é".encode(), "\u00a0x".encode(), "日本".encode(), b"0", b"00", b"&apos;", b"1-2"),

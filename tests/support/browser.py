@@ -1,7 +1,7 @@
 """Runs the machine's Chromium without a window, with playwright, to test pages.
 
-Every page that is opened here is checked for errors on its console and for requests of any other
-resource.
+Every page that is opened here is checked for errors on its console and for requests over the
+network.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Pages:
         browser: A running browser.
 
     Attributes:
-        complaints: Errors on the console, and requested addresses that are not files.
+        complaints: Errors and warnings on the console, and requested network addresses.
     """
 
     def __init__(self, browser: Browser) -> None:

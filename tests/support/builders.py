@@ -12,7 +12,7 @@ from phrasescore.runs.final_names import write_atomically
 def write_phrase_table(path: Path, pairs: int, seed: int = 1, words: int = 40) -> Path:
     """Write a phrase table of ``pairs`` distinct pairs whose targets depend on the sources.
 
-    Word ``eN`` translates to ``fN``; in a phrase, every third word also gets ``fN de`` before it.
+    Word ``eN`` translates to ``fN``, or to ``fN de`` if 3 divides N. Some targets end in ``f0``.
     """
     rng = np.random.default_rng(seed)
     seen: set[tuple[str, str]] = set()

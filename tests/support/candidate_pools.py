@@ -17,7 +17,7 @@ BLEU = Objective()
 
 
 def of_quality(tenths: int) -> list[int]:
-    """Return statistics of ten words with which corpus BLEU is the mean of ``tenths`` / 10."""
+    """Return statistics of a ten-word candidate; corpus BLEU is the mean of all ``tenths`` / 10."""
     return [tenths, 10] * 4 + [10]
 
 
@@ -43,7 +43,7 @@ def random_pool(
     whole: bool = True,
     columns: int = COLUMNS,
 ) -> PoolArrays:
-    """Make a pool without duplicates, with integer or normal features and random quality."""
+    """Make a pool without duplicates, with random quality and integer or Gaussian features."""
     pool = CandidatePool(sentences, features, columns)
     count = sentences * candidates
     values = (
@@ -70,7 +70,7 @@ def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = 
 
 
 def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:
-    """Return all steps at which two candidates of a sentence have equal scores, rising."""
+    """Return, in rising order, all steps at which two candidates of a sentence score equally."""
     found: list[float] = []
     scores, slopes = weights @ pool.features, direction @ pool.features
     for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):

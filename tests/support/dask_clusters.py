@@ -30,7 +30,7 @@ class DaskCluster:
     Args:
         folder: A new folder for the cluster's files.
         workers: The number of threads of each initial worker.
-        environment: Variables of the workers, in addition to those of this process.
+        environment: Environment variables to add for the scheduler and the workers.
 
     Attributes:
         workers: The processes of all workers, including workers that have ended.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# as Moses does, whatever becomes of the translation
+# Moses answers -show-weights even if it would fail to translate
 _SHOW_WEIGHTS = """\
 #!/bin/sh
 here=$(dirname "$0")
@@ -23,7 +23,7 @@ cat "$here/list"
 
 
 def script(folder: Path, body: str) -> Path:
-    """Write an executable ``moses`` that runs shell commands; return it."""
+    """Write an executable ``moses`` that runs shell commands; return its path."""
     folder.mkdir(exist_ok=True)
     path = folder / "moses"
     path.write_text(body if body.startswith("#!") else f"{_SHOW_WEIGHTS}{body}\n")
@@ -32,7 +32,7 @@ def script(folder: Path, body: str) -> Path:
 
 
 def printing(folder: Path, nbest: bytes, weights: str = "") -> Path:
-    """Write a ``moses`` that prints the same list with all weights, and hangs on request.
+    """Write a ``moses`` that prints one list, whatever the weights, and hangs on request.
 
     Args:
         folder: The folder for the script.

@@ -45,7 +45,7 @@ def blocks_done(output: Path) -> int:
 
 
 def killed_at(moment: int, work: Callable[[], object]) -> bool:
-    """Do work in another process, which is killed after ``moment`` changes of folders.
+    """Do work in another process, which is killed after ``moment`` changes to folders.
 
     Returns:
         Whether the process was killed; if not, it made no further change.

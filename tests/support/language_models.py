@@ -15,7 +15,8 @@ from tests.conftest import PROJECT
 from tests.support.plain_back_off import PlainLanguageModel
 
 LETTERS = ["a", "b", "c"]
-# a handwritten trigram model: "b c" is missing although "a b c" exists, "c b" has only a back-off
+# a handwritten trigram model: "b c" is missing although "a b c" exists, and no trigram begins with
+# "c b" although it has a back-off weight
 TRIGRAMS = """\\data\\
 ngram 1=6
 ngram 2=4
@@ -44,7 +45,7 @@ ngram 3=2
 
 
 def arpa_of(ngrams: list[dict[str, tuple[float, float]]]) -> str:
-    """Write n-grams, by order and text, as an ARPA file."""
+    """Return the text of an ARPA file with these n-grams, given by order and text."""
     counts = "".join(f"ngram {n}={len(grams)}\n" for n, grams in enumerate(ngrams, 1))
     sections = ""
     for n, grams in enumerate(ngrams, 1):
@@ -58,7 +59,7 @@ def arpa_of(ngrams: list[dict[str, tuple[float, float]]]) -> str:
 
 @st.composite
 def models(draw: st.DrawFn, least_order: int = 1) -> str:
-    """Draw models that have the contexts of all n-grams, as formats demand, not all suffixes."""
+    """Draw models with the contexts of all n-grams, as formats demand, but not all suffixes."""
     weight = st.sampled_from([-1.5, -0.75, -0.5, -0.25])
     backoff = st.sampled_from([0.0, -0.0, -0.5, -0.25])
     order = draw(st.integers(least_order, 4))
@@ -117,7 +118,7 @@ def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[
 def assert_same_model(
     one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]]
 ) -> None:
-    """Check that scores agree, and that states are equal in one model if equal in the other."""
+    """Check that scores agree, and that the same histories share a state in both models."""
     paired: dict[int, int] = {}
     for words in sentences:
         scores, states = follow(one, words)

@@ -48,8 +48,8 @@ def save_random_language_model(
 def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
     """Write a network with the probabilities of a trigram model: one hidden unit for each history.
 
-    A unit of the first layer is 1 if both words are those of its history, the second layer copies
-    the first, and the output layer has ln p of every word.
+    Each unit of the first layer is 1 for its own history and 0 for all others, the second layer
+    copies the first, and the output layer has ln p of every word.
     """
     known = PlainLanguageModel(arpa)
     vocabulary = Vocabulary.from_words(sorted(set(words)))
@@ -81,7 +81,7 @@ def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
 
 
 def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: bytes) -> float:
-    """Score a word of an n-gram model after two words; ``None`` for a place before the sentence."""
+    """Return ln p of a word after a history; ``None`` is a place before the sentence."""
     state = model.begin_state
     for before in history:
         if before is not None:

@@ -35,7 +35,7 @@ class PlainLanguageModel:
         self._word_ids = {word: number for number, word in enumerate(words)}
         self._extendable = {ngram for ngram, weight in self._backoff.items() if weight != 0}
         for ngram in self._log10:
-            # the continuations of an n-gram's suffixes count too, because of backing off
+            # the suffixes of an n-gram's context count too, because backing off reaches them
             self._extendable.update(ngram[start:-1] for start in range(len(ngram) - 1))
         if lacks_unknown:
             self._extendable.add((UNKNOWN_WORD,))  # as in KenLM

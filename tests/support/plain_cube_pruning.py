@@ -1,6 +1,6 @@
 """Cube pruning like `cube_pruning` but without arrays, to read and to compare with.
 
-Hypotheses, scores and stacks are those of `plain_search`; only the choice of hypotheses differs.
+Hypotheses, scores and stacks are as in `plain_search`; only the choice of hypotheses differs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class _Edge:
     """The hypotheses of one coverage, and the translation options of one next span.
 
     Args:
-        rows: The hypotheses, sorted by score minus the cost of the jump to the span.
+        rows: The hypotheses, sorted by score minus the cost of the jump to the span; without a
+            distortion limit, in the order of the stack.
         columns: The table entries, sorted by future score.
         start: The first source word of the span.
         end: The last source word of the span.
@@ -65,8 +66,9 @@ class PlainCubePruning(PlainSearch):
     def _take_best(self, edges: list[_Edge], stack: Stack) -> None:
         """Pop cells of the edges into a stack, the best first, up to the pop limit.
 
-        A cell is pushed when the cell to its left or the cell above is popped. Beyond the limit,
-        cells are popped only for coverages with fewer hypotheses than the diversity setting.
+        A cell combines a row and a column of an edge. It is pushed when the cell to its left or the
+        cell above is popped. Beyond the limit, only cells for coverages with fewer hypotheses than
+        the diversity setting are used.
         """
         heap: list[tuple[float, int, _Edge, Cell, Hypothesis]] = []
         seen: set[tuple[int, Cell]] = set()

@@ -78,7 +78,7 @@ def plain_line_search(
     direction: NDArray[np.float64],
     shares: Sequence[float],
 ) -> tuple[float, float]:
-    """Compute ``line_search`` without bounds in numpy."""
+    """Search a line without bounds, like ``LineSearch``, in numpy."""
     intercepts, slopes = weights @ pool.features, direction @ pool.features
     changes: list[tuple[float, NDArray[np.float64]]] = []
     sums = np.zeros(pool.statistics.shape[1])
@@ -112,7 +112,7 @@ def plain_line_search(
 def plain_expected_score(
     pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, shares: Sequence[float]
 ) -> float:
-    """Compute ``expected_score`` in numpy."""
+    """Compute the score of an ``ExpectedScore`` in numpy."""
     sums = np.zeros(pool.statistics.shape[1])
     for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
         if begin < end:

@@ -92,7 +92,7 @@ def orientation(
 
 
 def word_counts(corpus: list[Sentence]) -> Counter[tuple[bytes, bytes]]:
-    """Count linked words; unlinked words count as linked to NULL."""
+    """Count pairs of linked words; unlinked words count as linked to NULL."""
     counts: Counter[tuple[bytes, bytes]] = Counter()
     for source, target, links in corpus:
         counts.update((source[s], target[t]) for s, t in links)

@@ -1,4 +1,4 @@
-"""Pruning in plain Python: lines are tuples of values, rules are written like their definitions."""
+"""Pruning in plain Python, line by line; the rules are written like their definitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def weighted_sum(line: Line, weights: Sequence[float]) -> float:
 
 
 def minus_ln_p(line: Line, sentences: int) -> float:
-    """Return -ln p, where p sums all cases of at least as many joint occurrences, in integers."""
+    """Return -ln p by Fisher's exact test, for at least the joint occurrences of the line."""
     target, source, pair = counts_of(line)
     if target + source - pair > sentences:
         sentences = target + source

@@ -1,7 +1,7 @@
 """Stack decoding like `search` but without arrays, to read and to compare with.
 
 A hypothesis is an object, a stack is a dictionary, and every score is computed when it is needed.
-This code is thousands of times slower than the compiled search, and prunes equally.
+This code prunes exactly like the compiled search, but is thousands of times slower.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class PlainSearch:
     Args:
         loaded: The input.
         weights: (F,) the weights in the order of the feature vector.
-        settings: The limits of the search; only those of stack decoding are used.
+        settings: The limits of the search; only the limits of stack decoding are used.
     """
 
     def __init__(self, loaded: LoadedInput, weights: Weights, settings: SearchSettings) -> None:

@@ -22,7 +22,7 @@ def grow_diag_final_and(forward: Points, backward: Points) -> Points:
         grown = False
         visited: Points = set()
         while waiting := sorted(joint - visited, key=by_target):
-            # a point added after the last visited point is visited in this round, others are not
+            # an added point is visited in this round only if it follows the last visited point
             behind = [
                 p for p in waiting if not visited or by_target(p) > max(map(by_target, visited))
             ]

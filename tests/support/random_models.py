@@ -41,7 +41,7 @@ def save_random_model(
         seed: The seed of the weights.
         kind: The kind, as for ``train --kind``.
         byte_pairs: Splits the words into the pieces that the model knows.
-        outside: Words of the other texts, which the model does not know.
+        outside: Words outside the model's shortlist, with their counts.
         choices: Settings of the kind, such as its unit.
     """
     sides = []

@@ -1,4 +1,4 @@
-"""Small results folders like those of the commands, made without running them."""
+"""Small results folders as commands write them, made without running a command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_lines(path: Path, lines: Sequence[str]) -> Path:
 
 
 def sentences(count: int, seed: int = 1) -> list[str]:
-    """Return sentences of some words."""
+    """Return random sentences of words from ``WORDS``."""
     rng = random.Random(seed)
     return [" ".join(rng.choices(WORDS, k=rng.randint(5, 12))) for _ in range(count)]
 
@@ -47,7 +47,8 @@ def write_comparison(
 ) -> dict[str, Any]:
     """Write texts and the JSON of comparing them with ``compare``; return the JSON.
 
-    The tenth sentence of all texts and the name of the second system contain hostile HTML.
+    The tenth sentence of the reference and of all translations, and the name of the second system,
+    contain hostile HTML.
     """
     reference = sentences(count)
     reference[9] = f"le chat {HOSTILE} mange ici"
@@ -81,7 +82,7 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
     record: dict[str, Any] = {
         "kind": "tune", "version": 1, "objective": "bleu", "curve": lines,
         "weights": {"LM0": [0.5 / (rounds + 1)], "TM0": [0.1 * (rounds + 1), -0.2]},
-        # the second score belongs to the model of write_scoring
+        # the second weight of TM0 belongs to the model of write_scoring
     }  # fmt: skip
     if finished:
         record["weights"] = {"LM0": [0.25], "TM0": [0.3, -0.4]}

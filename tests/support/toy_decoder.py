@@ -28,12 +28,13 @@ _WORDS = 7
 
 @dataclass
 class ToyDecoder:
-    """Translations with their features, and the number of calls.
+    """Translations with their features, and a record of the calls.
 
     Args:
         words: For each of S sentences, C translations.
         features: (S, C, 3) the features: WordPenalty0 and two of TM.
         log_text: The text that the decoder writes to its log.
+        calls: The weights of each call so far.
     """
 
     words: Sequence[Sequence[bytes]]

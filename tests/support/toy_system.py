@@ -16,7 +16,7 @@ import numpy as np
 from phrasescore.runs.final_names import write_atomically
 
 _WORDS = 6
-# without them Moses crashes
+# without these options Moses crashes
 _FACTORS = "input-factor=0 output-factor=0"
 _INI = """\
 # a toy
@@ -153,9 +153,9 @@ def _language_model() -> list[str]:
 
 
 def toy_list(toy: ToySystem, seed: int = 1) -> bytes:
-    """Return an n-best list for the dev set: 15 translations per sentence, not the best first.
+    """Return an n-best list for the dev set: 15 translations per sentence, of rising quality.
 
-    The second score of the table is the number of wrong words; the other scores carry no signal.
+    The table's second score falls with the number of wrong words; other scores carry no signal.
     """
     rng = np.random.default_rng(seed)
     lines = []

@@ -1,7 +1,8 @@
 """Processes of ``phrasescore`` that start with all modules imported.
 
-Most of the time of a short call is importing torch. A server imports all modules once and forks.
-Each call is still a separate process, with its own arguments, folder, environment and status.
+Importing torch takes most of the time of a short call. So a server imports all modules once, and
+forks for each call. A call is still a separate process, with its own arguments, folder, environment
+and status.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Surroundings:
         signals: Signals to send, each after a number of seconds.
         last_step: Kill the process just before its N-th step (from 1) that makes, renames, removes
             or truncates a file.
-        named: Kill the process just before the first such step after a file is renamed to this.
+        named: Kill the process just before the first such step after a rename to this name.
     """
 
     folder: Path
@@ -85,8 +86,8 @@ class Observed:
         output: The content of standard output.
         errors: The content of standard error.
         seconds: The running time.
-        peak: The peak memory in bytes beyond that of the imported modules.
-        left: The number of its child processes that outlived it; they have been killed.
+        peak: The peak memory in bytes, without the memory of the imported modules.
+        left: The number of child processes that outlived the process and were then killed.
     """
 
     status: int
@@ -194,7 +195,7 @@ class Started:
 
 
 def _feed(end: int, text: bytes) -> None:
-    # the process may not read everything; closing writes the rest
+    # the process may end before it reads everything; then writing or closing fails
     with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as stream:
         stream.write(text)
 
@@ -281,7 +282,7 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
         os.dup2(end, number)
         os.close(end)
     for number in request["closed"]:
-        # like Python when it starts without this stream
+        # as Python does if it starts without this stream
         os.close(number)
         setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.chdir(request["folder"])
@@ -326,7 +327,7 @@ def _limit(request: dict[str, Any]) -> None:
 
 
 def die_at(step: int, name: str | None = None) -> None:
-    """Kill this process before its N-th change of a folder, or before the change after a rename."""
+    """Kill this process before its N-th change to a folder, or before the next after a rename."""
     left = step
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
@@ -378,7 +379,7 @@ def _end_orphans() -> int:
                 continue  # this child had ended by itself
         except ChildProcessError:
             return count
-        time.sleep(0.3)  # give children that are about to end some time
+        time.sleep(0.3)  # wait for children that are about to end
         for child in Path("/proc/self/task").glob("*/children"):
             for number in child.read_text().split():
                 with contextlib.suppress(ProcessLookupError):

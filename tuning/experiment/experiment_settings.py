@@ -163,8 +163,8 @@ class ExperimentModel:
         train: Options of ``phrasescore train``, without ``--kind``.
         kind: The kind of the model, as for ``train --kind``; ignored for an existing folder, which
             states its own kind.
-        per_seed: Whether each seed of tuning has its own model, trained with that seed; the names
-            of existing folders then contain ``{seed}``.
+        per_seed: Whether each seed of tuning has its own model, trained with that seed; ``folder``,
+            if given, then contains ``{seed}``.
         unnormalised: Whether the decoder uses the model's scores without ln Z; for a language model
             trained with ``--self-normalise``.
     """
@@ -242,7 +242,7 @@ class ExperimentSystem:
 
     @property
     def features(self) -> tuple[object, ...]:
-        """The settings of the row's tuning; a row with ``rerank`` uses an equal row's tuning."""
+        """The settings of the row's tuning; rows with ``rerank`` use the tuning of an equal row."""
         return self.columns, self.language_models
 
 

@@ -3,12 +3,12 @@
 All outputs are in the results folder:
 
 * ``system/``: the untuned system, its tables filtered to all texts;
-* ``models/NAME/``: a trained model, or ``models/NAME/seedN/``, a model for each seed;
+* ``models/NAME/``: a trained model; ``models/NAME/seedN/`` if each seed has its own model;
 * ``systems/NAME/``: all files of one system:
 
   * ``phrase-table.gz`` and ``moses.ini`` with the columns of the system, and ``moses.MODEL.ini``
-    with one more language model; all with the prefix ``seedN.`` if they depend on a model that is
-    trained for each seed;
+    with the language model MODEL added; a file has the prefix ``seedN.`` if it depends on a model
+    that is trained for each seed;
   * ``seedN/``: the work folder of tuning;
   * ``seedN.TEXT.txt``: the translations; ``TEXT.txt`` if models translate alone and depend on no
     seed;
@@ -17,10 +17,10 @@ All outputs are in the results folder:
 
 * ``steps/``: a stamp and a log for each step.
 
-Rows with ``rerank`` rescore the n-best lists of the tuned system that has equal columns; these
-lists are made once for all such rows. Each row adds the scores of its models to the lists,
-optimises the weights of all features on the dev set, and chooses the candidates with the highest
-weighted sums.
+Rows with ``rerank`` rescore the n-best lists of the tuned system that has equal columns and
+language models; these lists are made once for all such rows. Each row adds the scores of its models
+to the lists, optimises the weights of all features on the dev set, and chooses the candidates with
+the highest weighted sums.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Plan:
     def steps(self) -> tuple[CommandStep, ...]:
         """Return all distinct steps, each after the steps whose outputs it reads.
 
-        All rows' steps for the first seed precede the steps for the second, and so on, so the
-        table is complete after each seed.
+        All rows' steps for the first seed precede the steps for the second, and so on, so after
+        each seed the table has one more run of every row.
         """
         rows = [system for system in self.settings.systems if not system.not_run]
         runs = [run for system in rows for run in self.runs(system)]
@@ -192,7 +192,7 @@ class Plan:
         return folder / f"seed{seed}" if model.per_seed else folder
 
     def kind(self, name: str) -> Kind:
-        """Return the kind of a model, which an existing model's folder states.
+        """Return the kind of a model; the folder of an existing model states the kind.
 
         Raises:
             SettingsError: The folder states a kind that this version does not know.
@@ -215,7 +215,7 @@ class Plan:
         return any(not self.kind(name).of_sentences for name in system.rerank)
 
     def tuned_system(self, system: ExperimentSystem) -> ExperimentSystem:
-        """Return the row whose tuning a row uses: with ``rerank``, a row with equal features."""
+        """Return the row whose tuning a row uses: itself, or with ``rerank`` an equal tuned row."""
         if not system.rerank:
             return system
         return self._first(lambda other: other.features == system.features)

@@ -72,7 +72,7 @@ class TextStatistics:
         return cls(bleu, _written(rows[:, 1]), matches)
 
     def matrix(self, reference_lengths: str) -> Statistics:
-        """Convert the text back to (S, 9) statistics, given the length of each reference.
+        """Convert the text back to (S, 9) statistics, given the length of each reference sentence.
 
         Raises:
             ValueError: The numbers are malformed, or belong to another text.
@@ -118,7 +118,7 @@ class SystemRun:
 
 @dataclass(frozen=True)
 class KeptText:
-    """A translated text: digests of source and reference, and the length of each reference."""
+    """A translated text: digests of source and reference, and each reference sentence's length."""
 
     source: str
     reference: str
@@ -131,7 +131,7 @@ class KeptRow:
 
     Args:
         described: All settings in the experiment file that influence the translations.
-        inputs: Digests of all input files, by their names in the experiment file.
+        inputs: Digests of the input files and models other than the texts, by name.
         runs: The runs, in the order of their seeds.
     """
 
@@ -155,7 +155,7 @@ class KeptRow:
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each setting with the names of the tables that it is in, such as ``tuning.rounds``."""
+    """Yield each setting under its full name in the experiment file, such as ``tuning.rounds``."""
     for name, value in settings.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{begin}{name}.")
@@ -212,7 +212,7 @@ class KeptResults(Record):
     def without_changed(self, texts: dict[str, KeptText]) -> KeptResults:
         """Return the results without the statistics of texts whose content has changed.
 
-        All rows were tuned on the dev set, so a changed dev set removes all rows.
+        A changed dev set removes all rows, because weights are tuned on it.
         """
         changed = {name for name in texts if self.texts.get(name, texts[name]) != texts[name]}
         rows = {
@@ -296,7 +296,8 @@ class ResultsKeeper:
         """Return the old results, updated with this experiment's rows from another file.
 
         Raises:
-            SettingsError: These rows have other settings, inputs or texts, or none is in the file.
+            SettingsError: The file has no row of this experiment, or a row has other settings,
+                inputs or texts.
         """
         if not self._rows.keys() & given.rows.keys():
             raise SettingsError("no row of this experiment is in the file", path=path)

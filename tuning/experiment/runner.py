@@ -203,7 +203,7 @@ class Runner:
 
     def _do(self, step: CommandStep) -> bool:
         """Run a step unless it is done; return whether it ran."""
-        # commands give their outputs the final names only when they are complete
+        # a command gives its outputs their final names only when the outputs are complete
         return self.stamps.do(step, lambda: self._timed(step), self._say, outputs_are_whole=True)
 
     def _timed(self, step: CommandStep) -> dict[str, float]:

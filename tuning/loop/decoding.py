@@ -177,7 +177,7 @@ def check_dev_set(
 
     Args:
         ini: The system.
-        filtered: The same system with only the lines for this text.
+        filtered: The same system, its tables filtered to the source text.
         source: The text to translate.
         references: Translations of this text.
         say: Prints a warning.

@@ -66,7 +66,7 @@ class ScoredList:
 
         Args:
             pool: The pool.
-            fixed: (N,) the values of one more feature; ``None`` for no such feature.
+            fixed: (N,) the values of an extra feature; ``None`` if there is none.
         """
         features = self.candidates.features.astype(np.float32, copy=False)
         if fixed is not None:

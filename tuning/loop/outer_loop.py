@@ -3,9 +3,9 @@
 Each round decodes the dev set with the current weights, adds the candidates to the pool of all
 earlier rounds, and optimises the weights over the whole pool. A run ends after ``rounds``
 optimisations, when a round finds no new candidate, when no weight changes, or after ``patience``
-rounds without a better score. The weights of the last optimisation are decoded too. The result is
-the weights of the round whose decoded translations score best; a score over the pool would be too
-optimistic. ``tune`` runs this loop once, or once for each seed.
+rounds without a better score. The dev set is also decoded with the last optimised weights. The
+result is the weights of the round whose decoded translations score best; a score over the pool
+would be too optimistic. ``tune`` runs this loop once, or once for each seed.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Tuning:
         self._task.record(complete, curve=tuple(self._rounds)).write(self._work.path / RESULT)
 
     def _decode(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Decode the round unless its list exists; return the weights that it was decoded with."""
+        """Decode the round unless its list exists; return the weights of this decoding."""
         if folder.weights.exists():
             weights = self._plan.tuned({**self._plan.start, **read_weights_file(folder.weights)})
         complete = self._plan.complete(weights)

@@ -1,8 +1,8 @@
 """Chooses translations from an n-best list by weighted sums of its features, or by risk.
 
 A candidate's score is the weighted sum, in double precision, of its dense features and of the
-sparse features that have a weight. ``optimize`` maximises BLEU over the same scores. Lists are read
-one sentence at a time. Of equally good candidates the first in the list is chosen, because the
+sparse features that have a weight. ``optimize`` chooses candidates by the same scores. Lists are
+read one sentence at a time. Of equally good candidates the first in the list is chosen, because the
 decoder ranked it higher.
 """
 
@@ -45,7 +45,7 @@ class Reranking:
         source: The source text of the list, to check that no sentence is missing.
 
     Raises:
-        SettingsError: Neither weights nor risk are given.
+        SettingsError: Neither weights nor risk are given, or both inputs are standard input.
     """
 
     nbest: str

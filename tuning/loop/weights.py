@@ -115,7 +115,7 @@ class WeightPlan:
         return found
 
     def tuned(self, weights: Mapping[str, Sequence[float]]) -> Weights:
-        """Return (T,) the weights that n-best lists show, given the weights of all features."""
+        """Return (T,) the weights of the components in n-best lists, given all weights."""
         return self.layout.flatten(weights)[self.layout.tuneable]
 
     def complete(self, tuned: Weights) -> dict[str, tuple[float, ...]]:
@@ -188,7 +188,7 @@ def _not_weights(path: str | Path, reason: str) -> InputError:
 
 
 def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
-    """Read a weights file, which ends in ``.json``, or else the weights of a moses.ini.
+    """Read a weights file (its name ends in ``.json``), or else the weights of a moses.ini.
 
     Returns:
         The weights of the features that n-best lists show, and of single sparse features such as

@@ -52,7 +52,7 @@ class RoundFolder:
         self.optimized = path / "optimized.json"
 
     def adopt(self, other: RoundFolder) -> None:
-        """Copy the files of a round that another run decoded with the same weights, if missing."""
+        """Copy the files of another run's round with the same weights, unless the list exists."""
         if self.nbest.exists():
             return
         # copy the list last, because the round counts as decoded once the list exists

@@ -43,7 +43,7 @@ class TextScores:
 
     @classmethod
     def from_text(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
-        """Score the sentences with the indices ``rows`` (K,) of a text."""
+        """Score part of a text: the sentences with the indices ``rows`` (K,)."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])

@@ -1,16 +1,17 @@
 """Corpus metrics and mixtures of them: statistics of candidates, and scores of summed statistics.
 
 The statistics add up over sentences, so an optimiser needs only arrays. A matrix of statistics has
-these columns, or only those of BLEU if BLEU is the only metric:
+these columns, or only the columns of BLEU if BLEU is the only metric:
 
 * BLEU: 9 (``bleu.py``)
 * chrF: 18, three for each of 6 orders (n-grams of the candidate, n-grams of the reference, matches)
-* every other metric: 2, and the score is the first divided by the second. TER: edits and reference
-  words, both multiplied by the number of references to stay whole numbers. Accuracy: correct lines
-  and all lines. Error rates of characters and words: edits and the length of the closest reference.
+* every other metric: 2; the score is the first column divided by the second. TER: edits and
+  reference words, both times the number of references, which makes them whole. Accuracy: correct
+  lines and all lines. Error rates of characters and words: edits and the length of the closest
+  reference.
 
-Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make
-the mixture negative.
+Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make a
+mixture negative.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
-    """Return (N,) the objective of each candidate, given (N, K); BLEU has add-one smoothing."""
+    """Return (N,) each candidate's objective, given (N, K) statistics; BLEU is add-one smoothed."""
     bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
         return bleu

@@ -156,8 +156,8 @@ def _without_unknown_words(
 def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     """Yield non-empty groups of sentences by source length, shortest first.
 
-    Groups are 5 words wide up to 30 words if at least 95 % of the sources have at most 30 words,
-    otherwise 10 words wide up to 60. One more group has all longer sentences.
+    If at least 95 % of the sources have at most 30 words, groups are 5 words wide up to 30 words;
+    otherwise they are 10 words wide up to 60. The last group has all longer sentences.
 
     Args:
         rows: (K,) the indices of the sentences.

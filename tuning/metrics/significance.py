@@ -12,12 +12,12 @@ translations by the same system.
 
 *The two-level bootstrap* generalises to other sentences and other runs. Sentences are drawn with
 replacement (Koehn 2004), the same sentences for all runs of both systems. Three or five runs are
-too few to draw from: draws would have only (R - 1) / R of the variance, and few distinct values. So
-runs are not drawn. Instead a random effect of each system adds variance: the variance of the
-system's scores over runs (divisor R - 1), minus the part that differences in single sentences
-explain, but at least 0. The draws of sentences contain that part already. (Drawing both sentences
-and runs would count the part three times; Owen 2007.) Interval and p come from Student's t with the
-degrees of freedom of Welch (1947) and Satterthwaite (1946).
+too few to draw from: draws from R runs would have only (R - 1) / R of the variance, and few
+distinct values. So runs are not drawn. Instead each system adds (V - E) / R to the variance: V is
+the variance of its scores over R runs (divisor R - 1), and E the part of V that differences in
+single sentences explain. The two systems together add at least 0. The draws of sentences contain E
+already. (Drawing both sentences and runs would count E three times; Owen 2007.) Interval and p come
+from Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
 
 The p-value of the randomisation holds for the given runs only, and so does the result of the
 bootstrap if a system has one run.
@@ -133,8 +133,9 @@ def bootstrap(
 ) -> Bootstrap:
     """Estimate the uncertainty of the difference of means over runs, second minus first.
 
-    The variance is that of the drawn differences plus (V - E) / R for each system, where V is the
-    variance of its scores over R runs, and E the part of V that the drawn sentences explain.
+    To the variance of the drawn differences, each system adds (V - E) / R; both together add at
+    least 0. V is the variance of the system's scores over R runs, and E is the part of V that the
+    drawn sentences explain.
     """
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]

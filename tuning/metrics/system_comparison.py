@@ -81,7 +81,7 @@ class SystemComparison:
         return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
 
     def explanation(self) -> str:
-        """Return the text below the table that explains its columns."""
+        """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
         by_chance = " With many groups, some show a difference by chance alone."
         by_length = by_chance if self.by_length else ""
@@ -127,7 +127,7 @@ def compare_systems(
         scoring: The metrics, and the preparation of texts for them.
         selection: The sentences to score, and their groups; by default all sentences.
         trials: The number of trials of each test.
-        seed: The seed of each test; every comparison of two systems starts from it.
+        seed: The seed of each test; every comparison of two systems starts from this seed.
 
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
@@ -179,7 +179,7 @@ def compare_segment_scores(
         systems: Each system's name, mapped to its files, one for each tuning run; a file has one
             number per segment, and larger is better.
         trials: The number of trials of each test.
-        seed: The seed of each test; every comparison of two systems starts from it.
+        seed: The seed of each test; every comparison of two systems starts from this seed.
 
     Raises:
         CorpusError: A line is not one finite number, or files are empty or differ in their number

@@ -42,7 +42,7 @@ from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
-# replaces spaces other than U+0020; from Unicode's private use area, so no text should contain it
+# replaces spaces other than U+0020; no text should contain this character of the private use area
 _STAND_IN = "\ue000"
 LABELS = {
     "bleu": "BLEU",
@@ -151,7 +151,7 @@ def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
-    """Return the settings and versions of each metric as a signature of sacrebleu."""
+    """Return the settings and versions of each metric in the form of a sacrebleu signature."""
     case = scoring.lowercase
     metrics: dict[MetricName, BLEU | CHRF | TER] = {
         "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),
@@ -173,8 +173,8 @@ class ScoredText:
 
     Args:
         path: The file, or the name of lines in memory.
-        statistics: (S, K) the statistics of each sentence; of BLEU alone, if no other metric is
-            computed; columns of unused metrics are 0.
+        statistics: (S, K) the statistics of each sentence. If BLEU is the only metric, these are
+            BLEU's columns alone; otherwise columns of unused metrics are 0.
         notes: Warnings for the user.
     """
 

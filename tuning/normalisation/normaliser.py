@@ -1,18 +1,18 @@
 """Trains and applies normalisers: folders with a character system and remembered words.
 
-Training runs a chain of this program's own commands, each once, and shows each command as a user
-would type it in the folder:
+Training runs these commands of this program, and shows each command as a user would type it in the
+folder:
 
     build         a system whose words are characters, from the training words
     preprocess    the dev words, as characters
     tune          the system's weights, for the share of correctly normalised words
-    decode        the dev words, to see whether remembering known words is better
+    decode        the dev words, to see whether remembering known words helps
 
 With ``neural``, training continues with an attention model of whole words, which chooses among the
 best forms of the system:
 
     train         the model, from the same words
-    decode, nbest the best forms of the words to tune on, and the model's scores of these forms
+    decode, nbest the best forms of the words to tune on, and the model's scores of all best forms
     optimize      the weights of the system and of the model together
 
 The combination with the best result on the dev words becomes the normaliser. All paths in the
@@ -232,7 +232,7 @@ class _Training:
 
         Args:
             text: The command, to be split at spaces; without ``output``, its last word is the file
-                that the command writes.
+                or folder that the command writes.
             inputs: The files and folders that the command reads.
             more: Further options, whose values may contain spaces.
             output: The folder that the command writes, given as an argument.

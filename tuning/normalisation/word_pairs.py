@@ -18,7 +18,7 @@ from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 
-# a file whose entries have more words on average holds sentences
+# a file whose entries have more words than this on average holds sentences
 _MAX_MEAN_WORDS = 4.0
 _PAIRS = "write one word on each line: the word, a tab, its normal form"
 
@@ -110,14 +110,14 @@ class Memory:
     """The most frequent normal form of every known word.
 
     Args:
-        forms: Each word, mapped to its most frequent form and the number of its occurrences.
+        forms: Each word, mapped to its most frequent form and the number of the word's occurrences.
     """
 
     forms: dict[str, tuple[str, int]]
 
     @classmethod
     def from_pairs(cls, pairs: Words) -> Memory:
-        """Remember the most frequent form of each word (the first, if several are equal)."""
+        """Remember each word's most frequent form (the first, if several are equally frequent)."""
         seen: dict[str, Counter[str]] = {}
         for word, form in zip(pairs.words, pairs.forms, strict=True):
             seen.setdefault(word, Counter())[form] += 1
@@ -148,7 +148,7 @@ class Memory:
         return cls(forms)
 
     def write(self, path: str | Path) -> None:
-        """Write one line per word: the word, its most frequent form, the number of occurrences."""
+        """Write one line per word: the word, its most frequent form, the word's occurrences."""
         lines = (f"{word}\t{form}\t{seen}\n" for word, (form, seen) in self.forms.items())
         write_atomically(path, "".join(lines).encode())
 

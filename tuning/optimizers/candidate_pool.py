@@ -76,7 +76,7 @@ class CandidatePool:
         features: NDArray[np.float32],
         statistics: NDArray[np.int32],
     ) -> int:
-        """Add candidates after the older ones of their sentences; return how many are new.
+        """Add candidates after older candidates of their sentences; return the number of new ones.
 
         Args:
             sentences: (N,) the sentence index of each candidate, in rising order.

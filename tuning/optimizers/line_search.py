@@ -1,9 +1,9 @@
 """Exact line search (Och 2003): finds the best of all steps along a direction in weight space.
 
-At step x along a direction, the model score of candidate i is intercept_i + x slope_i: a line. The
-lines of a sentence that are highest somewhere form its upper envelope, from the smallest slope at
-x = -infinity to the largest at +infinity. At the step x at which two neighbouring lines of the
-envelope meet, the winner changes; this x is a breakpoint. The breakpoints of all sentences are
+At step x along a direction, the model score of candidate i is intercept_i + x slope_i: a line. At
+each x, the highest line of a sentence is the winner. The winners form the upper envelope, from the
+smallest slope at x = -infinity to the largest at +infinity. The winner changes at each breakpoint,
+the x where two neighbouring lines of the envelope meet. The breakpoints of all sentences are
 sorted. Between two neighbouring breakpoints no winner changes, so the corpus score is constant, and
 is computed once for each interval.
 

@@ -1,4 +1,4 @@
-"""Minimum error rate training (Och 2003): weights whose top candidates have the best corpus score.
+"""Minimum error rate training (Och 2003): finds weights whose choices have the best corpus score.
 
 The corpus score is piecewise constant with very many local optima, and most climbs end at a poor
 optimum. So the search has three parts:
@@ -9,8 +9,8 @@ optimum. So the search has three parts:
    Directions come in small groups, in random order. The searches of a group start from the same
    point, and the best of their steps is taken. A climb ends when a pass over all directions
    gains nothing. Only the climb from the start weights searches unbounded lines, in its first two
-   passes: after that, long steps hardly ever gain anything, and searching a bounded line takes a
-   third of the time.
+   passes: after these, long steps hardly ever gain anything, and searching a bounded line takes a
+   third of the time of an unbounded one.
 3. *Restarts*: the best point so far is changed at random by a tenth or a fifth of the weights'
    size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
    the weights by their full size and is annealed, too.
@@ -42,7 +42,7 @@ from tuning.optimizers.optimizer import (
 )
 from tuning.optimizers.workers import Workers
 
-# how many passes search unbounded lines at first, because a good region may be far away
+# the number of first passes, which search unbounded lines because a good region may be far away
 _WHOLE_PASSES = 2
 # the standard deviation of a restart's random change to a weight is one of the strengths times
 # (_OWN_SIZE * the weight's own size + (1 - _OWN_SIZE) * the root mean square of the free weights)
@@ -102,7 +102,7 @@ class _Start(NamedTuple):
     Attributes:
         weights: (F,) the point.
         sharpnesses: The sharpness values of the annealing before the climb; empty for none.
-        whole_passes: How many passes, from the first on, search unbounded lines.
+        whole_passes: The number of first passes, which search unbounded lines.
     """
 
     weights: Weights
@@ -136,7 +136,7 @@ class _Search:
         return climb(self._lines, begin, region, point.whole_passes, seed, workers)
 
     def restart(self, *, far: bool) -> _Start:
-        """Return a start near the best point, with a random change to every free weight.
+        """Return a start: the best point with a random change to every free weight.
 
         A far start changes each weight by the typical size of all weights, and is annealed.
         """
@@ -169,7 +169,7 @@ def climb(
         search: The line search over the pool of candidates.
         weights: (F,) the point to begin at.
         region: The region of weight space to search.
-        whole_passes: How many passes, from the first on, search unbounded lines.
+        whole_passes: The number of first passes, which search unbounded lines.
         seed: The seed of the random order of directions.
         workers: Threads that share the lines from one point.
 

@@ -1,11 +1,11 @@
 """Batch MIRA on k-best lists (Cherry and Foster 2012).
 
-For each sentence the hope (high model score, high BLEU) should beat the fear (high model score, low
-BLEU) by at least the difference of their BLEU. The weights move along hope minus fear by the
-smallest step that achieves this, at most C. The BLEU of a sentence is computed on top of a
-background: decaying statistics of the hopes chosen so far. The weights are averaged over all
-updates; the averages after each epoch are scored, and the best of them are the result. The
-constants and the order of operations are those of Moses's ``kbmira``.
+In each sentence, two candidates are chosen: the hope (high model score, high BLEU) and the fear
+(high model score, low BLEU). The hope's model score should exceed the fear's by at least the
+difference of their BLEU. The weights move along hope minus fear by the smallest step that achieves
+this, at most C. The BLEU of a sentence is computed on top of a background: decaying statistics of
+the hopes chosen so far. After each epoch, the average of the weights over all updates is scored;
+the best average is the result. Constants and order of operations are as in Moses's ``kbmira``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Pairs of candidates are drawn from every sentence. Each pair that differs enough in sentence BLEU is
 an example of a better and a worse feature vector, and a logistic regression without bias finds
-weights that rank the pairs. The constants are those of Moses's ``pro``. As in MegaM, which Moses
-calls for the regression, the weights have a Gaussian prior of precision 1.
+weights that rank the pairs. The constants are as in Moses's ``pro``. As in MegaM, which Moses calls
+for the regression, the weights have a Gaussian prior of precision 1.
 
 Sentence BLEU is not corpus BLEU: the pairs that differ most teach translations that are too short
 (Nakov et al. 2012), and the learnt weights may score below the old ones, in Moses and here. Hopkins
@@ -43,7 +43,7 @@ class Pro:
         samples: The number of pairs drawn for each sentence, with replacement.
         kept: The number of pairs of each sentence to learn from: the pairs that differ most.
         min_difference: The minimum difference in sentence score of a pair.
-        precision: The precision of the Gaussian prior on weights, in units of ``Region.spread``.
+        precision: The precision of the Gaussian prior on weights in units of ``Region.spread``.
         interpolate: Whether to return the best point between the start weights and the learnt ones
             instead of the learnt weights.
     """

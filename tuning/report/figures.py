@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _INK, _QUIET, _LINE = "#1b1f23", "#6e7781", "#d0d7de"
 _WIDTH = 8.0  # inches; the page stretches a figure to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
-_LEGEND_LINE = 0.1  # inches for each curve; two curves share a line
+_LEGEND_LINE = 0.1  # inches for each curve; two curves share a line of the legend
 Row = Sequence[str | float | None]
 
 
@@ -37,7 +37,7 @@ class DataTable:
     rows: Sequence[Row]
 
     def cells(self, row: Row) -> Iterator[tuple[str, float | None]]:
-        """Yield the text of each cell of a row, and the unrounded number."""
+        """Yield each cell of a row: its text, and its unrounded number or ``None``."""
         for value, form in zip(row, self.columns.values(), strict=True):
             if value is None or isinstance(value, str):
                 yield value or "–", None
@@ -100,7 +100,7 @@ def interval_figure(scores: ScoreSet) -> Figure:
 
 
 def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
-    """Draw for each run the decoded score and the best score over all candidates, by round."""
+    """Draw each run's decoded score and its best score over all candidates, by round."""
     objective = next(iter(runs.values())).objective
     label = "BLEU" if objective == "bleu" else _short(objective)
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -193,7 +193,7 @@ def _plain_axes(canvas: Canvas) -> Axes:
 def _draw_lines(
     canvas: Canvas, axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
 ) -> None:
-    """Draw curves; each run has ``of_one`` curves, in one colour with different dashes."""
+    """Draw curves; each run or model has ``of_one`` curves in one colour, dashed differently."""
     for place, (name, points) in enumerate(curves.items()):
         style: dict[str, Any] = {"color": COLOURS[place // of_one % len(COLOURS)]}
         if points:

@@ -62,10 +62,10 @@ class Results:
 
     Args:
         name: The name of the folder.
-        holds: The number of records of each kind, in words.
+        holds: The number of results of each kind, in words.
         experiments: The records of experiments.
         scores: Scores of translations.
-        texts: Differences of translations, by the title of their scores.
+        texts: Differences of translations, by the title of their ``ScoreSet``.
         tunings: The tuning runs that have at least one round, by system and run.
         models: The learning curve of each model, by name and run.
         configs: The settings of finished models, by name.

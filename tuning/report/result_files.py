@@ -25,7 +25,7 @@ _LARGEST_JSON = 1 << 24
 class ResultFiles:
     """The files that a report may read: in the results folder, or named by the user.
 
-    Links are resolved first, so a foreign folder cannot make a report show the user's other files.
+    Links are resolved first, so an untrusted folder cannot make a report show other files.
 
     Args:
         folder: The results folder of the report.
@@ -68,7 +68,7 @@ class ResultFiles:
             raise InputError(
                 "this link leads out of the results, so it is not followed",
                 path=path,
-                remedy="name the folder that it leads to with --data",
+                remedy="with --data, name the folder that it leads to",
             )
         try:
             return read_regular(path)
@@ -93,7 +93,7 @@ class ResultFiles:
         raise InputError(
             "there is no such file in the results, and a report reads no files outside them",
             path=name,
-            remedy="name the folder that contains it with --data",
+            remedy="with --data, name the folder that contains it",
         )
 
     def _places(self, path: Path, near: Path) -> Iterable[Path]:
@@ -125,8 +125,8 @@ class FoundResult:
 
     Args:
         path: The file of the record.
-        name: The path of the file (of its folder, if it is a ``result.json``), relative to the
-            searched folder.
+        name: The path of the file, or of the folder of a ``result.json``, relative to the searched
+            folder.
         record: The record; ``None`` if the file is damaged.
         note: The sentence about the damage.
     """
@@ -153,13 +153,13 @@ def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
             if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
         ]
         for name in names:
-            # skip weights.json beside a result.json, which has the same weights and also the rounds
+            # a result.json has the weights and the rounds, so skip the weights.json beside it
             if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):
                 yield from _found(here / name, root, files)
 
 
 def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
-    """Yield the record of a file if the file is a result, else nothing."""
+    """Yield the record of a result file, or the note about its damage; else nothing."""
     is_result = path.name == RESULT
     named = path.parent if is_result else path
     name = root.absolute().name if named == root else str(named.relative_to(root))

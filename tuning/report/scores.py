@@ -23,7 +23,7 @@ class ScoreSet:
     """Systems compared with the first of them; scores are fractions.
 
     Args:
-        title: The name of the text, with the record's name if there may be several.
+        title: The name of the text, followed by the name of the record.
         metric: The metric of the scores.
         systems: At least one system.
         trials: The number of trials of each test.
@@ -59,8 +59,8 @@ def score_sets(
     """Return the scores of a comparison, one set for each metric.
 
     Raises:
-        InputError: The record has segment scores, or lacks a metric, a reference, a system or its
-            files.
+        InputError: The record has segment scores, or lacks a metric, a reference, a system or a
+            system's files.
     """
     if SEGMENTS in record.metrics:
         problem = "a comparison of segment scores, which has no translations to show"

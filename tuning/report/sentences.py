@@ -1,10 +1,10 @@
 """Compares two translations sentence by sentence: shares in the gain, and changed words.
 
-BLEU is a score of a text, and smoothed BLEU scores of its sentences do not add up to it. So the
+BLEU is a score of a whole text, and smoothed BLEU scores of sentences do not add up to it. So the
 effect of a sentence is its *share*: the change of the text's score if only this sentence is taken
 from the other system. The change is computed in the text of the first system and in the text of the
 second one, and the share is the mean of both. Shares nearly add up to the difference between the
-two texts; the page shows their sum and the difference.
+two texts' scores; the page shows the sum and the difference.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SentenceDifference:
 
     Args:
         number: The number of the sentence, from 1.
-        share: The share of the sentence in the difference, as a fraction.
+        share: The share of the sentence in the difference; 0.01 is one point.
         gain: The share, above 0 if it is an improvement.
         first: The translation by the first system.
         second: The translation by the second system.
@@ -80,7 +80,7 @@ class Differences:
     Args:
         first: The name of the first system.
         second: The name of the second system.
-        difference: The score of the second system's first run minus the first system's.
+        difference: The second system's score minus the first system's, each of its first run.
         shares: The sum of all shares.
         sentences: The number of sentences.
         alike: The number of sentences with equal translations.
@@ -105,7 +105,7 @@ class TextDifferences:
     """The differences of all systems from the first one.
 
     Args:
-        pairs: The differences of each other system whose translations can be shown.
+        pairs: The differences for every other system whose translations can be shown.
         notes: Sentences about files that could not be used.
     """
 
@@ -132,7 +132,8 @@ def compare_texts(
     Translations are shown only if they still have the score in the record.
 
     Args:
-        record: A comparison with at least one metric, reference, system and file of each.
+        record: A comparison with at least one metric, reference and system, and a file of each
+            system.
         folder: The folder of the record.
         files: The files that may be read.
         sources: Texts that may be the source, if the record does not name it.
