@@ -34,19 +34,23 @@ from moses_integration.decoder.output import DecodedSentence
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
 from moses_integration.decoder.search.k_best import best_paths
+from moses_integration.decoder.search.neural_search import (
+    DEFERRED,
+    ENOUGH,
+    EXPANSION,
+    Waiting,
+    search_with_networks,
+    settle,
+)
 from moses_integration.decoder.search.options import spans_of
 from moses_integration.decoder.search.stack_decoding import (
-    DEFERRED,
     DONE,
-    ENOUGH,
     NEEDS_EDGES,
     NEEDS_ROOM,
     PROGRESS,
     Model,
     SentenceSearch,
-    Waiting,
     search_stacks,
-    settle,
 )
 from moses_integration.decoder.search.stacks import Limits, Stacks
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
@@ -279,7 +283,9 @@ class _InputSearch(threading.local):
         self._language = PhraseScorer(model.models, model.phrases, recent)
         self._scores = HistoryScores(loaded.neural)
         self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
-        self._waiting = np.zeros(1, np.int64)  # how many hypotheses are deferred
+        self._expansions = np.empty(_FIRST_WAITING, EXPANSION)
+        self._expansion_heads = np.empty(longest + 1, np.int32)
+        self._waiting = np.zeros(2, np.int64)  # how many deferred hypotheses and expansions
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
@@ -322,8 +328,10 @@ class _InputSearch(threading.local):
             waiting = self._waiting_for(neural) if neural is not None else None
             if self._cube_pruning:
                 status = search_cubes(search, waiting, self._cubes)
+            elif waiting is not None:
+                status = search_with_networks(search, waiting)
             else:
-                status = search_stacks(search, waiting)
+                status = search_stacks(search)
             if status == DONE:
                 return stacks.numbers[: stacks.size[sentence.length]].copy()
             if status == NEEDS_EDGES:
@@ -334,7 +342,14 @@ class _InputSearch(threading.local):
                 self._settle(search, neural)
 
     def _waiting_for(self, neural: NeuralTerms) -> Waiting:
-        return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
+        return Waiting(
+            neural,
+            self._scores.histories,
+            self._deferred,
+            self._expansions,
+            self._expansion_heads,
+            self._waiting,
+        )
 
     def _make_room(self, search: SentenceSearch) -> None:
         """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
@@ -342,8 +357,11 @@ class _InputSearch(threading.local):
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
         if search.model.neural is not None:
-            self._deferred = with_room(self._deferred, int(self._waiting[0]) + records)
-            self._scores.make_room(records)
+            deferred, expansions = self._waiting.tolist()
+            self._deferred = with_room(self._deferred, deferred + records)
+            spans = sentence.length * sentence.longest
+            self._expansions = with_room(self._expansions, expansions + spans)
+            self._scores.make_room(records * (search.model.neural.longest + 1))
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
         """Score the deferred hypotheses word by word, until each is in a stack or rejected."""

@@ -90,30 +90,39 @@ def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: byte
     return math.log(10) * model.score(state, number)[0]
 
 
+END = 0  # the id of the sentence end
+
+
 class PlainNeuralModel:
     """A model folder evaluated by the definition of the network, word by word, in float64."""
 
     def __init__(self, folder: Path) -> None:
         stored = load_weights(folder)
         assert isinstance(stored.settings, FeedForwardLmSettings)
-        self._order, self._words = stored.settings.order, stored.target_vocabulary
+        self.order, self._words = stored.settings.order, stored.target_vocabulary
         self._weights = {name: value.astype(float) for name, value in stored.weights.items()}
 
-    def logits(self, history: Sequence[bytes]) -> np.ndarray:
-        """Return the input of the softmax after the words of a sentence so far, shape (V,)."""
+    def ids(self, words: Sequence[bytes]) -> list[int]:
+        """Return the model's ids of words."""
+        return self._words.encode(words)
+
+    def logits(self, history: Sequence[int]) -> np.ndarray:
+        """Return the input of the softmax after the word ids of a sentence so far, shape (V,)."""
         weights, start = self._weights, len(self._weights["embedding"]) - 1
-        ids = [start] * (self._order - 1) + self._words.encode(history)
-        ids = ids[len(ids) - self._order + 1 :]
+        ids = [start] * (self.order - 1) + list(history)
+        ids = ids[len(ids) - self.order + 1 :]
         read = np.concatenate([weights["embedding"][word] for word in ids])
         hidden = np.maximum(read @ weights["input_weight"] + weights["input_bias"], 0)
         hidden = np.maximum(hidden @ weights["hidden_weight"] + weights["hidden_bias"], 0)
         logits: np.ndarray = weights["output_words"] @ hidden + weights["output_bias"]
         return logits
 
+    def word(self, history: Sequence[int], word: int, *, normalised: bool = True) -> float:
+        """Return ln p of a word id after a history, or its logit."""
+        logits = self.logits(history)
+        return float(logits[word] - (np.log(np.exp(logits).sum()) if normalised else 0.0))
+
     def sentence(self, words: Sequence[bytes], *, normalised: bool = True) -> float:
         """Return ln p of a sentence with its end, or the sum of its logits."""
-        total = 0.0
-        for at, word in enumerate([*self._words.encode(words), 0]):
-            logits = self.logits(words[:at])
-            total += logits[word] - (np.log(np.exp(logits).sum()) if normalised else 0.0)
-        return total
+        ids = [*self.ids(words), END]
+        return sum(self.word(ids[:at], ids[at], normalised=normalised) for at in range(len(ids)))

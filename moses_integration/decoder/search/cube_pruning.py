@@ -23,6 +23,7 @@ from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.features.reordering import MONOTONE, SWAP, turn_to
 from moses_integration.decoder.search.coverage import find_steps
+from moses_integration.decoder.search.neural_search import Waiting, can_wait, defer
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_EDGES,
@@ -30,10 +31,7 @@ from moses_integration.decoder.search.stack_decoding import (
     NEEDS_SCORES,
     Model,
     SentenceSearch,
-    Waiting,
     begin_search,
-    can_wait,
-    defer,
     finish_search,
     score_option,
     step_score,
@@ -397,9 +395,8 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
             progress.records = limits.pop_limit + 1
             return NEEDS_ROOM
         if waiting is not None:
-            longest = waiting.neural.longest
-            if not can_wait(waiting, 1, longest + 1):
-                progress.records = longest + 1
+            progress.records = 1
+            if not can_wait(waiting, 1):
                 return NEEDS_ROOM
         if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES

@@ -9,14 +9,17 @@ import pytest
 
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
 from tests.support.neural_language_models import (
+    END,
     PlainNeuralModel,
     save_copy,
     save_random_language_model,
 )
+from tests.support.plain_search import PlainSearch, State
 from tests.support.random_system import random_sentences, write_random_system
 from tests.unit.moses_integration.decoder.test_search_against_enumeration import (
     WIDE,
     all_derivations,
+    check_agreement,
     decoder_of,
     entries_by_span,
     totals_of,
@@ -77,6 +80,36 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
             totals[at] += np.dot(weights, scores)
         assert found.totals == pytest.approx(np.sort(totals)[::-1][: len(found)], abs=1e-4)
         assert found.features @ decoder.system.weights == pytest.approx(found.totals, abs=1e-4)
+
+
+class PlainNeuralSearch(PlainSearch):
+    """Plain stack decoding with a neural language model, whose scores are never deferred."""
+
+    model: PlainNeuralModel
+    weight = 0.5
+
+    def _language_models(self, states: State, entry: int, *, last: bool) -> tuple[float, State]:
+        ngrams = len(self._loaded.tables.models.order)
+        total, after = super()._language_models(states[:ngrams], entry, last=last)
+        history = list(states[ngrams:])
+        words = self.model.ids(self._loaded.target_words(entry))
+        for word in [*words, END] if last and words else words:
+            total += self.weight * self.model.word(history, word)
+            history = [*history, word][1 - self.model.order :]
+        return total, (*after, *history)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("stack", [1, 3, 10])
+def test_prunes_as_the_plain_search_does(tmp_path: Path, seed: int, stack: int) -> None:
+    """With small stacks, deferring hypotheses changes no result."""
+    folder = save_random_language_model(tmp_path / "lm", TARGETS, 3, seed)
+    ini = with_model(write_random_system(tmp_path, seed, limit=2, words=8, top=6), folder, 0.5)
+    # no beam: which hypotheses it drops depends on the order in which they arrive
+    decoder = decoder_of(ini, stack=stack, beam_threshold=0.0)
+    loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
+    PlainNeuralSearch.model = PlainNeuralModel(folder)
+    check_agreement(loaded, decoder, PlainNeuralSearch)
 
 
 @pytest.mark.parametrize("seed", range(3))
