@@ -1,9 +1,9 @@
 """BLEU (Papineni et al. 2002): statistics of candidates, and scores from them.
 
 Words are separated only by the space U+0020, as in Moses: a no-break space is part of a word.
-(sacrebleu splits words there; apart from that, ``tokenize="none"`` of sacrebleu gives the same
-numbers.) The corpus score is not smoothed: it is 0 if no n-gram of some order matches. BLEU is a
-fraction from 0 to 1.
+(sacrebleu splits words at one; otherwise its ``tokenize="none"`` gives the same numbers.) The
+corpus score is not smoothed: it is 0 if no n-gram of some order matches. BLEU is a fraction from 0
+to 1.
 
 The statistics of a candidate are a row of nine numbers in Moses's order: for each n from 1 to 4,
 the matches (how many n-grams also occur in a reference, clipped) and the total number of n-grams;
@@ -41,7 +41,7 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-# which length of several references the brevity penalty uses: the closest to the candidate's length
+# how several references give one reference length: the closest to the candidate's length
 # (the shorter of two equally close), the shortest, or the average, rounded down as in Moses
 ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
@@ -279,7 +279,7 @@ class References:
         return len(self.lengths)
 
     def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
-        """Return the word ids of N lines (-1: a word of no reference), and (N + 1,) offsets."""
+        """Return the word ids of N lines (-1 if in no reference), and (N + 1,) offsets."""
         text = b"".join([line + b"\n" for line in lines])
         return self.vocabulary.encode_lines(text, grow=grow)
 

@@ -23,7 +23,7 @@ class NBestOptions(Computing):
     nbest: str = argument(INPUT, "NBEST")
     models: tuple[str, ...] = option(
         INPUT_FOLDER,
-        "A model folder, of either direction; may be repeated: each model adds a feature.",
+        "The folder of a model of either direction; may be repeated: each model adds a feature.",
         "--model",
         many=True,
     )
@@ -48,8 +48,8 @@ class NBestOptions(Computing):
     )
     table: str | None = option(
         INPUT,
-        "The phrase table of the decoder: words that it does not translate by themselves get 0, as "
-        "unknown words do in the decoder.",
+        "The decoder's phrase table: models of phrases give unknown words without an entry 0, as "
+        "the decoder does.",
     )
 
 
@@ -66,9 +66,9 @@ def nbest(options: NBestOptions) -> None:
     With --scores, numbers from another program, such as a Transformer, COMET or a rule of your own,
     become a feature. If smaller numbers are better, tuning finds a negative weight.
 
-    Totals, order and every other byte stay as they are. Then phrasescore optimize finds weights for
-    all features, and phrasescore rerank chooses with them. If the command is interrupted, even by
-    kill -9, the same command continues where it stopped.
+    Totals, order and every other byte stay as they are. Next, find weights for all features with
+    phrasescore optimize, and choose translations with phrasescore rerank. If the command is
+    interrupted, even by kill -9, the same command continues where it stopped.
     """
     from moses_integration.nbest.rescoring import NBestScores, read_table_words, rescore_nbest
 

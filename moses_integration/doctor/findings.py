@@ -1,4 +1,4 @@
-"""Findings of the checks of a system, printed as text or JSON."""
+"""Findings about a system, printed as text or JSON."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Finding:
 class Diagnosis:
     """All findings about a system.
 
-    A check adds its findings here and continues; other commands stop at the first error.
+    A check adds its findings here instead of stopping at the first error.
     """
 
     def __init__(self) -> None:
         self._found: dict[Finding, None] = {}  # like a set, but in the order of discovery
 
     def add(self, severity: Severity, where: object, what: str, remedy: str = "") -> None:
-        """Add a finding; the same finding counts once."""
+        """Add a finding, unless it is already there."""
         self._found[Finding(severity, what, str(where), remedy)] = None
 
     error = partialmethod(add, "error")
@@ -57,7 +57,7 @@ class Diagnosis:
     def add_error(
         self, error: PhrasescoreError, where: object, severity: Severity = "error"
     ) -> None:
-        """Add an error raised while reading, at its own location, or else at ``where``."""
+        """Add an error under the file that it names, or under ``where`` if it names none."""
         place = where if error.path is None else place_of(error.path, error.line)
         self.add(severity, place, error.problem, error.remedy or "")
 
@@ -100,5 +100,5 @@ class Diagnosis:
 
 
 def place_of(path: object, line: int | None = None) -> str:
-    """Name a file, or one of its lines."""
+    """Return ``path`` or ``path:line``."""
     return str(path) if line is None else f"{path}:{line}"

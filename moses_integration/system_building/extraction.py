@@ -3,9 +3,9 @@
 A source span and a target span are extracted as a pair if at least one link is inside, no link
 leads out of the pair, and neither span is longer than the maximum phrase length. Spans may also
 extend over unlinked words (Koehn, Och and Marcu 2003, as in Moses). The orientation towards the
-neighbouring phrase is word-based (wbe-msd), and read from the alignment matrix: monotone if the
-cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
-linked, and other if neither or both cells are linked.
+previous (or next) phrase is word-based (wbe-msd), and read from the alignment matrix: monotone if
+the cell diagonally before (or after) both spans is linked, swapped if the cell on the other
+diagonal is linked, and other if neither or both cells are linked.
 
 A row consists of a pair, the links inside the pair, and six counts of orientations. To count, rows
 are sorted by pair, and the counts of rows with equal pairs and equal links are added up.
@@ -45,11 +45,10 @@ from phrasescore.runs.progress import Progress
 MASK_BITS = 64
 # how many records to read at a time when a whole run is read
 _RECORDS_AT_ONCE = 1 << 18
-# the memory to sort one record (the record, its index, its copy in the result), in record sizes
+# memory to sort a record (itself, its index, its copy in the result), as a multiple of its size
 _COPIES = 3
 MONOTONE, SWAP, OTHER = 0, 1, 2
-# the first of the three columns of counts towards the next phrase; columns 0 to 2 are towards the
-# previous phrase
+# orientation columns 0 to 2 are towards the previous phrase; from here on, towards the next
 _BEHIND = 3
 
 
@@ -92,7 +91,7 @@ def sorted_and_added(counts: PairCounts) -> PairCounts:
     group = np.cumsum(is_first) - 1
     mixed = np.unique(group[(alignments != alignments[firsts[group]]).any(axis=1)])
     if len(mixed):
-        # most pairs have a single alignment: sort only the rows of other pairs by alignment, too
+        # most pairs have one alignment: only rows of the other pairs need sorting by alignment
         rows = np.flatnonzero(np.isin(group, mixed))
         within = np.lexsort((*alignments[rows].T, group[rows]))
         order[rows] = order[rows][within]
@@ -203,10 +202,10 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
 
 
 def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
-    """Choose the first source phrase of each slice from samples at regular intervals of runs."""
+    """Choose each slice's first source phrase from pairs sampled evenly in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = sorted(run[row] for run in runs for row in range(step, len(run), step))
-    # if m samples lie between two cuts, fewer than (m + runs) * step records lie between them
+    # two cuts with m samples between them enclose fewer than (m + runs) * step records
     every = max(rows // step - len(runs), 1)
     return sorted({pair >> 32 << 32 for pair in samples[every::every]})
 
@@ -226,9 +225,9 @@ class SentenceLinks(NamedTuple):
     """A sentence pair during extraction.
 
     Attributes:
-        linked: Whether two words are linked, by target and source position counted from 1. The cell
-            before the first words and the cell after the last words of both sentences are True, as
-            if linked; the rest of the border is False.
+        linked: Whether target word t and source word s are linked, at [t, s], counted from 1.
+            The cell before the first words and the cell after the last words of both sentences are
+            True, as if linked; the rest of the border is False.
         degree: The number of links of each source word.
         inside: Scratch memory: the number of links of each source word into the target span.
     """

@@ -31,8 +31,8 @@ class State:
 
     Attributes:
         rows: Tensors whose first dimension is B.
-        memory: Tensors of equal length that all prefixes share, such as the encoder's states of all
-            source words. If there is a memory, ``rows[0]`` says where each prefix's part begins.
+        memory: Tensors of equal length for all prefixes together, such as the encoder's states
+            of all source words. If present, ``rows[0]`` says where each prefix's part begins.
     """
 
     rows: tuple[Tensor, ...]
@@ -159,7 +159,7 @@ class SequenceModel(StepModel):
         """Draw the initial weights from ``generator``; biases are 0.
 
         Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
-        al., 2014). The other weights are normal. Their standard deviation is 0.01 with ``paper``
+        al., 2014). The other weights are Gaussian. Their standard deviation is 0.01 with ``paper``
         (Cho et al., 2014, section 4.1.1). With ``scaled`` it is 1 for word vectors and
         1 / sqrt(inputs) for other weights, so that the layers preserve the magnitude of a signal.
         The decoder then begins to use the encoder after hundreds of updates, not thousands.

@@ -1,7 +1,8 @@
-"""The work of ``score-text``: computes ln p of texts with one or more models, and filters lines.
+"""Compute ln p of texts with one or more models, and filter lines, for ``score-text``.
 
 If the command is killed, running it again continues after the last complete block, and the output
-has the same bytes as without interruption. Memory does not depend on the length of the texts.
+has the same bytes as without interruption. With ``share``, memory grows by some bytes per line;
+otherwise it does not depend on the length of the texts.
 
 The dual conditional cross-entropy is defined by Junczys-Dowmunt (2018), "Dual Conditional
 Cross-Entropy Filtering of Noisy Parallel Corpora", equations 1 and 2.
@@ -44,7 +45,7 @@ class TextSettings:
         normalised: Whether scores are ln p divided by the number of tokens, ``</s>`` counted.
         dual: Whether to also write the dual conditional cross-entropy score.
         threshold: The minimum score of a line that is kept; ``None`` keeps all lines.
-        share: The share of the scored lines to keep, the best ones; ``None`` keeps all lines.
+        share: The share of the scored lines to keep, best first; ``None`` keeps all lines.
     """
 
     words: bool = False
@@ -97,7 +98,7 @@ def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> N
 
 
 def perplexity(ln_p: float, tokens: int) -> float:
-    """Return exp(-ln p / tokens), or not a number if there are no tokens."""
+    """Return exp(-ln p / tokens), or ``nan`` if there are no tokens."""
     if not tokens:
         return math.nan
     try:
@@ -241,8 +242,8 @@ class TextScorer:
         """Return one model's scores of some lines.
 
         Returns:
-            ln p of each predicted token, ``</s>`` included, line by line; ``(rows,)`` the number of
-            tokens in each line; and the number of unknown tokens.
+            ln p of each word, ``</s>`` included, line by line; ``(rows,)`` the number of words in
+            each line; and the number of unknown tokens.
         """
         encoded = self._models[number].encode(block.tokens)
         sources, targets = (ids.select(rows) for ids in encoded)
@@ -268,7 +269,7 @@ def score_texts(
     *,
     numerics: dict[str, Any],
 ) -> StreamReport[TextCounts]:
-    """Write the lines of texts with the scores of all models; leave out lines that are not kept.
+    """Write the lines that the settings keep, with the scores of all models.
 
     Args:
         texts: The texts to score.
@@ -276,7 +277,7 @@ def score_texts(
         models: The models, at least one.
         scorers: The scorer of each model.
         settings: The columns and the lines to write.
-        numerics: Everything else that can change digits (device, batch size), as JSON values. An
+        numerics: Everything else that can change scores (device, batch size), as JSON values. An
             interrupted run continues only with the same values.
 
     Raises:
@@ -306,9 +307,8 @@ def score_texts(
     )
     if share is None:
         return stream.write(output)
-    # All scored lines are first written to a hidden file. Lines are selected from this file before
-    # it gets its final name. If the run is killed during the selection, the journal still exists,
-    # and the next run does not score the lines again.
+    # All scored lines are first written to a hidden file. Its journal exists until the best lines
+    # are selected: if the run is killed before that, the next run does not score them again.
     scored = hidden(output, "scored.gz")
     place = -2 if settings.words and not settings.dual else -1  # index of the ranking column
     kept = [0]

@@ -26,8 +26,8 @@ BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
-# at most this many first lines determine the format of a table, because standard input and named
-# pipes cannot be read twice
+# at most this many lines are kept in memory to find a table's format, because pipes cannot be
+# read twice
 INSPECTED_LINES = 1000
 _REORDERING_COLUMNS = 3  # source, target, scores
 

@@ -38,7 +38,7 @@ _TRAINING_PER_EVALUATION = 4.0
 
 
 class Trainer:
-    """Trains ``model``, which in the end holds the best or the last weights, as the recipe decides.
+    """Trains ``model`` and leaves the best or the last weights in it, as the recipe decides.
 
     Args:
         model: An initialised model on its device.
@@ -120,7 +120,7 @@ class Trainer:
                 self.model.load_state_dict(best)
 
     def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
-        """Score both kinds of held-out pairs, with matrix products in the parameters' type."""
+        """Score held-out sources and held-out pairs; matrix products have the parameters' type."""
         split = self.split
         rows = split.held_out_sources, split.held_out_pairs
         sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
@@ -148,7 +148,7 @@ class Trainer:
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
-        # all batches of a stretch (see `batches`) share a factor, so each word has the same weight
+        # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
         mine = share(batch.rows, processes.rank, processes.world)
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
@@ -226,9 +226,9 @@ class Trainer:
         self._evaluation_ended = self._seconds()
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)
-        # pairs of unseen sources measure generalisation; without them, watch the random pairs
+        # pairs of unseen sources measure generalisation; without them, watch the held-out pairs
         watched = sources or pairs
-        # without held-out pairs, a falling dummy loss makes the last weights count as the best
+        # without any, pretend that the loss falls, so that the last weights count as the best
         nll = self.processes.agree(watched.nll if watched else -float(state.evaluations))
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0

@@ -1,4 +1,4 @@
-"""Compares systems with the first of them, and formats the comparison as tables."""
+"""Compares each system with the first, and formats the comparison as tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """The comparison of systems with the first of them.
+    """The comparison of each system with the first.
 
     Attributes:
         record: The output of ``compare --json`` without length groups: files, settings, scores.
@@ -45,7 +45,7 @@ class SystemComparison:
         return self.record.metrics
 
     def _points(self, score: float, *, sign: bool = False) -> str:
-        """Multiply a score or difference by 100 and format it; segment scores keep their unit."""
+        """Format a score or difference, multiplied by 100 unless it is a segment score."""
         if SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
@@ -119,7 +119,7 @@ def compare_systems(
     trials: int = TRIALS,
     seed: int = TEST_SEED,
 ) -> SystemComparison:
-    """Compare systems with the first of them.
+    """Compare each system with the first.
 
     Args:
         references: Files or lists of lines, one for each reference.
@@ -173,7 +173,7 @@ def _names(systems: Mapping[str, Sequence[TextFile]]) -> dict[str, tuple[str, ..
 def compare_segment_scores(
     systems: Mapping[str, Sequence[TextFile]], *, trials: int = TRIALS, seed: int = TEST_SEED
 ) -> SystemComparison:
-    """Compare systems with the first of them by segment scores that another metric computed.
+    """Compare each system with the first by segment scores from files.
 
     Args:
         systems: Each system's name, mapped to its files, one for each tuning run; a file has one

@@ -76,7 +76,7 @@ class CandidatePool:
         features: NDArray[np.float32],
         statistics: NDArray[np.int32],
     ) -> int:
-        """Add candidates after older candidates of their sentences; return the number of new ones.
+        """Append candidates to their sentences, without repetitions; return how many were added.
 
         Args:
             sentences: (N,) the sentence index of each candidate, in rising order.

@@ -89,7 +89,7 @@ class MiraState(NamedTuple):
         )  # fmt: skip
 
     def average(self) -> Weights:
-        """Return (F,) the mean of all weights so far."""
+        """Return the (F,) mean of the weight vectors so far."""
         return self.total / self.updates[0]
 
 
@@ -97,7 +97,7 @@ class MiraState(NamedTuple):
 def _hope_and_fear(
     pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
-    """Return the rows of hope and fear (the first, if equal), and the difference of their worth.
+    """Return the rows of hope and fear (ties: the first), and the difference of their worth.
 
     To compute a candidate's worth, its statistics are added to the background. The worth is the
     objective of the sum, multiplied by the sum's reference length to reach the scale of model
@@ -137,7 +137,7 @@ def learn(
         free: (F,) whether each weight may change.
         slack: The maximum step.
         decay: The factor on the background after each sentence.
-        shares: (metrics,) the shares of the objective.
+        shares: (metrics,) the share of each metric.
         state: The learner, updated in place.
     """
     pool, sentences, free, shares, state = borrowed((pool, sentences, free, shares, state))
@@ -152,7 +152,7 @@ def learn(
             state.difference[feature] = better - pool.features[feature, fear]
             margin += state.weights[feature] * state.difference[feature]
             norm += free[feature] * state.difference[feature] ** 2
-        # with d = hope - fear, the smallest move with w d >= gap is (gap - w d) / |d|² times d
+        # the smallest step along d = hope - fear that raises w d to gap is (gap - w d) / |d|²
         loss = gap - margin
         if gap > 0.0 and loss > 0.0 and norm > 0.0:
             step = min(slack, loss / norm)

@@ -3,12 +3,12 @@
 A network scores a thousand words in little more time than one word. Therefore the search defers
 hypotheses until enough of them wait, or until a stack must be complete. Deferred phrases are scored
 word by word: the first words of all deferred hypotheses, then the second words of the hypotheses
-that may still enter their stacks, and so on. If no weight is negative, a word does not raise a
-score. (A score without ln Z may exceed 0 slightly; the search ignores this.) So if a hypothesis
+that may still enter their stacks, and so on. If no weight is negative, a further word never raises
+the score. (Unnormalised ln p may slightly exceed 0; the search ignores this.) So if a hypothesis
 scores too low for its stack after its first word, its later words are never scored.
 
 Stack decoding fills one stack after the other. It first scores the options whose estimated totals
-are highest; in estimates an n-gram model replaces the networks. Once the stack has these
+are highest; these estimates use an n-gram model instead of the networks. Once the stack has these
 hypotheses, its threshold rejects most other options, often before a model scores them. Cube pruning
 drops few of the hypotheses that it pops, so it requests the scores of all their words together.
 """
@@ -77,8 +77,8 @@ EXPANSION = np.dtype(
     align=True,
 )
 _COLLECT, _BEST, _REST = range(3)  # the phases of a stack with neural language models
-# How many options to score first, for each hypothesis that fits into the stack. Many recombine, and
-# the stack gets a threshold only when it overflows.
+# How many options to score first, for each hypothesis that fits into the stack. Many
+# hypotheses recombine, and only an overfull stack gets a threshold from its size.
 _FIRST_OPTIONS = 4
 
 
@@ -107,7 +107,7 @@ class Waiting(NamedTuple):
 
 @inlined
 def can_wait(waiting: Waiting, options: int) -> bool:
-    """Return whether there is room to defer ``options`` hypotheses, and for all their words."""
+    """Return whether there is room for ``options`` more deferred hypotheses and all their words."""
     room = waiting.used[0] + options <= waiting.deferred.size
     return room and has_room(waiting.histories, options * (waiting.neural.longest + 1))
 
@@ -246,7 +246,7 @@ def _collect(search: SentenceSearch, waiting: Waiting) -> int:
 
 @compiled
 def _floor(search: SentenceSearch, waiting: Waiting, stack: int) -> float:
-    """Return the minimum estimated total of the options into a stack to score first."""
+    """Return the estimated total that a stack's options need to be scored first."""
     search, waiting = borrowed((search, waiting))
     wanted, future = _FIRST_OPTIONS * search.limits.stack, search.model.options.future
     lowest_first = np.empty(wanted, HEAP_ENTRY)  # a heap of negated totals

@@ -78,10 +78,10 @@ PROGRESS = np.dtype(
         ("phase", np.int64),  # the phase of cube pruning
         ("expanded", np.int64),  # how many hypotheses of the stack are expanded
         ("hypotheses", np.int64),  # how many hypotheses the stack has
-        ("pops", np.int64),  # how many cells cube pruning popped and used for the next stack
+        ("pops", np.int64),  # how many popped cells cube pruning used for the next stack
         ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
-        ("floor", np.float64),  # minimum estimated total of the options to score first
+        ("floor", np.float64),  # options with at least this estimated total come first
     ]
 )
 
@@ -154,8 +154,7 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
     base, turn = step_score(model, record, step.start, step.end)
     for option in range(step.begin, step.stop):
         worst = stacks.worst[covered]
-        # language models can only lower the score, so most options are rejected here without being
-        # scored
+        # if language models can only lower the score, most options are rejected here unscored
         if model.lowers and base + options.score[turn, option] + step.estimate < worst:
             continue
         score, state = score_option(search, record, option, base, turn, last)
@@ -171,7 +170,7 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
 
 @inlined
 def begin_search(search: SentenceSearch) -> bool:
-    """Clear the memory of the previous sentence; return whether this is the start of a search."""
+    """Return whether a search starts; if so, clear the memory of the previous sentence."""
     progress, sentence = search.progress[0], search.sentence
     is_new = progress.begun == 0
     if is_new:

@@ -10,7 +10,7 @@ A batch of sentences becomes a batch of n-grams without padding. With ``self_nor
 has a term (ln Z)^2 for each word, where Z is the softmax normaliser, so that a logit is close to
 ln p (Devlin et al., 2014, section 2.2). In this case, the initial biases make Z about 1.
 
-The paper does not state the order of the words, the use of ``<s>``, or the optimiser (see
+Cho et al. do not state the order of the words, the use of ``<s>``, or the optimiser (see
 ``training/recipes.py``).
 """
 
@@ -81,7 +81,7 @@ class FeedForwardLm(SequenceModel):
             target: ``(B, T)`` word ids.
 
         Returns:
-            ``(B, T + 1, n - 1)`` rows of the embedding, the oldest word first.
+            ``(B, T + 1, n - 1)`` row numbers in the embedding, the oldest word first.
         """
         begin = target.new_full((len(target), self.settings.order - 1), self._start_mark)
         return torch.cat([begin, target], dim=1).unfold(1, self.settings.order - 1, 1)
@@ -95,7 +95,7 @@ class FeedForwardLm(SequenceModel):
         """Return the input of the output layer for N histories, ``(N, H2)``.
 
         Args:
-            histories: ``(N, n - 1)`` rows of the embedding.
+            histories: ``(N, n - 1)`` row numbers in the embedding.
             dtype: Type of the matrix products; ``None`` for the type of the parameters.
             regularisation: Dropout of the two hidden layers.
         """
