@@ -21,6 +21,7 @@ ROWS = {
     "CSLM + RNN": "both",
     "search on lists": "RNNsearch on n-best lists",
     "CSLM + RNN + search on lists": "all three",
+    "CSLM + RNN + two search models on lists": "all three, two RNNsearch",
 }
 
 
