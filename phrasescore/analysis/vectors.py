@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -76,12 +77,14 @@ def write_vectors(
     Raises:
         SettingsError: The file cannot be written.
     """
+    packed = io.BytesIO()  # numpy cannot write to a device such as /dev/null
+    np.savez(
+        packed,
+        what=np.array(what),
+        model=np.array(model),
+        offsets=np.cumsum([0, *map(len, texts)], dtype=np.int64),
+        text=np.frombuffer(b"".join(texts), np.uint8),
+        vectors=vectors,
+    )
     with open_output(path) as stream:
-        np.savez(
-            stream,
-            what=np.array(what),
-            model=np.array(model),
-            offsets=np.cumsum([0, *map(len, texts)], dtype=np.int64),
-            text=np.frombuffer(b"".join(texts), np.uint8),
-            vectors=vectors,
-        )
+        stream.write(packed.getbuffer())
