@@ -28,10 +28,17 @@ def parse_json(text: bytes | str) -> Any:
         text: The text; bytes are UTF-8.
 
     Raises:
-        JsonError: The text is not JSON, or has more than 100 levels or a number that is not finite.
+        JsonError: The text is not JSON, or has more than 100 levels, a number that is not finite,
+            or an object with a name twice.
     """
     try:
-        value = json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number)
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_number,
+            parse_float=_number,
+            parse_constant=_number,
+        )
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
     except ValueError as error:
@@ -77,6 +84,13 @@ def is_too_deep(value: Any, levels: int = MAX_LEVELS) -> bool:
 
 
 _TOO_DEEP = f"it is nested more than {MAX_LEVELS} levels deep"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise JsonError("an object has a name twice")
+    return value
 
 
 def _number(digits: str) -> float:

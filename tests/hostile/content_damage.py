@@ -136,5 +136,6 @@ JSON: Mapping[str, Damage] = {
     "null": whole(b"null"),
     "a number of 5,000 digits": whole(b"9" * 5000),
     "an empty object": whole(b"{}"),
+    "a name twice": new_content(lambda text: text.replace(b"{", b'{"format": 1, "format": 2, ', 1)),
     "not UTF-8": new_content(lambda text: text.replace(b'"', b'"\xff', 1)),
 }
