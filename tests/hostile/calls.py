@@ -31,6 +31,11 @@ class Read:
         """Its name on the command line."""
         return f"in/{self.name}"
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.kind in ("model", "settings", "normaliser")
+
 
 @dataclass(frozen=True)
 class Write:
@@ -100,6 +105,7 @@ _INI, _ARPA, _ORDER = (
 _MODEL, _SEARCH, _LM = Read("model", "model"), Read("search", "model"), Read("lm", "model")
 _LIST, _WEIGHTS = Read("list", "nbest"), Read("weights.json", "weights")
 _PAIRS_OF_WORDS, _WORDS_ALONE = Read("words.tsv", "text"), Read("words", "text")
+_NORMALISER = Read("normaliser", "normaliser")
 _OTHER, _JSON = Read("other.trg", "text"), ("--json-file", Write("result.json"))
 _SYSTEM = (_TABLE, _ARPA, _ORDER)
 _TINY = ("--hidden", "6", "--embedding", "4", "--threads", "1", "--max-epochs", "1")
@@ -174,8 +180,10 @@ CALLS: tuple[Call, ...] = (
           _SOURCE, "--source", _SOURCE, "--by-length", "--trials", "100", *_JSON),
     _call("normalise train", _PAIRS_OF_WORDS, Write("normaliser", folder=True, keeps=True), "--dev",
           Read("dev.tsv", "text"), "--language-model-text", _WORDS_ALONE, cost=4),
-    _call("normalise apply", "in/normaliser", _WORDS_ALONE, "-o", Write("forms"), cost=2),
-    _call("normalise evaluate", "in/normaliser", _PAIRS_OF_WORDS, *_JSON, cost=2),
+    _call("normalise apply", "in/normaliser", _WORDS_ALONE, "-o", Write("forms"), cost=2,
+          beside=(_NORMALISER,)),
+    _call("normalise evaluate", "in/normaliser", _PAIRS_OF_WORDS, *_JSON, cost=2,
+          beside=(_NORMALISER,)),
     _call("report", _MODEL, "-o", Write("page.html"), cost=2),
     _call("experiment", Read("experiment.toml", "toml"), "-o", Write("all", folder=True),
           "--dry-run", variant="plan", beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),

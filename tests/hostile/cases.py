@@ -116,6 +116,10 @@ def _make(call: Call, group: str, place: str, damage: str, **more: Any) -> Case:
     return Case(call, group, place, damage, outcome=outcome_of(group, name), **more)
 
 
+# the file to damage in a folder of this kind
+_FILES = {"settings": "text.json", "normaliser": "normaliser.json"}
+
+
 def _words(call: Call, changed: Argument | None = None, name: str = "") -> tuple[str, ...]:
     return tuple(
         each if isinstance(each, str) else name if each == changed else each.path
@@ -135,7 +139,7 @@ def _contents(call: Call) -> Iterator[Case]:
                 prepare=lambda folder, spoil=spoil, path=read.path: spoil(folder / path),
                 named=named,
             )
-        if read.kind not in ("model", "settings"):
+        if not read.is_folder:
             yield _make(call, read.kind, read.path, PIPE, named=named, pipe=read.path)
 
 
@@ -143,9 +147,10 @@ def _damage_of(read: Read) -> Iterator[tuple[str, Damage]]:
     if read.kind == "model":
         yield from model_damage()
         return
-    if read.kind == "settings":
+    if read.kind in _FILES:
+        file = _FILES[read.kind]
         for name, damage in {**TYPES, **CONTENTS}.items():
-            yield f"text.json: {name}", lambda path, damage=damage: damage(path / "text.json")  # type: ignore[misc]
+            yield f"{file}: {name}", lambda path, damage=damage: damage(path / file)  # type: ignore[misc]
         return
     for table in (TYPES, CONTENTS, _OWN.get(read.kind, {})):
         yield from table.items()

@@ -98,7 +98,7 @@ def _shared(call: Call, write: Write) -> Iterator[SpoiltOutput]:
     """Yield damage that makes an output equal to an input or another output."""
     for read in dict.fromkeys((*call.reads(), *call.beside)):
         yield SpoiltOutput(f"the input {read.path}", read.path)
-        if write.folder or read.kind in ("model", "settings"):
+        if write.folder or read.is_folder:
             continue
         yield SpoiltOutput(
             f"a hard link to {read.path}",

@@ -89,7 +89,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("force-score | in/segmented | empty", "either", "a list of nothing"),
     ("force-score | in/segmented | /dev/null", "either", "a list of nothing"),
     ("* | in/weights.json | CR *", "either", "blanks mean nothing in JSON"),
-    ("* | in/system | text.json: CR *", "either", "blanks mean nothing in JSON"),
+    *((f"* | in/{file}.json: CR *", "either", "blanks mean nothing in JSON")
+      for file in ("system | text", "normaliser | normaliser")),
     ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("* | in/moses.ini | a section twice", "either", "sections may be continued"),
@@ -104,7 +105,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("generate (table) | in/reordering | other pairs", "either", "missing pairs are estimated"),
     ("generate (table) | in/reordering | one score *", "either", "lines are only copied"),
     *((f"* | in/{file} | *UTF-16", "either", "JSON may be in UTF-16")
-      for file in ("weights.json", "model", "search", "lm", "system")),
+      for file in ("weights.json", "model", "search", "lm", "system", "normaliser")),
     ("filter | in/lm.arpa | *", "either", "the language model is not read"),
     # commands that read only the table lines that the texts need
     *((f"{call} | in/{file} | {damage}", "either", "lines that no text needs are not checked")
