@@ -30,6 +30,7 @@ from moses_integration.decoder.search.stack_decoding import (
     begin_search,
     finish_search,
     score_option,
+    sort_stack,
     step_score,
     within_distortion,
 )
@@ -40,7 +41,6 @@ from moses_integration.decoder.search.stacks import (
     push,
     put,
     replace_best,
-    sort_members,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
@@ -220,9 +220,7 @@ def _collect(search: SentenceSearch, waiting: Waiting) -> int:
     """Collect the expansions of the hypotheses of a complete stack."""
     search, waiting = borrowed((search, waiting))
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
-    if progress.expanded == 0:
-        prune(stacks, progress.stack, search.limits)
-        progress.hypotheses = sort_members(stacks, progress.stack)
+    sort_stack(search)
     while progress.expanded < progress.hypotheses:
         number = stacks.numbers[progress.expanded]
         record = stacks.records[number]

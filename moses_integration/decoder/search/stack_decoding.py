@@ -75,8 +75,10 @@ class Model(NamedTuple):
 PROGRESS = np.dtype(
     [
         ("stack", np.int64),  # the stack that is expanded
-        ("phase", np.int64),  # the phase of cube pruning
-        ("expanded", np.int64),  # how many hypotheses of the stack are expanded
+        ("phase", np.int64),  # the phase of cube pruning, or of a search with neural models
+        # how many hypotheses of the stack are expanded; with neural models, after the collection
+        # of expansions, the next expansion
+        ("expanded", np.int64),
         ("hypotheses", np.int64),  # how many hypotheses the stack has
         ("pops", np.int64),  # how many popped cells cube pruning used for the next stack
         ("records", np.int64),  # how many more records a paused search needs room for
@@ -183,6 +185,15 @@ def begin_search(search: SentenceSearch) -> bool:
 
 
 @inlined
+def sort_stack(search: SentenceSearch) -> None:
+    """Prune the stack to expand, and write its hypotheses to ``stacks.numbers``, unless begun."""
+    progress = search.progress[0]
+    if progress.expanded == 0:
+        prune(search.stacks, progress.stack, search.limits)
+        progress.hypotheses = sort_members(search.stacks, progress.stack)
+
+
+@inlined
 def finish_search(search: SentenceSearch) -> None:
     """Prune the complete hypotheses; write them to ``stacks.numbers``, highest total first."""
     prune(search.stacks, search.sentence.length, search.limits)
@@ -200,9 +211,7 @@ def search_stacks(search: SentenceSearch) -> int:
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     begin_search(search)
     while progress.stack < search.sentence.length:
-        if progress.expanded == 0:
-            prune(stacks, progress.stack, search.limits)
-            progress.hypotheses = sort_members(stacks, progress.stack)
+        sort_stack(search)
         while progress.expanded < progress.hypotheses:
             number = stacks.numbers[progress.expanded]
             record = stacks.records[number]
