@@ -136,7 +136,8 @@ def prepare(options: argparse.Namespace, folder: Path) -> Bench:
 
 def measure(bench: Bench, search: int, runs: int, rate: float) -> dict[str, Any]:
     """Measure one kind of search."""
-    bench.decode("with.ini", search)  # compiles, and stores the tables
+    for ini in ("without.ini", "with.ini"):
+        bench.decode(ini, search)  # compiles, and stores the tables
     without, with_model = in_turn(
         runs,
         lambda: bench.decode("without.ini", search),

@@ -32,7 +32,11 @@ from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
-from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
+from moses_integration.decoder.search.cube_pruning import (
+    Cubes,
+    search_cubes,
+    search_cubes_with_networks,
+)
 from moses_integration.decoder.search.k_best import best_paths
 from moses_integration.decoder.search.neural_search import (
     DEFERRED,
@@ -326,8 +330,10 @@ class _InputSearch(threading.local):
                 progress,
             )
             waiting = self._waiting_for(neural) if neural is not None else None
-            if self._cube_pruning:
-                status = search_cubes(search, waiting, self._cubes)
+            if self._cube_pruning and waiting is not None:
+                status = search_cubes_with_networks(search, waiting, self._cubes)
+            elif self._cube_pruning:
+                status = search_cubes(search, self._cubes)
             elif waiting is not None:
                 status = search_with_networks(search, waiting)
             else:

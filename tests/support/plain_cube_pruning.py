@@ -81,7 +81,8 @@ class PlainCubePruning(PlainSearch):
             entry = edge.columns[column]
             hypothesis = self._applied(edge.rows[row], entry, edge.start, edge.end)
             # cells that tie are popped in the order in which they were pushed
-            heapq.heappush(heap, (-hypothesis.total, len(seen), edge, (row, column), hypothesis))
+            order = -self._expected_total(hypothesis)
+            heapq.heappush(heap, (order, len(seen), edge, (row, column), hypothesis))
 
         for edge in edges:
             look_at(edge, 0, 0)
@@ -99,3 +100,7 @@ class PlainCubePruning(PlainSearch):
             entries[hypothesis.covered] += is_new
             look_at(edge, row, column + 1)
             look_at(edge, row + 1, column)
+
+    def _expected_total(self, hypothesis: Hypothesis) -> float:
+        """Return the total by which cells are popped."""
+        return hypothesis.total

@@ -215,10 +215,9 @@ def has_room(histories: Histories, words: int) -> bool:
     return histories.used[0].edges + words <= histories.edges.size
 
 
-@compiled
+@inlined
 def _node_after(histories: Histories, node: int, word: int) -> int:
     """Return the node of a history extended by a word; add the node if it is missing."""
-    histories = borrowed(histories)
     used = histories.used[0]
     words = histories.contexts[used.nodes]
     for at in range(words.size - 1):
@@ -231,7 +230,7 @@ def _node_after(histories: Histories, node: int, word: int) -> int:
     return np.int64(histories.node_slots[slot])
 
 
-@compiled
+@inlined
 def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     """Follow a word's edge from a node; add the edge if it is new, which needs room (`has_room`).
 
@@ -244,7 +243,6 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     Returns:
         The edge.
     """
-    histories = borrowed(histories)
     used = histories.used[0]
     key = pair_key(node + 1, word)
     slot = histories.edge_slots[find_pair(histories.edge_slots, key)]
@@ -255,6 +253,35 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         edge.next = 0 if word == boundary else _node_after(histories, node, word)
         used.edges += 1
     return np.int64(slot.edge)
+
+
+@compiled
+def _place_histories(
+    edges: Records,
+    row_of: NDArray[np.int32],
+    first: int,
+    words: NDArray[np.int32],
+    rows: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Give each history that has no row the next free row; return these histories.
+
+    Args:
+        edges: The edges to score.
+        row_of: The row of each history, -1 for none; filled.
+        first: The first free row.
+        words: The word of each edge; filled.
+        rows: The row of the history of each edge; filled.
+    """
+    new = np.empty(edges.size, np.int32)
+    count = 0
+    for at in range(edges.size):
+        edge = edges[at]
+        if row_of[edge.node] == _NONE:
+            row_of[edge.node] = first + count
+            new[count] = edge.node
+            count += 1
+        words[at], rows[at] = edge.word, row_of[edge.node]
+    return new[:count]
 
 
 class HistoryScores:
@@ -300,13 +327,10 @@ class HistoryScores:
             return
         edges = self.histories.edges[first:last]
         self._make_room(len(edges))
-        nodes, words = edges["node"], edges["word"].copy()
-        unread = nodes[self._row_of[nodes] == _NONE]
-        # each node once, in the order of first request
-        new = unread[np.sort(np.unique(unread, return_index=True)[1])]
+        words, rows = np.empty((2, len(edges)), np.int32)
+        new = _place_histories(edges, self._row_of, self._rows, words, rows)
         part = slice(self._rows, self._rows + len(new))
-        self._row_of[new] = np.arange(part.start, part.stop)
-        histories, rows = self.histories.contexts[new], self._row_of[nodes]
+        histories = self.histories.contexts[new]
         for network, vectors, normalisers, values in zip(
             self._models.networks, self._vectors, self._normalisers, self._values, strict=True
         ):

@@ -54,6 +54,9 @@ _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # the phases of a stack, in th
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 _FIRST_SEEN = 1 << 13
 _WORD_BITS = 64
+# With neural models, how many hypotheses to score together, for each hypothesis that fits into the
+# stack. Their scores give the stack a threshold, which rejects most hypotheses popped later.
+_GROUP = 2
 
 EDGE = np.dtype(
     [
@@ -335,9 +338,11 @@ def _take(
         record = stacks.records[number]
         base, turn = step_score(search.model, record, step.start, step.end)
         ends = step.covered == search.sentence.length
+        known = base + search.model.options.score[turn, option] + step.estimate
+        if search.model.lowers and known < stacks.worst[covered]:
+            return False
         score, state = score_option(search, record, option, base, turn, ends)
-        defer(search, waiting, step, (number, option, score, state), True)
-        return True
+        return defer(search, waiting, step, (number, option, score, state), True)
     if cell.total < stacks.worst[covered] or cell.total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]
@@ -380,26 +385,37 @@ def _score_neighbours(
     return replaced
 
 
-@compiled
+@inlined
+def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
+    """Return the need that the caller must meet before another cell is popped, or ``DONE``."""
+    progress, limits = search.progress[0], search.limits
+    if search.stacks.used[0] + 1 >= search.stacks.records.size:
+        progress.records = limits.pop_limit + 1
+        return NEEDS_ROOM
+    if waiting is not None:
+        progress.records = 1
+        if not can_wait(waiting, 1):
+            return NEEDS_ROOM
+        if 0 < _GROUP * limits.stack <= waiting.used[0]:
+            return NEEDS_SCORES
+    return NEEDS_EDGES if cubes.used[0].cells + 2 > cubes.cells.size else DONE
+
+
+@inlined
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
     """Fill a stack with the best cells of its edges; the heap already has cell (0, 0) of each edge.
 
     Beyond the pop limit, only coverages with fewer hypotheses than the diversity limit still get
     new hypotheses.
     """
-    search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
     ends = stack == search.sentence.length
+    if waiting is not None:
+        prune(search.stacks, stack, limits)
     while used.heap > 0:
-        if search.stacks.used[0] + 1 >= search.stacks.records.size:
-            progress.records = limits.pop_limit + 1
-            return NEEDS_ROOM
-        if waiting is not None:
-            progress.records = 1
-            if not can_wait(waiting, 1):
-                return NEEDS_ROOM
-        if used.cells + 2 > cubes.cells.size:
-            return NEEDS_EDGES
+        status = _need(search, waiting, cubes)
+        if status != DONE:
+            return status
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
         cell = cubes.cells[cubes.heap[0].number]
@@ -414,10 +430,9 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
     return DONE
 
 
-@compiled
+@inlined
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score cell (0, 0) of every edge to a stack; return whether there was room."""
-    search, cubes = borrowed((search, cubes))
     used, ends = cubes.used[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
@@ -436,14 +451,9 @@ def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, 
     return True
 
 
-@compiled
-def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
-    """Search for the best translations of a sentence.
-
-    Returns:
-        ``DONE``, or the need that the caller must meet before the next call.
-    """
-    search, cubes = borrowed((search, cubes))
+@inlined
+def _search(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
+    """Search for the best translations of a sentence, with or without neural language models."""
     progress = search.progress[0]
     if begin_search(search):
         cubes.heads[:] = NONE
@@ -469,3 +479,28 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
             progress.expanded = progress.pops = 0
     finish_search(search)
     return DONE
+
+
+# These are two functions because an argument that may be ``None`` cannot be borrowed.
+
+
+@compiled
+def search_cubes(search: SentenceSearch, cubes: Cubes) -> int:
+    """Search for the best translations of a sentence, without neural language models.
+
+    Returns:
+        ``DONE``, or the need that the caller must meet before the next call.
+    """
+    search, cubes = borrowed((search, cubes))
+    return _search(search, None, cubes)
+
+
+@compiled
+def search_cubes_with_networks(search: SentenceSearch, waiting: Waiting, cubes: Cubes) -> int:
+    """Search for the best translations of a sentence, with neural language models.
+
+    Returns:
+        ``DONE``, or the need that the caller must meet before the next call.
+    """
+    search, waiting, cubes = borrowed((search, waiting, cubes))
+    return _search(search, waiting, cubes)

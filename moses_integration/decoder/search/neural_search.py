@@ -10,7 +10,9 @@ scores too low for its stack after its first word, its later words are never sco
 Stack decoding fills one stack after the other. It first scores the options whose estimated totals
 are highest; these estimates use an n-gram model instead of the networks. Once the stack has these
 hypotheses, its threshold rejects most other options, often before a model scores them. Cube pruning
-drops few of the hypotheses that it pops, so it requests the scores of all their words together.
+scores the hypotheses that it pops in groups. The threshold after a group rejects most of the next
+hypotheses. The few others mostly enter the stack, so the scores of all their words are requested
+together.
 """
 
 from __future__ import annotations
@@ -153,8 +155,10 @@ def defer(
     step: Record,
     expanded: tuple[int, int, float, int],
     ahead: bool,
-) -> None:
-    """Defer a hypothesis unless its known score is already too low; there must be room.
+) -> bool:
+    """Defer a hypothesis unless its known score is already too low; return whether it waits.
+
+    There must be room for the hypothesis and for the edges of its words.
 
     Args:
         search: The search.
@@ -172,7 +176,7 @@ def defer(
     new.estimate, new.coverage, new.covered = step.estimate, step.coverage, step.covered
     new.start, new.end = step.start, step.end
     if not _goes_on(search, waiting, new):
-        return
+        return False
     waiting.used[0] += 1
     if ahead and new.edge != NONE:
         edges, stop = waiting.histories.edges, search.model.phrases.first[option + 1]
@@ -181,6 +185,7 @@ def defer(
         for at in range(begin, stop + (new.covered == search.sentence.length)):
             word = _word_of(search, waiting, at, stop)
             node = edges[walk(waiting.histories, node, word, waiting.neural.boundary)].next
+    return True
 
 
 @compiled

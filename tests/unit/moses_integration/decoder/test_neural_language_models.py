@@ -14,7 +14,8 @@ from tests.support.neural_language_models import (
     save_copy,
     save_random_language_model,
 )
-from tests.support.plain_search import PlainSearch, State
+from tests.support.plain_cube_pruning import PlainCubePruning
+from tests.support.plain_search import Hypothesis, PlainSearch, State
 from tests.support.random_system import random_sentences, write_random_system
 from tests.unit.moses_integration.decoder.test_search_against_enumeration import (
     WIDE,
@@ -91,25 +92,54 @@ class PlainNeuralSearch(PlainSearch):
     def _language_models(self, states: State, entry: int, *, last: bool) -> tuple[float, State]:
         ngrams = len(self._loaded.tables.models.order)
         total, after = super()._language_models(states[:ngrams], entry, last=last)
-        history = list(states[ngrams:])
+        score, history = self._neural(states[ngrams:], entry, last=last)
+        return total + self.weight * score, (*after, *history)
+
+    def _neural(self, history: State, entry: int, *, last: bool) -> tuple[float, State]:
+        total = 0.0
         words = self.model.ids(self._loaded.target_words(entry))
         for word in [*words, END] if last and words else words:
-            total += self.weight * self.model.word(history, word)
-            history = [*history, word][1 - self.model.order :]
-        return total, (*after, *history)
+            total += self.model.word(list(history), word)
+            history = (*history, word)[1 - self.model.order :]
+        return total, history
+
+
+class PlainNeuralCubePruning(PlainNeuralSearch, PlainCubePruning):
+    """Plain cube pruning, which pops cells by the n-gram score in place of the neural score."""
+
+    def _expected_total(self, hypothesis: Hypothesis) -> float:
+        assert hypothesis.previous is not None
+        state, *history = hypothesis.previous.states
+        phrase, last = hypothesis.entry, hypothesis.covered.bit_count() == self._length
+        neural, _ = self._neural(tuple(history), phrase, last=last)
+        ngram, _ = PlainSearch._language_models(self, (state,), phrase, last=last)
+        (component,) = self._loaded.tables.lm_components
+        ngram /= float(self._weights[component])
+        return hypothesis.total + self.weight * (ngram - neural)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("stack", [1, 3, 10])
-def test_prunes_as_the_plain_search_does(tmp_path: Path, seed: int, stack: int) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "kind"), [(0, PlainNeuralSearch), (CUBE_PRUNING, PlainNeuralCubePruning)]
+)
+def test_prunes_as_the_plain_search_does(
+    tmp_path: Path, seed: int, stack: int, algorithm: int, kind: type[PlainNeuralSearch]
+) -> None:
     """With small stacks, deferring hypotheses changes no result."""
     folder = save_random_language_model(tmp_path / "lm", TARGETS, 3, seed)
     ini = with_model(write_random_system(tmp_path, seed, limit=2, words=8, top=6), folder, 0.5)
     # no beam: which hypotheses it drops depends on the order in which they arrive
-    decoder = decoder_of(ini, stack=stack, beam_threshold=0.0)
+    decoder = decoder_of(
+        ini,
+        search_algorithm=algorithm,
+        stack=stack,
+        beam_threshold=0.0,
+        cube_pruning_pop_limit=8 * stack,
+    )
     loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
     PlainNeuralSearch.model = PlainNeuralModel(folder)
-    check_agreement(loaded, decoder, PlainNeuralSearch)
+    check_agreement(loaded, decoder, kind)
 
 
 @pytest.mark.parametrize("seed", range(3))
