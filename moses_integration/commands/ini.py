@@ -207,23 +207,20 @@ class _NewModel(NamedTuple):
 
 def _neural_model(options: AddLanguageModelOptions, before: MosesIni) -> _NewModel:
     from moses_integration.ini.feature_kinds import FEED_FORWARD_LM
-    from moses_integration.language_model.neural import (
-        checked_words,
-        is_self_normalised,
-        read_for_ini,
-    )
+    from moses_integration.language_model.neural import checked_words, read_for_ini
     from phrasescore.model.folder import load_outside
 
     model, normalised, unknown = options.model, options.normalised, options.unknown
     stored = read_for_ini(model, normalised=normalised is not False)
     written = {"path": model.rstrip("/") or model}
     description = f"a model that knows {counted(len(stored.target_vocabulary) - 2, 'word')}"
-    if normalised is None and is_self_normalised(stored):
+    self_normalised = stored.settings.is_self_normalised
+    if normalised is None and self_normalised:
         description += (
             ", trained with --self-normalise, so its scores omit ln Z, which is several times "
             "faster; --normalised uses ln p"
         )
-    if not normalised and is_self_normalised(stored):
+    if not normalised and self_normalised:
         written["normalised"] = "false"
     if unknown == "share" or (unknown is None and load_outside(model)):
         written["unknown"] = "share"

@@ -217,11 +217,7 @@ def _check_words(found: Diagnosis, texts: Iterable[TextWords], knows: Knows, own
 def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
     """Open every neural language model of an ini, and look up the words of the references."""
     # imported here, because it loads the compiled code of the decoder
-    from moses_integration.language_model.neural import (
-        is_self_normalised,
-        read_for_ini,
-        table_words,
-    )
+    from moses_integration.language_model.neural import read_for_ini, table_words
 
     for line in own_features(ini):
         place = place_of(ini.path, line.line)
@@ -231,7 +227,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
         with found.collecting(place):
             normalised, _ = neural_options(line)
             stored = read_for_ini(line.options["path"], normalised=normalised)
-            if normalised and is_self_normalised(stored):
+            if normalised and stored.settings.is_self_normalised:
                 found.note(
                     place,
                     f"{line.name} computes ln Z, though its model was trained with "

@@ -274,7 +274,7 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
     if folder == STANDARD_STREAM:
         raise SettingsError("a model cannot come from standard input", remedy="name a model folder")
     stored = read_feed_forward_lm(folder)
-    if not normalised and not is_self_normalised(stored):
+    if not normalised and not stored.settings.is_self_normalised:
         raise SettingsError(
             f"{folder} was not trained with --self-normalise, so without ln Z its scores are not "
             "log-probabilities",
@@ -282,12 +282,6 @@ def read_for_ini(folder: str, *, normalised: bool) -> LoadedModel:
             "--self-normalise",
         )
     return stored
-
-
-def is_self_normalised(stored: LoadedModel) -> bool:
-    """Return whether training kept ln Z near 0, so that scores may omit it."""
-    settings = stored.settings
-    return isinstance(settings, FeedForwardLmSettings) and settings.self_normalise > 0
 
 
 def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:

@@ -233,7 +233,7 @@ def test_the_unit_of_segment_scores_changes_no_p_value(
     [
         ("--segment-scores --system short", 3, "short: 1 score, where base has 10"),
         ("--segment-scores --system words", 3, "words:1: 'a b' is not a number"),
-        ("--segment-scores --system base --baseline empty", 3, "empty: 0 scores, where"),
+        ("--segment-scores --system base --baseline empty", 3, "empty: no score. Give one number"),
         (
             "--segment-scores --system same --metric bleu",
             2,

@@ -190,9 +190,11 @@ def compare_segment_scores(
     every = {name: list(map(_numbers_of, paths)) for name, paths in systems.items()}
     first = Path(next(iter(systems.values()))[0])
     segments = len(next(iter(every.values()))[0])
+    if not segments:
+        raise CorpusError("no score", path=first, remedy="give one number for each segment")
     for name, runs in every.items():
         for path, scores in zip(systems[name], runs, strict=True):
-            if len(scores) != segments or not segments:
+            if len(scores) != segments:
                 raise CorpusError(
                     f"{counted(len(scores), 'score')}, where {first} has {segments:,}",
                     path=Path(path),
