@@ -3,7 +3,8 @@
 
 TEXTS has Multi30k, tokenised and lower-cased: ``train``, ``val`` and ``test2016``, each with the
 ending ``.en`` and ``.fr``, plain or gzip. FOLDER gets the texts and a system that is built from the
-training text without the sentences set aside in ``held-out``. The same texts give the same files.
+training text without the sentences set aside in ``held-out``. On one kind of processor, the same
+texts give the same files.
 """
 
 from __future__ import annotations
