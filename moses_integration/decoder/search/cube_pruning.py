@@ -33,7 +33,6 @@ from moses_integration.decoder.search.stack_decoding import (
     SentenceSearch,
     begin_search,
     finish_search,
-    score_option,
     step_score,
     with_forward,
 )
@@ -337,12 +336,7 @@ def _take(
     if waiting is not None:
         record = stacks.records[number]
         base, turn = step_score(search.model, record, step.start, step.end)
-        ends = step.covered == search.sentence.length
-        known = base + search.model.options.score[turn, option] + step.estimate
-        if search.model.lowers and known < stacks.worst[covered]:
-            return False
-        score, state = score_option(search, record, option, base, turn, ends)
-        return defer(search, waiting, step, (number, option, score, state), True)
+        return defer(search, waiting, step, (number, option, base, turn), True)
     if cell.total < stacks.worst[covered] or cell.total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]

@@ -149,28 +149,26 @@ def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
 
 
 @compiled
-def defer(
+def _wait_for_scores(
     search: SentenceSearch,
     waiting: Waiting,
     step: Record,
-    expanded: tuple[int, int, float, int],
+    scored: tuple[int, int, float, int],
     ahead: bool,
 ) -> bool:
     """Defer a hypothesis unless its known score is already too low; return whether it waits.
-
-    There must be room for the hypothesis and for the edges of its words.
 
     Args:
         search: The search.
         waiting: The deferred hypotheses.
         step: The step whose span the option translates.
-        expanded: Four values: the previous hypothesis, the option, the score without neural
-            language models, and the state of the n-gram models.
+        scored: Four values: the previous hypothesis, the option, the score without neural language
+            models, and the state of the n-gram models.
         ahead: Whether to request the scores of all words now, although some may not be needed.
     """
     search, waiting = borrowed((search, waiting))
     new = waiting.deferred[waiting.used[0]]
-    number, option, score, lm_state = expanded
+    number, option, score, lm_state = scored
     new.previous, new.option, new.score, new.lm_state = number, option, score, lm_state
     new.history, new.words, new.edge = search.stacks.records[number].history, 0, NONE
     new.estimate, new.coverage, new.covered = step.estimate, step.coverage, step.covered
@@ -186,6 +184,39 @@ def defer(
             word = _word_of(search, waiting, at, stop)
             node = edges[walk(waiting.histories, node, word, waiting.neural.boundary)].next
     return True
+
+
+@inlined
+def defer(
+    search: SentenceSearch,
+    waiting: Waiting,
+    step: Record,
+    expanded: tuple[int, int, float, int],
+    ahead: bool,
+) -> bool:
+    """Extend a hypothesis by an option; defer the result unless its score is already too low.
+
+    There must be room (`can_wait`).
+
+    Args:
+        search: The search.
+        waiting: The deferred hypotheses.
+        step: The step whose span the option translates.
+        expanded: Four values: the hypothesis, the option, the shared part of the score, and the
+            orientation (`step_score`).
+        ahead: Whether to request the scores of all words now, although some may not be needed.
+
+    Returns:
+        Whether the new hypothesis waits.
+    """
+    number, option, base, turn = expanded
+    record, last = search.stacks.records[number], step.covered == search.sentence.length
+    # most options are rejected here, before a model scores them
+    known = base + search.model.options.score[turn, option] + step.estimate
+    if search.model.lowers and known < search.stacks.worst[step.covered]:
+        return False
+    score, state = score_option(search, record, option, base, turn, last)
+    return _wait_for_scores(search, waiting, step, (number, option, score, state), ahead)
 
 
 @compiled
@@ -278,7 +309,6 @@ def _defer_options(search: SentenceSearch, waiting: Waiting) -> int:
     """Defer the options of a phase; start with the expansion ``progress.expanded``."""
     search, waiting = borrowed((search, waiting))
     progress, options = search.progress[0], search.model.options
-    worst, last = search.stacks.worst, progress.stack + 1 == search.sentence.length
     while progress.expanded != NONE:
         one = waiting.expansions[progress.expanded]
         step = search.coverages.steps[one.step]
@@ -287,18 +317,13 @@ def _defer_options(search: SentenceSearch, waiting: Waiting) -> int:
         progress.records = step.stop - step.begin + 1
         if not can_wait(waiting, progress.records):
             return NEEDS_ROOM
-        record, turn = search.stacks.records[one.number], np.int64(one.turn)
         while one.option < step.stop:
             option = np.int64(one.option)
             estimate = one.base + options.future[option] + step.estimate
             if progress.phase == _BEST and estimate < progress.floor:
                 break
             one.option += 1
-            known = one.base + options.score[turn, option] + step.estimate
-            if search.model.lowers and known < worst[step.covered]:
-                continue
-            score, state = score_option(search, record, option, one.base, turn, last)
-            new = (np.int64(one.number), option, score, state)
+            new = (np.int64(one.number), option, np.float64(one.base), np.int64(one.turn))
             defer(search, waiting, step, new, progress.phase == _BEST)
         progress.expanded = one.next
     return DONE
