@@ -22,6 +22,7 @@ ROWS = {
     "search on lists": "RNNsearch on n-best lists",
     "CSLM + RNN + search on lists": "all three",
     "CSLM + RNN + two search models on lists": "all three, two RNNsearch",
+    "All parts": "all in both directions",
 }
 
 
@@ -36,8 +37,15 @@ def main() -> None:
     with saved_figure(HERE / "gains.svg", 5.0, 2.4) as figure:
         axes = figure.add_subplot()
         for place, row in enumerate(ROWS):
+            seeds = {run.seed for run in kept.rows[row].runs}
             baseline, runs = (
-                np.stack([kept.statistics(run, "test2016") for run in kept.rows[name].runs])
+                np.stack(
+                    [
+                        kept.statistics(run, "test2016")
+                        for run in kept.rows[name].runs
+                        if run.seed in seeds
+                    ]
+                )
                 for name in ("Baseline", row)
             )
             found = bootstrap(baseline, runs, bleu, TRIALS, TEST_SEED)

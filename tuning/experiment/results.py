@@ -409,6 +409,9 @@ def experiment_record(
 ) -> ExperimentRecord:
     """Compute all numbers of the table: compare each system with the first one on each text.
 
+    A system is compared with the runs of the other system that have its seeds; with all runs, if
+    none has.
+
     Args:
         plan: The plan of the experiment.
         runs: The runs of each system that has runs, by its name.
@@ -416,11 +419,16 @@ def experiment_record(
     """
     settings = plan.settings
 
-    def found(name: str, text: str) -> tuple[TextStatistics, ...]:
-        return tuple(run.texts[text] for run in runs.get(name, ()) if text in run.texts)
+    def found(
+        name: str, text: str, seeds: Collection[int | None] = ()
+    ) -> tuple[TextStatistics, ...]:
+        own = [run for run in runs.get(name, ()) if text in run.texts]
+        same = [run for run in own if run.seed in seeds]
+        return tuple(run.texts[text] for run in same or own)
 
     def compared(name: str, other: str, text: str) -> ComparedSystem:
-        first = found(other, text) if other != name else ()
+        seeds = {run.seed for run in runs[name]}
+        first = found(other, text, seeds) if other != name else ()
         return _compared(name, found(name, text), first, texts[text].reference_lengths)
 
     return ExperimentRecord(

@@ -97,8 +97,9 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
     seeds = ", ".join(map(str, settings.seeds))
     yield (
         f"BLEU without further tokenisation, mean ± standard deviation over tuning seeds {seeds}. "
-        f"Gain: over {settings.systems[0].name}, with interval and two-sided p for other sentences "
-        "and other seeds (two-level bootstrap; a single run is not resampled). "
+        f"Gain: over the runs of {settings.systems[0].name} with the same seeds, with interval and "
+        "two-sided p for other sentences and other seeds (two-level bootstrap; a single run is not "
+        "resampled). "
         f"Tuning: {_how(settings)}. Paper: dev / test of Cho et al. (2014), on other data."
     )
     if any(system.rerank for system in settings.systems):

@@ -119,6 +119,8 @@ def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Syst
     record = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
     assert record.systems[1].seeds == (1,)
     assert scores(record)["RNN_1 & more"].deviation is None
+    baseline, one_seed, _ = scores(record).values()
+    assert one_seed.gain == pytest.approx(one_seed.mean - baseline.runs[0])  # the same seed
     table = markdown(plan.settings, record, [])
     assert "RNN_1 & more: 1 of 2 seeds are done." in table
     line = next(line for line in table.split("\n") if line.startswith("| RNN_1"))
