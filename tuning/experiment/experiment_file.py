@@ -171,6 +171,13 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
         yield from _twice(getattr(system, key), f"has twice in {key}:")
         if system.translate and getattr(system, key) and key != "translate":
             yield f"has both {key} and translate, which uses no system: make two rows"
+    translating = [settings.models[name] for name in system.translate if name in settings.models]
+    aligned = any(model.folder or model.described_kind.aligns for model in translating)
+    if translating and not aligned and "--replace-unknown" in settings.translation(system).options:
+        yield (
+            "translates with models that align no words, but --replace-unknown needs an "
+            "alignment: give the row translate_options without it"
+        )
 
 
 def kind_problems(system: ExperimentSystem, name: str, kind: Kind) -> Iterator[str]:

@@ -199,6 +199,8 @@ class ExperimentSystem:
         language_models: Neural language models that the decoder uses in its search.
         rerank: Models that rescore the n-best lists of the tuned system, to rerank them.
         translate: Models that translate as an ensemble, without the system.
+        translate_options: Options of ``phrasescore translate`` instead of those for all rows;
+            ``None`` for those.
         not_run: The reason for not running the row; empty to run it.
         paper_dev: The BLEU of this row in the paper on its dev set, shown for comparison; 0 for
             none.
@@ -218,6 +220,7 @@ class ExperimentSystem:
     language_models: tuple[str, ...] = ()
     unknown: Unknown = "whole"
     parts: dict[str, str] = field(default_factory=dict)
+    translate_options: tuple[str, ...] | None = None
 
     @property
     def all_models(self) -> tuple[str, ...]:
@@ -282,6 +285,11 @@ class ExperimentSettings:
         """Return the seed of each run; one ``None`` if the translations depend on no seed."""
         has_seeds = not system.translate or self.has_per_seed(system.translate)
         return self.seeds if has_seeds else (None,)
+
+    def translation(self, system: ExperimentSystem) -> ExperimentTranslation:
+        """Return the settings of a row with ``translate``."""
+        own = system.translate_options
+        return self.translate if own is None else ExperimentTranslation(own)
 
     @property
     def rerank_size(self) -> int:

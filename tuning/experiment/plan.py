@@ -330,7 +330,7 @@ class Run:
         models = [self.plan.model_folder(name, self.seed) for name in self.system.translate]
         source, output = self.plan.data(text.source), self.translation(text.name)
         words: Words = [PROGRAM, "translate", *_repeated("--model", models)]
-        words += ["-i", source, "-o", output, *self.plan.settings.translate.options]
+        words += ["-i", source, "-o", output, *self.plan.settings.translation(self.system).options]
         return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:

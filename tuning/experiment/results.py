@@ -46,8 +46,8 @@ from tuning.metrics.significance import compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
-# settings of a row that do not influence its translations
-_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts")
+# settings of a row that do not influence its translations, or are recorded elsewhere
+_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts", "translate_options")
 
 
 @dataclass(frozen=True)
@@ -373,7 +373,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
         for name in system.all_models
     }
     if system.translate:
-        said["translate"] = dataclasses.asdict(settings.translate)
+        said["translate"] = dataclasses.asdict(settings.translation(system))
     else:
         said["decoder"] = {"kind": settings.decoder.kind, "sections": settings.decoder.sections}
         said["tuning"] = dataclasses.asdict(settings.tuning)

@@ -53,7 +53,7 @@ options = ["--restarts", "5"]
 nbest_size = 200
 optimizer = "pro"
 [translate]
-options = ["--beam", "5"]
+options = ["--replace-unknown"]
 [models.rnn]
 train = ["--max-time", "1m"]
 [models.given]
@@ -78,6 +78,10 @@ rerank = ["forward", "given"]
 [[systems]]
 name = "Alone"
 translate = ["forward"]
+[[systems]]
+name = "Alone, no beam"
+translate = ["forward"]
+translate_options = ["--beam", "1"]
 [[systems]]
 name = "Later"
 not_run = "it is not there yet"
@@ -106,15 +110,17 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
     assert settings.decoder.sections == {"search-algorithm": "1"}
     assert settings.tuning.options == ("--restarts", "5")
     assert (settings.rerank.nbest_size, settings.rerank.optimizer) == (200, "pro")
-    assert settings.translate.options == ("--beam", "5")
+    assert settings.translate.options == ("--replace-unknown",)
     assert settings.models["rnn"] == ExperimentModel("", ("--max-time", "1m"))
     assert settings.models["forward"] == ExperimentModel("", ("--hidden", "8"), "search")
     assert settings.resolve(settings.models["given"].folder) == tmp_path / "models" / "given"
     assert [system.models for system in settings.systems[:3]] == [(), ("rnn", "given"), ("rnn",)]
-    assert [system.rerank for system in settings.systems[2:]] == [("forward", "given"), (), ()]
+    assert [system.rerank for system in settings.systems[2:4]] == [("forward", "given"), ()]
     assert settings.systems[1].language_models == ("cslm",)
     assert settings.models["cslm"].per_seed
-    assert [system.translate for system in settings.systems[2:]] == [(), ("forward",), ()]
+    assert [system.translate for system in settings.systems[2:4]] == [(), ("forward",)]
+    alone = [settings.translation(system).options for system in settings.systems[3:5]]
+    assert alone == [("--replace-unknown",), ("--beam", "1")]
 
 
 def test_one_test_set_or_several(tmp_path: Path) -> None:
@@ -166,6 +172,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('translate = ["forward"]', 'translate = ["backward"]', "which is not described"),
         ('translate = ["forward"]', 'translate = ["rnn"]', "its kind is phrase"),
         ('translate = ["forward"]', 'translate = ["cslm"]', "its kind is feed-forward-lm"),
+        ('kind = "search"', 'kind = "encdec"', "Alone translates with models that align no words"),
         ('models = ["rnn", "given"]', 'models = ["forward"]', "its kind is search"),
         ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes only feed-forward-lm,"),
         ('language_models = ["cslm"]', 'language_models = ["clsm"]', r"did you mean cslm\?"),
@@ -226,7 +233,7 @@ def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
         read_experiment(PROJECT / "experiments" / f"{name}.toml")
         for name in ("multi30k", "multi30k-small")
     )
-    assert small.systems == large.systems
+    assert (small.systems, small.translate) == (large.systems, large.translate)
     assert {name: (model.kind, model.per_seed) for name, model in small.models.items()} == {
         name: (model.kind, model.per_seed) for name, model in large.models.items()
     }
