@@ -25,7 +25,7 @@ _REMEDY = (
     "make the list with -include-segmentation-in-n-best (moses and phrasescore decode have this "
     "option; for mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"
 )
-_OTHER_SOURCE = "name the text that the list was made from as --source"
+_OTHER_SOURCE = "name the text that the list was made from"
 
 # a source and a target phrase, words joined by one space
 PhrasePair = tuple[bytes, bytes]

@@ -119,9 +119,9 @@ def train(options: Options) -> None:
     """  # noqa: D301 - this character tells click to keep the lines of a paragraph
     from phrasescore.training.session import train_model
 
-    given = vars(options)
-    refuse_unwritable_folder(given["paths"][-1])
-    train_model(settings_of(**given))
+    settings = settings_of(**vars(options))
+    refuse_unwritable_folder(settings.model)
+    train_model(settings)
 
 
 def settings_of(paths: tuple[Path, ...], **options: Any) -> TrainingSettings:

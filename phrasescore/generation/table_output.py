@@ -26,6 +26,7 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import have_unknown, phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
@@ -47,8 +48,8 @@ class TableCounts:
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Sources with words that the model does not know; the model generates no
-            targets for them.
+        unknown_sources: Sources without generated targets: they have words that the model does not
+            know, or the model found only the empty target.
         generated: Pairs that the model generated.
         known: Generated pairs that are also in the table.
         kept: Lines of the table that were written.
@@ -68,8 +69,8 @@ class TableCounts:
         of_lines = self.known / self.lines if self.lines else 0.0
         return (
             f"{self.generated:,} targets for {self.sources - self.unknown_sources:,} of "
-            f"{self.sources:,} sources; {self.unknown_sources:,} have unknown words and keep their "
-            "pairs\n"
+            f"{self.sources:,} sources; {self.unknown_sources:,} have unknown words or no target, "
+            "and keep their pairs\n"
             f"{self.known:,} of the targets are in the table: {of_generated:.1%} of the generated "
             f"pairs, {of_lines:.1%} of the table's {self.lines:,}\n"
             f"written: {self.kept:,} pairs of the table, {self.new:,} new pairs"
@@ -124,7 +125,8 @@ class TableWriter:
         runs = itertools.pairwise(block.run_offsets.tolist())
         for number, (begin, end) in enumerate(runs):
             targets = [b" ".join(target_spans.tokens(line)) for line in range(begin, end)]
-            wanted, keeps_all = generated[number], self.extend or unknown[number]
+            wanted = generated[number]
+            keeps_all = self.extend or not wanted
             pairs = [
                 (target, line)
                 for target, line in zip(targets, lines[begin:end], strict=True)
@@ -142,7 +144,7 @@ class TableWriter:
         counts = TableCounts(
             lines=before.lines + len(block),
             sources=before.sources + len(firsts),
-            unknown_sources=before.unknown_sources + int(unknown.sum()),
+            unknown_sources=before.unknown_sources + sum(not targets for targets in generated),
             generated=before.generated + sum(map(len, generated)),
             known=before.known + known,
             kept=before.kept + len(written) - new,
@@ -238,6 +240,10 @@ class ReorderingCounts:
         return text + (f"; {self.without:,} pairs have no line" if self.without else "")
 
 
+def _reordering_runs(path: str | Path) -> Iterator[TableBlock]:
+    return read_source_runs(path, format_of=TableFormat.from_reordering_lines)
+
+
 def generate_reordering(
     old: str | Path, output: str | Path, phrase_table: str | Path
 ) -> ReorderingCounts:
@@ -252,7 +258,7 @@ def generate_reordering(
         InputError: A table cannot be read, violates its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    known = _Sources(read_source_runs(old, format_of=TableFormat.from_reordering_lines))
+    known = _Sources(_reordering_runs(old))
 
     def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
         lines: list[bytes] = []
@@ -362,6 +368,9 @@ def generate_table(
         what="generating",
         unit="lines",
     )
+    if reordering and can_be_read_again(reordering[0]):
+        # find a fault at its beginning before all targets are generated
+        next(iter(_reordering_runs(reordering[0])), None)
     made: list[ReorderingCounts] = []
 
     def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:

@@ -12,6 +12,7 @@ from phrasescore.commands.declarations import command, option
 from phrasescore.commands.numbers import BoundedInt
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible
 from tuning.commands.options import OptimizationOptions, references
 from tuning.loop.tuning_settings import TuningSettings
@@ -76,6 +77,11 @@ def tune(options: TuneOptions) -> None:
     from tuning.loop.outer_loop import tune as run
     from tuning.loop.work_folder import read_json
 
+    if options.moses is not None and options.decoder != "moses":
+        raise SettingsError(
+            "--moses-bin names real Moses, but the embedded decoder is to translate",
+            remedy="add --decoder moses, or leave --moses-bin out",
+        )
     settings = options.settings(
         TuningSettings, sections=dict(options.sections), objective=options.objective
     )

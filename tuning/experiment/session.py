@@ -20,9 +20,9 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
-from phrasescore.errors import InputError, PhrasescoreError, SettingsError
-from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.lock import held
+from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError
+from phrasescore.runs.final_names import whole_names, write_atomically
+from phrasescore.runs.lock import LOCK, held
 from phrasescore.runs.results import RESULT, ExperimentRecord
 from tuning.experiment.experiment_file import kind_problems
 from tuning.experiment.experiment_settings import ExperimentSettings
@@ -78,6 +78,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     return plan
 
 
+_COMMANDS = "commands.sh"
 _NO_FILE = "the experiment reads this file or folder, but it does not exist"
 
 
@@ -122,6 +123,21 @@ def _check_sections(settings: ExperimentSettings) -> None:
         ) from None
 
 
+def _refuse_other_folder(folder: Path) -> None:
+    """Refuse a folder that has files, but not those of an experiment.
+
+    Raises:
+        ResumeError: The folder is such a folder.
+    """
+    others = sorted(name for name in whole_names(folder).values() if not name.startswith(LOCK))
+    if others and _COMMANDS not in others:
+        raise ResumeError(
+            f"the folder is not empty ({others[0]}) and has no {_COMMANDS}",
+            path=folder,
+            remedy="name a new folder",
+        )
+
+
 def run_experiment(
     settings: ExperimentSettings,
     output: str | Path,
@@ -151,7 +167,8 @@ def run_experiment(
         for name in run.final_steps()
     }
     with held(folder, inside=True):
-        write_atomically(folder / "commands.sh", _script(plan, steps).encode())
+        _refuse_other_folder(folder)
+        write_atomically(folder / _COMMANDS, _script(plan, steps).encode())
 
         def write() -> tuple[str, ExperimentRecord]:
             kept, runs = keeper.collect(runner.done)

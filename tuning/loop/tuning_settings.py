@@ -53,7 +53,7 @@ class TuningSettings(OptimizationSettings):
         from moses_integration.ini.model_files import path_keys
 
         models = {
-            f"{line.name} {key}": _size(line.options[key])
+            f"{line.name} {key}": _size_or_digest(Path(line.options[key]))
             for line in ini.features
             for key in path_keys(line)
         }
@@ -61,7 +61,7 @@ class TuningSettings(OptimizationSettings):
             "moses.ini": sha256_of(self.ini),
             "source": sha256_of(self.source),
             "references": [sha256_of(path) for path in self.references],
-            "sizes of tables and models": models,
+            "tables and models": models,
             "optimizer": self.optimizer,
             "number of restarts": self.restarts,
             "decoder": self.decoder,
@@ -81,5 +81,10 @@ class TuningSettings(OptimizationSettings):
         return provenance(inputs=[self.ini, self.source, *self.references], settings=settings)
 
 
-def _size(path: str) -> int | None:
-    return Path(path).stat().st_size if Path(path).is_file() else None
+def _size_or_digest(path: Path) -> int | str | None:
+    """Return the size of a file, which may be large, or the digest of a model folder."""
+    if path.is_dir():
+        from phrasescore.model.folder import DIGESTS
+
+        return sha256_of(path / DIGESTS) if (path / DIGESTS).is_file() else None
+    return path.stat().st_size if path.is_file() else None

@@ -265,6 +265,9 @@ class ReferenceTexts:
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
-        if sum(line.endswith("\r") for line in lines) > len(lines) // 2:
-            notes.append(f"{path}: lines end in CR LF; the CR counts as part of the last word")
-        return notes
+        texts = {path: lines, **dict(zip(map(Path, self.paths), self.lines, strict=True))}
+        return notes + [
+            f"{each}: lines end in CR LF; the CR counts as part of the last word"
+            for each, of_text in texts.items()
+            if sum(line.endswith("\r") for line in of_text) > len(of_text) // 2
+        ]
