@@ -139,6 +139,11 @@ class ForcedScorer:
             )
         source = sentences[entry.sentence]
         spans, words = phrase_spans(words_of(entry.words), entry.segmentation, len(source))
+        if entry.segmentation is None and any(span.begin == span.stop for span in spans):
+            raise NBestError(
+                "marks do not say where source words without translation were used",
+                remedy="make the list with -include-segmentation-in-n-best",
+            )
         return [
             (self._entry(source[span.first : span.end], words[span.begin : span.stop]), span)
             for span in spans

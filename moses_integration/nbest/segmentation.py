@@ -65,7 +65,7 @@ def phrase_spans(
     [PhraseSpan(first=0, end=2, begin=0, stop=2)]
     """
     kept, places = (list(words), _read_spans(column)) if column is not None else _read_marks(words)
-    if not places and (kept or length):
+    if not places and (kept or (length and column is not None)):
         raise NBestError("the list does not say which phrases were used", remedy=_REMEDY)
     covered = [False] * length
     begins = [begin for _, _, begin in places]

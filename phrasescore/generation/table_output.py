@@ -26,7 +26,7 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import have_unknown, phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
@@ -368,7 +368,7 @@ def generate_table(
         what="generating",
         unit="lines",
     )
-    if reordering and can_be_read_again(reordering[0]):
+    if reordering and str(reordering[0]) != STANDARD_STREAM and not is_stream(reordering[0]):
         # find a fault at its beginning before all targets are generated
         next(iter(_reordering_runs(reordering[0])), None)
     made: list[ReorderingCounts] = []

@@ -188,6 +188,19 @@ def test_wrong_calls(
     assert not (experiment.parent / "results").exists()
 
 
+def test_the_folder_of_another_command_is_refused(
+    phrasescore: Phrasescore, experiment: Path
+) -> None:
+    """Files that are not those of an experiment are kept."""
+    (experiment.parent / "results").mkdir()
+    table = experiment.parent / "results" / "table.md"
+    table.write_text("mine\n")
+    done = phrasescore("experiment", experiment.name, "-o", "results")
+    assert done.returncode == 6
+    assert b"the folder is not empty (table.md) and has no commands.sh" in done.stderr
+    assert table.read_text() == "mine\n"
+
+
 def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) -> None:
     """The inputs of all steps are checked before the first step runs."""
     (experiment.parent / "test.fr").unlink()

@@ -135,6 +135,7 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
             "--table t --reordering phrases --reordering-output x -o phrases",
             "--output would replace an input: --reordering",
         ),
+        ("--table phrases --reordering lost --reordering-output x -o y", "lost: no such file"),
         ("-i phrases --samples 2 --beam 2", "--samples and --beam exclude each other"),
         ("-i phrases --json", "both go to standard output"),
         ("-i phrases -o phrases", "--output would replace an input: --input"),

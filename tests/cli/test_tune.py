@@ -41,6 +41,13 @@ def weights_of(folder: Path) -> dict[str, Any]:
     return content
 
 
+def test_real_moses_is_not_ignored(phrasescore: Phrasescore, toy: ToySystem) -> None:
+    """A path to Moses without --decoder moses is an error, not a run of the embedded decoder."""
+    done = phrasescore(*arguments(toy), "--moses-bin", "moses")
+    assert done.returncode == 2
+    assert b"--moses-bin names real Moses, but the embedded decoder" in done.stderr
+
+
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """MERT finds better weights with the embedded decoder; only weights change in the tuned ini."""
     done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")

@@ -349,7 +349,8 @@ class HistoryScores:
             self._row_of = np.concatenate([self._row_of, more])
             more_values = np.empty((len(self._values), edges - self._values.shape[1]), np.float32)
             self._values = np.concatenate([self._values, more_values], axis=1)
-        if self._rows + rows > max(self._max_rows, *map(len, self._normalisers)):
+        # the limit may not depend on earlier sentences, which determine the sizes of the arrays
+        if self._rows > 0 and self._rows + rows > self._max_rows:
             self._row_of[:] = _NONE
             self._rows = 0
         needed = self._rows + rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,18 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
         ResumeError, match=r"the work was begun with other settings: .* has changed"
     ):
         run.tune()
+
+
+def test_a_replaced_neural_model_is_another_input(run: Run) -> None:
+    """A model folder is compared by the checksums of its files."""
+    model = run.folder / "model"
+    model.mkdir()
+    run.toy.ini.write_text(re.sub(r" path=\S+", f" path={model}", run.toy.ini.read_text()))
+    ini, identities = MosesIni.read(run.toy.ini), []
+    for sums in ("a", "b"):
+        (model / "SHA256SUMS").write_text(sums)
+        identities.append(run.settings.identity(ini)["tables and models"])
+    assert identities[0] != identities[1]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,14 @@ def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) 
     assert note in notes[0]
 
 
+def test_cr_lf_in_references_is_noted(tmp_path: Path) -> None:
+    """The CR changes the last word of a reference, so the user is told."""
+    texts = ReferenceTexts([write(tmp_path / "ref", ["a b\r", "c d\r"])])
+    notes = texts.score(write(tmp_path / "hyp", ["a b", "c d"])).notes
+    assert len(notes) == 1
+    assert "ref: lines end in CR LF" in notes[0]
+
+
 def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
     """Sentences with empty references are scored; empty translations of them cause no note."""
     wanted = write(tmp_path / "ref", ["a b c d e", "", "f g"])
