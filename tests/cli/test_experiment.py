@@ -197,7 +197,7 @@ def test_the_folder_of_another_command_is_refused(
     table.write_text("mine\n")
     done = phrasescore("experiment", experiment.name, "-o", "results")
     assert done.returncode == 6
-    assert b"the folder is not empty (table.md) and has no commands.sh" in done.stderr
+    assert b"the folder has table.md, but no commands.sh" in done.stderr
     assert table.read_text() == "mine\n"
 
 

@@ -21,8 +21,8 @@ from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
 from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError
-from phrasescore.runs.final_names import whole_names, write_atomically
-from phrasescore.runs.lock import LOCK, held
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, ExperimentRecord
 from tuning.experiment.experiment_file import kind_problems
 from tuning.experiment.experiment_settings import ExperimentSettings
@@ -78,7 +78,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     return plan
 
 
-_COMMANDS = "commands.sh"
+_COMMANDS, _TABLE = "commands.sh", "table.md"
 _NO_FILE = "the experiment reads this file or folder, but it does not exist"
 
 
@@ -124,18 +124,18 @@ def _check_sections(settings: ExperimentSettings) -> None:
 
 
 def _refuse_other_folder(folder: Path) -> None:
-    """Refuse a folder that has files, but not those of an experiment.
+    """Refuse a folder with files that an experiment would replace, but did not write.
 
     Raises:
         ResumeError: The folder is such a folder.
     """
-    others = sorted(name for name in whole_names(folder).values() if not name.startswith(LOCK))
-    if others and _COMMANDS not in others:
-        raise ResumeError(
-            f"the folder is not empty ({others[0]}) and has no {_COMMANDS}",
-            path=folder,
-            remedy="name a new folder",
-        )
+    for name in (RESULT, KEPT, _TABLE):
+        if (folder / name).exists() and not (folder / _COMMANDS).exists():
+            raise ResumeError(
+                f"the folder has {name}, but no {_COMMANDS}, so it is not that of an experiment",
+                path=folder,
+                remedy="name a new folder",
+            )
 
 
 def run_experiment(
@@ -175,7 +175,7 @@ def run_experiment(
             kept.write(folder / KEPT)
             record = experiment_record(plan, runs, kept.texts)
             text = markdown(plan.settings, record, commands)
-            write_atomically(folder / "table.md", text.encode())
+            write_atomically(folder / _TABLE, text.encode())
             record.write(folder / RESULT)
             return text.partition("\n## Commands")[0], record
 
