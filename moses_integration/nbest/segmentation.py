@@ -63,6 +63,8 @@ def phrase_spans(
 
     >>> phrase_spans([b"la", b"maison"], b"0-1=0-1", 2)[0]
     [PhraseSpan(first=0, end=2, begin=0, stop=2)]
+    >>> phrase_spans([], None, 1)
+    ([PhraseSpan(first=0, end=1, begin=0, stop=0)], [])
     """
     kept, places = (list(words), _read_spans(column)) if column is not None else _read_marks(words)
     if not places and (kept or (length and column is not None)):

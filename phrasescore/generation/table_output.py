@@ -48,7 +48,7 @@ class TableCounts:
     Args:
         lines: Lines read.
         sources: Distinct sources.
-        unknown_sources: Sources without generated targets: they have words that the model does not
+        without_targets: Sources without generated targets: they have words that the model does not
             know, or the model found only the empty target.
         generated: Pairs that the model generated.
         known: Generated pairs that are also in the table.
@@ -58,7 +58,7 @@ class TableCounts:
 
     lines: int = 0
     sources: int = 0
-    unknown_sources: int = 0
+    without_targets: int = 0
     generated: int = 0
     known: int = 0
     kept: int = 0
@@ -68,8 +68,8 @@ class TableCounts:
         of_generated = self.known / self.generated if self.generated else 0.0
         of_lines = self.known / self.lines if self.lines else 0.0
         return (
-            f"{self.generated:,} targets for {self.sources - self.unknown_sources:,} of "
-            f"{self.sources:,} sources; {self.unknown_sources:,} have unknown words or no target, "
+            f"{self.generated:,} targets for {self.sources - self.without_targets:,} of "
+            f"{self.sources:,} sources; {self.without_targets:,} have unknown words or no target, "
             "and keep their pairs\n"
             f"{self.known:,} of the targets are in the table: {of_generated:.1%} of the generated "
             f"pairs, {of_lines:.1%} of the table's {self.lines:,}\n"
@@ -144,7 +144,7 @@ class TableWriter:
         counts = TableCounts(
             lines=before.lines + len(block),
             sources=before.sources + len(firsts),
-            unknown_sources=before.unknown_sources + sum(not targets for targets in generated),
+            without_targets=before.without_targets + sum(not targets for targets in generated),
             generated=before.generated + sum(map(len, generated)),
             known=before.known + known,
             kept=before.kept + len(written) - new,

@@ -250,6 +250,10 @@ def test_force_score_finds_a_changed_number(
         (lambda line: line.replace("WordPenalty0", "Other0"), "the list has the features"),
         (lambda line: "99" + line[1:], "sentence 99"),
         (lambda line: line[: len(line) // 3], "expected"),
+        (
+            lambda line: re.sub(r"(\|\|\| \S+).*?(\|\|\| .*) \|\|\| .*", r"\1 |0-0| \2", line),
+            "marks do not say where source words without translation were used",
+        ),
     ],
 )
 def test_lists_that_are_refused(

@@ -77,7 +77,7 @@ def test_each_line_says_what_is_known(model: LoadedModel, tmp_path: Path, extend
         assert [float(value) for value in old] == pytest.approx(means, rel=1e-5)
         assert rest == b" ".join([*old, p, mark]) + b"\n"
     assert lines == sorted(lines)
-    assert (counts.lines, counts.sources, counts.unknown_sources) == (5, 4, 1)
+    assert (counts.lines, counts.sources, counts.without_targets) == (5, 4, 1)
     assert (counts.new, counts.kept) == (new, len(lines) - new)
     assert counts.kept == 5 if extend else counts.kept == counts.known + 1
     # zebra is unknown, so nothing is generated for it, and its pair is kept
