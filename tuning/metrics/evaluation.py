@@ -92,7 +92,7 @@ class Evaluation:
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the user."""
-        return tuple(note for text in self.texts for note in text.notes)
+        return tuple(dict.fromkeys(note for text in self.texts for note in text.notes))
 
     def to_text(self) -> str:
         """Return the scores (times 100), length ratios and signatures, for a terminal."""

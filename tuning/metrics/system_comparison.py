@@ -138,11 +138,11 @@ def compare_systems(
     _must_be_comparable(systems)
     texts = ReferenceTexts(references, scoring)
     chosen = select_sentences(selection or SentenceSelection(), texts)
-    notes: list[str] = []
+    notes: dict[str, None] = {}  # each once: a note on a reference comes with every text
     every: dict[str, NDArray[np.int64]] = {}
     for name, paths in systems.items():
         scored = [texts.score(path) for path in paths]
-        notes += [note for text in scored for note in text.notes]
+        notes |= dict.fromkeys(note for text in scored for note in text.notes)
         every[name] = np.stack([text.statistics for text in scored])
 
     def compared(rows: Rows) -> dict[str, tuple[ComparedSystem, ...]]:
