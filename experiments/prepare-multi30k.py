@@ -2,9 +2,9 @@
 """Make the data of multi30k.toml: ``prepare-multi30k.py TEXTS [FOLDER]``.
 
 TEXTS has Multi30k, tokenised and lower-cased: ``train``, ``val`` and ``test2016``, each with the
-ending ``.en`` and ``.fr``, plain or gzip. FOLDER gets the texts and a system that is built from the
-training text without the sentences set aside in ``held-out``. On one kind of processor, the same
-texts give the same files.
+ending ``.en`` and ``.fr``, plain or gzip. ``--languages`` and ``--tests`` name others. FOLDER gets
+the texts and a system that is built from the training text without the sentences set aside in
+``held-out``. On one kind of processor, the same texts give the same files.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-LANGUAGES = ("en", "fr")
 SEED = 2016
 Pair = tuple[str, str]
 
 
-def read_pairs(folder: Path, name: str) -> list[Pair]:
+def read_pairs(folder: Path, name: str, languages: list[str]) -> list[Pair]:
     """Return the sentence pairs of a text."""
     sides = []
-    for language in LANGUAGES:
+    for language in languages:
         path = folder / f"{name}.{language}"
         packed = path.with_name(f"{path.name}.gz")
         content = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
@@ -61,23 +60,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("texts", type=Path, metavar="TEXTS")
     parser.add_argument("folder", type=Path, metavar="FOLDER", nargs="?")
+    parser.add_argument("--languages", nargs=2, default=["en", "fr"], metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--tests", nargs="+", default=["test2016"], metavar="NAME")
     parser.add_argument("--small", action="store_true", help="the data of multi30k-small.toml")
     options = parser.parse_args()
     folder = options.folder or here / "data" / f"multi30k-{'small' if options.small else 'main'}"
-    texts = {name: read_pairs(options.texts, name) for name in ("train", "val", "test2016")}
-    most = {"train": 4_000, "val": 200, "test2016": 200} if options.small else {}
-    texts = {name: pairs[: most.get(name)] for name, pairs in texts.items()}
-    others = [*texts["val"], *texts["test2016"]]
+    languages, texts = options.languages, {}
+    for name in ("train", "val", *options.tests):
+        pairs = read_pairs(options.texts, name, languages)
+        texts[name] = pairs[: 4_000 if name == "train" else 200] if options.small else pairs
+    others = [pair for name in ("val", *options.tests) for pair in texts[name]]
     aside = 200 if options.small else 1_000
     texts["train"], texts["held-out"] = set_aside(texts["train"], others, aside)
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in texts.items():
-        for language, side in zip(LANGUAGES, zip(*pairs, strict=True), strict=True):
+        for language, side in zip(languages, zip(*pairs, strict=True), strict=True):
             (folder / f"{name}.{language}").write_text(
                 "\n".join(side) + "\n", "utf-8", newline="\n"
             )
-    command = "phrasescore build train.en train.fr system --lm-order 5 --update"
-    subprocess.run(command.split(), cwd=folder, check=True)
+    train = [f"train.{language}" for language in languages]
+    command = ["phrasescore", "build", *train, "system", "--lm-order", "5", "--update"]
+    subprocess.run(command, cwd=folder, check=True)
 
 
 if __name__ == "__main__":

@@ -86,20 +86,27 @@ class OutputOptions(Options):
         BoundedInt(1, 100_000),
         "The maximum number of derivations of a sentence in the list.",
         default=NBestSettings().size,
+        needs=("nbest",),
     )
     distinct: bool = flag(
         "List only the best derivation of each translation, or all derivations.",
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,
+        needs=("nbest",),
     )
     n_best_factor: int = option(
         BoundedInt(0, 10**4),
         "The maximum number of derivations to examine for each line of a distinct list; 0 for "
         "1000.",
         default=NBestSettings().factor,
+        needs=("nbest",),
     )
-    include_segmentation_in_n_best: bool = flag("Add source spans to the lines of the list.")
-    print_alignment_info_in_n_best: bool = flag("Add word links to the lines of the list.")
+    include_segmentation_in_n_best: bool = flag(
+        "Add source spans to the lines of the list.", needs=("nbest",)
+    )
+    print_alignment_info_in_n_best: bool = flag(
+        "Add word links to the lines of the list.", needs=("nbest",)
+    )
     report_segmentation: bool = flag("Print the source span after each phrase, e.g. |0-1|.", "-t")
     print_alignment_info: bool = flag("Print word links after the translation.")
     output_hypo_score: bool = flag("Print the model score before the translation.")

@@ -52,7 +52,8 @@ class _Named:
         use: The use of the path.
         label: The option or argument that names the path.
         found: The ``os.stat`` of the file; ``None`` if the file does not exist.
-        may_replace: The label of another path that this path may replace.
+        may_replace: The label of an input that this path may replace, or of an output with which it
+            may share standard output.
     """
 
     path: str
@@ -68,7 +69,8 @@ class PathName(click.Path):
     Args:
         use: The use of the path; for a file, ``-`` is standard input or output.
         kind: The type of the value that is passed to the command.
-        may_replace: The label of another path of the call that this path may replace.
+        may_replace: The label of an input of the call that this path may replace, or of an output
+            with which it may share standard output.
     """
 
     def __init__(
@@ -193,13 +195,15 @@ def _found(text: str, use: Use) -> os.stat_result | None:
 
 def _refuse_clash(one: _Named, other: _Named) -> None:
     """Raise an error if an output is also an input or another output, or both use one stream."""
-    if one.may_replace == other.label or other.may_replace == one.label:
+    both_files = one.use is other.use and one.path != STANDARD_STREAM
+    if not both_files and (one.may_replace == other.label or other.may_replace == one.label):
         return
     if one.path == other.path == STANDARD_STREAM and one.use is other.use:
         verb = "go to standard output" if one.use.writes else "read standard input"
-        raise SettingsError(
-            f"{other.label} and {one.label} would both {verb}", remedy="name a file for one of them"
-        )
+        labels = f"{other.label} and {one.label}"
+        if one.label == other.label:
+            labels = f"two values of {one.label}"
+        raise SettingsError(f"{labels} would both {verb}", remedy="name a file for one of them")
     if one.use.writes and other.use.writes and _is_same(one, other):
         raise SettingsError(
             f"{other.label} and {one.label} would write the same file",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from phrasescore.closed_settings import Between, check_bounds
-from phrasescore.errors import SettingsError
+from phrasescore.errors import SettingsError, counted
 from phrasescore.model.kinds import KINDS, Kind, Material, kind_named, read_settings
 from phrasescore.model.model_settings import (
     ContextName,
@@ -334,8 +334,8 @@ class TrainingSettings:
         kind = self.model_kind
         if len(self.inputs) != len(kind.inputs):
             raise SettingsError(
-                f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but "
-                f"{len(self.inputs) + 1} names are given"
+                f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but got "
+                f"{counted(len(self.inputs) + 1, 'name')}"
             )
         for each in sorted(dataclasses.fields(self), key=lambda each: each.name):
             if getattr(self, each.name) in (None, ()) or _has(kind, each):
@@ -347,8 +347,8 @@ class TrainingSettings:
             )
         if self.held_out_text and len(self.held_out_text) != len(kind.inputs):
             raise SettingsError(
-                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, but "
-                f"{len(self.held_out_text)} names are given"
+                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, but got "
+                f"{counted(len(self.held_out_text), 'name')}"
             )
         if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
             raise SettingsError(

@@ -48,6 +48,16 @@ def test_real_moses_is_not_ignored(phrasescore: Phrasescore, toy: ToySystem) -> 
     assert b"--moses-bin names real Moses, but the embedded decoder" in done.stderr
 
 
+def test_a_wrong_setting_is_found_first(
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
+) -> None:
+    """The folder is not yet made, so the corrected command can use it."""
+    done = phrasescore(*arguments(toy), "--set", "search-algorithm=2")
+    assert done.returncode == 2
+    assert b"search_algorithm is 2, expected 0 to 1" in done.stderr
+    assert not (tmp_path / "tuned").exists()
+
+
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """MERT finds better weights with the embedded decoder; only weights change in the tuned ini."""
     done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")

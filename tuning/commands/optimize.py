@@ -25,8 +25,9 @@ class OptimizeOptions(OptimizationOptions, Result):
     )
     start: str | None = option(
         INPUT,
-        "The weights to start from: a moses.ini, or the weights.json of another run; other "
-        "features start at 0.  [default: equal influence of every feature]",
+        "The weights to start from: a moses.ini with the features of the lists, or the "
+        "weights.json of another run, in which missing features start at 0.  [default: equal "
+        "influence of every feature]",
     )
     json_file: str | None = option(
         OUTPUT,

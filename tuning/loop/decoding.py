@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
-from moses_integration.ini.edits import refuse_in_moses, with_section
+from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_model_file, find_text_table, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
@@ -78,8 +78,9 @@ def prepare(
     """Make a decoder for one system and one text.
 
     Args:
-        settings: The decoder, the text to translate, and the search settings.
-        ini: The system; relative paths in it start at the current directory.
+        settings: The decoder and the text to translate.
+        ini: The system with the search settings; relative paths in it start at the current
+            directory.
         folder: Receives the text and the filtered system, unless it already has them.
 
     Returns:
@@ -100,8 +101,6 @@ def prepare(
         from moses_integration.decoder.loading.source_phrases import read_sentences
 
         sentences = read_sentences(settings.source)
-    for section, value in settings.sections.items():
-        ini = with_section(ini, section, value)
     filtered_folder = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
         # check before paths become absolute, so that an error shows the path as it was written

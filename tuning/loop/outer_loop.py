@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from moses_integration.decoder.settings import with_search_settings
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, InputError, counted
@@ -290,6 +291,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             "the section [alternate-weight-setting] would override the tuned weights",
             remedy="move its content to [feature] and [weight]",
         )
+    searched = with_search_settings(ini, settings.sections.items())
     plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
@@ -298,7 +300,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}
     with WorkFolder(Path(output)).opened(identity) as work:
-        decoder, tables = prepare(settings, ini, work.path)
+        decoder, tables = prepare(settings, searched, work.path)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(work.path / "filtered" / INI_NAME)

@@ -117,7 +117,12 @@ class Objective:
         return self.bleu == 1.0
 
     def __str__(self) -> str:
-        if self.is_bleu:
-            return "bleu"
-        parts = zip(METRICS, self.shares, strict=True)
-        return " + ".join(f"{share:g} {name}" for name, share in parts if share)
+        parts = [
+            (f"1 - {name}" if name in LOWER_IS_BETTER else name, getattr(self, name))
+            for name in self.metrics
+        ]
+        if len(parts) == 1:
+            return parts[0][0]
+        return " + ".join(
+            f"{share:g} ({name})" if " " in name else f"{share:g} {name}" for name, share in parts
+        )

@@ -210,9 +210,10 @@ class ReferenceTexts:
             self.check_length(path, lines)
         if not texts or not texts[0]:
             raise CorpusError(
-                "no reference is given", path=self.paths[0] if paths else None,
+                "the reference has no lines" if paths else "no reference is given",
+                path=self.paths[0] if paths else None,
                 remedy="give the file with the translations to compare with",
-            )  # fmt: skip
+            )
         self._statistics = CandidateStatistics(
             References([[self._words(line) for line in lines] for lines in texts]),
             ([line.encode() for line in lines] for lines in texts),

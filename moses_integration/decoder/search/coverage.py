@@ -20,6 +20,7 @@ from phrasescore.words.hashing import fill_row_slots, find_row
 
 _NONE = -1
 _FIRST_COVERAGES = 512
+_MANY_SLOTS = 64  # from this number of slots per coverage on, clearing all slots would be slow
 
 COVERAGE = np.dtype(
     [
@@ -97,7 +98,7 @@ class Coverages(NamedTuple):
         return cls(
             records=np.empty(_FIRST_COVERAGES, COVERAGE),
             bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
-            slots=np.empty(2 * _FIRST_COVERAGES, np.int32),
+            slots=np.full(2 * _FIRST_COVERAGES, _NONE, np.int32),
             steps=np.empty(4 * _FIRST_COVERAGES, STEP),
             scratch=np.zeros(words, np.uint64),
             used=np.zeros(1, COVERAGES_USED),
@@ -141,8 +142,14 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 @compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Remove all coverages except the empty one."""
-    table.slots[:] = _NONE
     used = table.used[0]
+    if used.coverages < table.slots.size // _MANY_SLOTS:
+        # an earlier sentence needed far more slots; the last entry goes first, because `find_row`
+        # finds an entry only while those added before it are there
+        for number in range(used.coverages - 1, -1, -1):
+            table.slots[find_row(table.slots, table.bits, table.bits[number])] = _NONE
+    else:
+        table.slots[:] = _NONE
     used.coverages = used.steps = 0
     table.scratch[:] = 0
     _number_of(table, sentence)

@@ -96,7 +96,8 @@ CELL = np.dtype(
     ],
     align=True,
 )
-CUBES_USED = np.dtype([(name, np.int64) for name in ("edges", "ranked", "cells", "heap", "seen")])
+_GROWING = ("edges", "ranked", "cells", "heap", "seen")
+CUBES_USED = np.dtype([(name, np.int64) for name in _GROWING])
 
 
 class Cubes(NamedTuple):
@@ -112,7 +113,8 @@ class Cubes(NamedTuple):
             each row starts in a new 64-bit word.
         heap: The scored cells that are not yet popped (``stacks.HEAP_ENTRY``), the highest total on
             top.
-        used: One record: how many edges, cells and other elements are in use.
+        used: Two records: how many edges, cells and other elements are in use, and how many the
+            arrays must have room for, when a search returns ``NEEDS_EDGES``.
     """
 
     edges: Records
@@ -133,14 +135,14 @@ class Cubes(NamedTuple):
             cells=np.empty(_FIRST_CELLS, CELL),
             seen=np.empty(_FIRST_SEEN, np.uint64),
             heap=np.empty(_FIRST_CELLS, HEAP_ENTRY),
-            used=np.zeros(1, CUBES_USED),
+            used=np.zeros(2, CUBES_USED),
         )
 
     def with_room(self) -> Cubes:
-        """Return the cubes in arrays twice as long."""
+        """Return the cubes with room for the elements that ``used[1]`` asks for."""
         arrays = self._asdict()
-        for name in ("edges", "ranked", "cells", "seen", "heap"):
-            arrays[name] = with_room(arrays[name], 2 * len(arrays[name]))
+        for name in _GROWING:
+            arrays[name] = with_room(arrays[name], int(self.used[1][name]))
         return Cubes(**arrays)
 
 
@@ -234,9 +236,10 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
-    used = cubes.used[0]
-    room = used.edges + count <= cubes.edges.size
-    if not room or used.ranked + count * coverage.members > cubes.ranked.size:
+    used, needed = cubes.used[0], cubes.used[1]
+    needed.edges = used.edges + count
+    needed.ranked = used.ranked + count * coverage.members
+    if needed.edges > cubes.edges.size or needed.ranked > cubes.ranked.size:
         return False
     start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
     for at in range(coverage.first_step, coverage.last_step):
@@ -392,7 +395,11 @@ def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
             return NEEDS_ROOM
         if 0 < _GROUP * limits.stack <= waiting.used[0]:
             return NEEDS_SCORES
-    return NEEDS_EDGES if cubes.used[0].cells + 2 > cubes.cells.size else DONE
+    cells = cubes.used[0].cells + 2
+    if cells <= cubes.cells.size:
+        return DONE
+    cubes.used[1].cells = cubes.used[1].heap = cells
+    return NEEDS_EDGES
 
 
 @inlined
@@ -427,7 +434,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 @inlined
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score cell (0, 0) of every edge to a stack; return whether there was room."""
-    used, ends = cubes.used[0], stack == search.sentence.length
+    used, needed, ends = cubes.used[0], cubes.used[1], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
     while number != NONE:
@@ -435,6 +442,7 @@ def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, 
         edge.seen, edge.rows = used.seen, 0
         used.seen += edge.hypotheses * _words_per_row(edge.columns)
         if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
+            needed.seen, needed.cells, needed.heap = used.seen, used.cells + 1, used.heap + 1
             return False
         _note_cell(cubes, edge, 0, 0)
         total = _score_cell(search, waiting, cubes, number, 0, 0, ends)

@@ -72,10 +72,15 @@ def call(*arguments: str) -> None:
         (["table", "-o", "new", "--report", "./new"], "--output and --report would write the same"),
         (["table", "-o", "old", "--report", "old"], "--output and --report would write the same"),
         (["table", "-o", "new", "--folder", "new"], "--output and --folder would write the same"),
+        (["table", "-o", "new", "--instead", "new"], "--output and --instead would write the same"),
         (["table", "-o", "-", "--report", "-"], "would both go to standard output"),
         (["table", "-o", "-", "--json"], "would both go to standard output"),
         (["-", "--source", "-"], "would both read standard input"),
-        (["-", "--source", "old", "--source", "-"], "would both read standard input"),
+        (
+            ["-", "--source", "old", "--source", "-"],
+            "--source and TABLE would both read standard input",
+        ),
+        (["old", "--source", "-", "--source", "-"], "two values of --source would both read"),
         (["-", "-o", "old", "--hidden-input", "old"], "replace an input: TranslationModel0"),
     ],
 )

@@ -31,7 +31,7 @@ def regularisation(settings: TrainingSettings) -> tuple[float | None, float | No
     ("kind", "options", "problem"),
     [
         ("search", {"inputs": TEXTS[:1]}, "--kind search takes SOURCE-TEXT TARGET-TEXT MODEL/"),
-        ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, but 3 names are given"),
+        ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, but got 3 names"),
         ("search", {"unit": "lstm"}, "--unit is not an option of --kind search. It bel"),
         ("encdec", {"alignment": 5}, "--alignment is not an option of --kind encdec"),
         ("search", {"formulation": "appendix"}, "none of: code, paper"),

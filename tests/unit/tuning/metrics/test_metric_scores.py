@@ -92,7 +92,8 @@ def test_names_and_defaults() -> None:
     """Without shares the objective is BLEU; a mixture names its parts."""
     assert Objective.from_shares({}).is_bleu
     assert str(Objective()) == "bleu"
-    assert str(Objective.from_shares({"bleu": 1, "ter": 1})) == "0.5 bleu + 0.5 ter"
+    assert str(Objective.from_shares({"bleu": 1, "ter": 1})) == "0.5 bleu + 0.5 (1 - ter)"
+    assert str(Objective.from_shares({"wer": 2})) == "1 - wer"
 
 
 def test_one_candidate_by_itself(tmp_path: Path) -> None:

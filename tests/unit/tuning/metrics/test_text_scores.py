@@ -107,7 +107,7 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one", ["a", "b"]), write(tmp_path / "two", ["a"])
     with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         ReferenceTexts([one, two])
-    with pytest.raises(CorpusError, match="no reference is given"):
+    with pytest.raises(CorpusError, match="none: the reference has no lines"):
         ReferenceTexts([write(tmp_path / "none", [])])
     with pytest.raises(CorpusError, match="no reference is given"):
         ReferenceTexts([])
