@@ -102,6 +102,18 @@ def test_new_pairs_are_those_of_the_search(model: LoadedModel, tmp_path: Path) -
     assert counts.generated == written
 
 
+def test_a_source_with_only_the_empty_target_keeps_its_pairs(
+    model: LoadedModel, tmp_path: Path
+) -> None:
+    """If the search finds no words at all, the table keeps every line."""
+    (tmp_path / "table").write_bytes(TABLE)
+    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings(0))
+    scorer = SharedScorer(model.model, "cpu", "fp32")
+    writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, False)
+    counts = generate_table(tmp_path / "table", tmp_path / "out", writer, {})[0].counts
+    assert (counts.generated, counts.without_targets, counts.kept) == (0, 4, 5)
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
