@@ -88,16 +88,21 @@ class NBestModel:
             ModelError: A score is not finite.
         """
         *read, predicted = (
-            from_lists([vocabulary.encode(self._tokens(pair, side)) for pair in pairs])
-            for side, vocabulary in self.model.loaded.sides.items()
+            self._encoded([pair[side == "target"] for pair in pairs], side)
+            for side in self.model.loaded.sides
         )
         nothing = TokenSequences(predicted.tokens[:0], np.zeros_like(predicted.offsets))
         return self.model.scorer.score(read[0] if read else nothing, predicted)
 
-    def _tokens(self, pair: PhrasePair, side: Side) -> list[bytes]:
-        text = pair[0] if side == "source" else pair[1]
+    def _encoded(self, texts: Sequence[bytes], side: Side) -> TokenSequences:
+        """Return the ids of texts; each distinct text, such as a source, is looked up once."""
+        vocabulary = self.model.loaded.sides[side]
         # by default, Moses prints only the surface factor
-        return scored_tokens(text, side, self.factor if b"|" in text else 0)
+        ids = {
+            text: vocabulary.encode(scored_tokens(text, side, self.factor if b"|" in text else 0))
+            for text in dict.fromkeys(texts)
+        }
+        return from_lists([ids[text] for text in texts])
 
 
 @dataclass(frozen=True)
