@@ -24,17 +24,17 @@ from moses_integration.system_building.extraction import (
     AlignedText,
     extract_runs,
 )
+from moses_integration.system_building.lexical_probabilities import (
+    count_linked_words,
+    write_lexical_tables,
+)
 from moses_integration.system_building.phrase_numbers import (
     NumberedText,
     PhraseNumbers,
     number_phrases,
     read_numbered_text,
 )
-from moses_integration.system_building.phrase_scoring import (
-    count_linked_words,
-    write_lexical_tables,
-    write_tables,
-)
+from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.text_preparation import write_settings
 from moses_integration.system_building.word_alignment import (
     Links,

@@ -13,10 +13,6 @@ equally frequent, Moses takes the largest alignment; it compares alignments as l
 positions of each target word. For lex(source | target) it compares lists of the target positions of
 each source word, so the two directions may use different alignments.
 
-Lexical probabilities are counted as in Moses: every link counts once, and an unlinked word counts
-once as linked to the special word NULL of the other side. Values are rounded to seven decimals,
-because Moses computes phrase scores from a file with seven decimals.
-
 Slices of pairs are scored on several threads and written in order. The tables do not depend on the
 number of threads, the memory or the runs. Millions of lines share few different counts, relative
 frequencies, orientations and alignments, so each distinct value is formatted only once. Lexical
@@ -29,8 +25,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,8 +39,8 @@ from moses_integration.system_building.extraction import (
     rows_within,
     together,
 )
-from moses_integration.system_building.phrase_numbers import NumberedText, PhraseNumbers
-from moses_integration.system_building.word_alignment import Links
+from moses_integration.system_building.lexical_probabilities import LexicalTable
+from moses_integration.system_building.phrase_numbers import PhraseNumbers
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
@@ -54,9 +48,6 @@ from phrasescore.table.line_assembly import ColumnTexts, Phrases, assembled_line
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
 
-NULL = b"NULL"
-_SENTENCES_AT_ONCE = 50_000
-_LINES_AT_ONCE = 100_000
 # Moses prints counts of at least this size with an exponent and six digits, and divides the printed
 # numbers
 _ROUNDED_COUNT = 1_000_000
@@ -75,153 +66,6 @@ _SCORING_COPIES = 5
 _Sides: TypeAlias = tuple[tuple[Phrases, PhraseNumbers], tuple[Phrases, PhraseNumbers]]
 # the result for a slice of pairs: the lines of both tables, how many pairs, and how many records
 _Scored: TypeAlias = tuple[list[memoryview], list[memoryview], int, int]
-
-
-class LexicalTable(NamedTuple):
-    """p(column word | row word), as rows of a sparse matrix that compiled loops can search.
-
-    Args:
-        starts: (row words + 1,) int64; row i has the entries from starts[i] up to, but not
-            including, starts[i + 1].
-        columns: (entries,) int32, ascending within a row.
-        prob: (entries,) float64, rounded to seven decimals.
-        null: The index of the row of the word NULL.
-    """
-
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    prob: NDArray[np.float64]
-    null: int
-
-
-@dataclass(frozen=True)
-class LexicalCounts:
-    """Counts of links between source words and target words.
-
-    Args:
-        source_words: The source words by id, including NULL.
-        target_words: The target words by id, including NULL.
-        sources: (pairs,) int32, the source word of each pair, ascending.
-        targets: (pairs,) int32, the target word of each pair, ascending within a source word.
-        counts: (pairs,) int64, the number of links of each pair.
-    """
-
-    source_words: list[bytes]
-    target_words: list[bytes]
-    sources: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    counts: NDArray[np.int64]
-
-    @cached_property
-    def source_given_target(self) -> NDArray[np.float64]:
-        """(pairs,) float64: p(source word | target word), rounded to seven decimals."""
-        totals = np.bincount(self.targets, self.counts, len(self.target_words))
-        return _rounded(self.counts / totals[self.targets])
-
-    @cached_property
-    def target_given_source(self) -> NDArray[np.float64]:
-        """(pairs,) float64: p(target word | source word), rounded to seven decimals."""
-        totals = np.bincount(self.sources, self.counts, len(self.source_words))
-        return _rounded(self.counts / totals[self.sources])
-
-    def by_source(self) -> LexicalTable:
-        """Return p(target word | source word), with a row for each source word."""
-        starts = np.searchsorted(self.sources, np.arange(len(self.source_words) + 1))
-        null = self.source_words.index(NULL)
-        return LexicalTable(starts, self.targets, self.target_given_source, null)
-
-    def by_target(self) -> LexicalTable:
-        """Return p(source word | target word), with a row for each target word."""
-        order = np.lexsort((self.sources, self.targets))
-        starts = np.searchsorted(self.targets[order], np.arange(len(self.target_words) + 1))
-        null = self.target_words.index(NULL)
-        return LexicalTable(starts, self.sources[order], self.source_given_target[order], null)
-
-
-def count_linked_words(source: NumberedText, target: NumberedText, links: Links) -> LexicalCounts:
-    """Count linked words, and words without a link."""
-    source_null, target_null = source.id_of(NULL), target.id_of(NULL)
-    keys = np.zeros(0, np.uint64)
-    counts = np.zeros(0, np.int64)
-    for begin in range(0, len(links), _SENTENCES_AT_ONCE):
-        end = min(begin + _SENTENCES_AT_ONCE, len(links))
-        block = _pairs_of_words(source, target, links, (begin, end), (source_null, target_null))
-        new_keys, new_counts = np.unique(block, return_counts=True)
-        keys, inverse = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
-        counts = np.bincount(inverse, np.concatenate([counts, new_counts]), len(keys)).astype(
-            np.int64
-        )
-    return LexicalCounts(
-        _with_null(source.words),
-        _with_null(target.words),
-        (keys >> np.uint64(32)).astype(np.int32),
-        (keys & np.uint64(0xFFFFFFFF)).astype(np.int32),
-        counts,
-    )
-
-
-def _with_null(words: list[bytes]) -> list[bytes]:
-    return words if NULL in words else [*words, NULL]
-
-
-def _pairs_of_words(
-    source: NumberedText,
-    target: NumberedText,
-    links: Links,
-    sentences: tuple[int, int],
-    nulls: tuple[int, int],
-) -> NDArray[np.uint64]:
-    """Return the linked pairs of words, source id and target id packed in one integer."""
-    begin, end = sentences
-    chosen = slice(links.offsets[begin], links.offsets[end])
-    sentence = np.repeat(np.arange(begin, end), np.diff(links.offsets[begin : end + 1]))
-    source_positions = source.starts[sentence] + links.sources[chosen]
-    target_positions = target.starts[sentence] + links.targets[chosen]
-    linked = _packed(source.ids[source_positions], target.ids[target_positions])
-    lonely_sources = _unlinked(source, begin, end, source_positions)
-    lonely_targets = _unlinked(target, begin, end, target_positions)
-    return np.concatenate(
-        [linked, _packed(lonely_sources, nulls[1]), _packed(nulls[0], lonely_targets)]
-    )
-
-
-def _unlinked(
-    text: NumberedText, begin: int, end: int, linked: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Return the ids of the unlinked words of some sentences."""
-    first = int(text.starts[begin])
-    ids = text.ids[first : text.starts[end]]
-    lonely = ids != 0  # ends of sentences are not words
-    lonely[linked - first] = False
-    return ids[lonely]
-
-
-def _packed(
-    sources: NDArray[np.int32] | int, targets: NDArray[np.int32] | int
-) -> NDArray[np.uint64]:
-    return (np.asarray(sources, np.uint64) << np.uint64(32)) | np.asarray(targets, np.uint64)
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the values rounded as if they were printed with seven decimals and read again."""
-    return np.array([float(f"{value:.7f}") for value in values.tolist()], np.float64)
-
-
-def write_lexical_tables(counts: LexicalCounts, e2f: Path, f2e: Path) -> None:
-    """Write Moses's two files (e source, f target): ``e f p(e|f)`` and ``f e p(f|e)``."""
-    sources = [counts.source_words[number] for number in counts.sources.tolist()]
-    targets = [counts.target_words[number] for number in counts.targets.tolist()]
-    _write_lines(e2f, sources, targets, counts.source_given_target)
-    _write_lines(f2e, targets, sources, counts.target_given_source)
-
-
-def _write_lines(
-    path: Path, firsts: list[bytes], seconds: list[bytes], prob: NDArray[np.float64]
-) -> None:
-    rows = list(zip(firsts, seconds, prob.tolist(), strict=True))
-    with open_output(path) as stream:
-        for begin in range(0, len(rows), _LINES_AT_ONCE):
-            stream.write(b"".join(b"%b %b %.7f\n" % row for row in rows[begin:][:_LINES_AT_ONCE]))
 
 
 class PairSummaries(NamedTuple):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.phrase_numbers import read_numbered_text
-from moses_integration.system_building.phrase_scoring import (
+from moses_integration.system_building.lexical_probabilities import (
     LexicalCounts,
     count_linked_words,
     write_lexical_tables,
 )
+from moses_integration.system_building.phrase_numbers import read_numbered_text
 from moses_integration.system_building.word_alignment import read_links
 from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
 from tests.support.plain_phrase_table import Sentence, given_source, given_target, word_counts
