@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from moses_integration.ini.edits import with_section
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import IniError, SettingsError, visible
 from phrasescore.table.input_files import finite_number
@@ -84,20 +83,6 @@ class SearchSettings:
         except SettingsError as error:
             raise IniError(error.problem, path=ini.path) from None
         return replace(settings, **(overrides or {}))
-
-
-def with_search_settings(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
-    """Return the ini with sections added or changed, each given by its name and its value.
-
-    Raises:
-        SettingsError: The name of a section is unknown, or its value is invalid.
-    """
-    defaults = {field.name.replace("_", "-"): field for field in fields(SearchSettings)}
-    for section, value in sections:
-        ini = with_section(ini, section, value)
-        if field := defaults.get(section):
-            SearchSettings(**{field.name: _parse(section, value, type(field.default))})
-    return ini
 
 
 _TRUE = ("1", "true", "yes", "y", "on")

@@ -53,7 +53,7 @@ def test_a_wrong_setting_is_found_first(
 ) -> None:
     """The folder is not yet made, so the corrected command can use it."""
     done = phrasescore(*arguments(toy), "--set", "search-algorithm=2")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert b"search_algorithm is 2, expected 0 to 1" in done.stderr
     assert not (tmp_path / "tuned").exists()
 

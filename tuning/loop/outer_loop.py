@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.decoder.settings import with_search_settings
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.ini.edits import with_section
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, InputError, counted
@@ -291,7 +292,11 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             "the section [alternate-weight-setting] would override the tuned weights",
             remedy="move its content to [feature] and [weight]",
         )
-    searched = with_search_settings(ini, settings.sections.items())
+    searched = ini
+    for section, value in settings.sections.items():
+        searched = with_section(searched, section, value)
+    if settings.decoder == "embedded":
+        SearchSettings.from_ini(searched)  # find a wrong value before the folder is made
     plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
