@@ -98,7 +98,7 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
     [
         (["--order", "1"], 2, "'--order': 1 is not in the range 2<=x<=100"),
         (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but got 3 names"),
-        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but 2 names"),
+        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but got 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
         (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
         (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
