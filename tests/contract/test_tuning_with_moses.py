@@ -20,10 +20,8 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     """Lists of both decoders agree where they must, and Moses decodes with the tuned weights."""
     toy = write_toy_system(tmp_path / "toy")
     call = toy.tuning()
-    for decoder in ("moses", "embedded"):
-        done = phrasescore(
-            *call, "-o", decoder, "--decoder", decoder, "--moses-bin", moses_bin, "--rounds", "3"
-        )
+    for decoder, program in (("moses", ["--moses-bin", moses_bin]), ("embedded", [])):
+        done = phrasescore(*call, "-o", decoder, "--decoder", decoder, *program, "--rounds", "3")
         assert done.returncode == 0, done.stderr.decode()
 
     # with the weights of the first round, which are equal
