@@ -22,6 +22,7 @@ ROWS = {
     "search on lists": "RNNsearch on n-best lists",
     "CSLM + RNN + search on lists": "all three",
     "CSLM + RNN + two search models on lists": "all three, two RNNsearch",
+    "CSLM + RNN + two search models on lists, both directions": "and a backward RNNsearch",
     "All parts": "all in both directions",
 }
 

@@ -36,6 +36,7 @@ QUOTED = (
     "search on lists",
     "CSLM + RNN + search on lists",
     "CSLM + RNN + two search models on lists",
+    "CSLM + RNN + two search models on lists, both directions",
     "All parts",
 )
 
