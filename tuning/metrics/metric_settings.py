@@ -117,12 +117,10 @@ class Objective:
         return self.bleu == 1.0
 
     def __str__(self) -> str:
-        parts = [
-            (f"1 - {name}" if name in LOWER_IS_BETTER else name, getattr(self, name))
+        named = {
+            f"(1 - {name})" if name in LOWER_IS_BETTER else name: getattr(self, name)
             for name in self.metrics
-        ]
-        if len(parts) == 1:
-            return parts[0][0]
-        return " + ".join(
-            f"{share:g} ({name})" if " " in name else f"{share:g} {name}" for name, share in parts
-        )
+        }
+        if len(named) == 1:
+            return next(iter(named)).strip("()")
+        return " + ".join(f"{share:g} {name}" for name, share in named.items())
