@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
-from tuning.loop.weights import WeightPlan, read_weights_file
+from tuning.loop.weights import WeightPlan, read_weights_or_plan
 from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
@@ -253,10 +252,9 @@ def _read(
     """Read the start weights and the lists, which must agree; return them with notes."""
     plan: WeightPlan | None = None
     given: dict[str, tuple[float, ...]] = {}
-    if task.start is not None and task.start.endswith(".json"):
-        given = read_weights_file(task.start)
-    elif task.start is not None:
-        plan = WeightPlan.from_ini(MosesIni.read(task.start))
+    if task.start is not None:
+        start = read_weights_or_plan(task.start)
+        plan, given = (start, {}) if isinstance(start, WeightPlan) else (None, start)
     lists, notes = [], []
     for path in task.lists:
         scored = read_scored(

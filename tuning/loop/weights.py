@@ -158,10 +158,15 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
         InputError: The file is not JSON of this form.
     """
     with open_input(path) as stream:
-        try:
-            content: Any = parse_json(stream.read())
-        except ValueError as error:
-            raise _not_weights(path, f"it is not JSON ({error})") from None
+        return _parsed(stream.read(), path)
+
+
+def _parsed(data: bytes, path: str | Path) -> dict[str, tuple[float, ...]]:
+    """Return the weights in the content of a JSON file."""
+    try:
+        content: Any = parse_json(data)
+    except ValueError as error:
+        raise _not_weights(path, f"it is not JSON ({error})") from None
     if isinstance(content, dict) and isinstance(content.get("weights"), dict):
         content = content["weights"]
     if not isinstance(content, dict) or not content:
@@ -187,8 +192,24 @@ def _not_weights(path: str | Path, reason: str) -> InputError:
     )
 
 
+def read_weights_or_plan(path: str) -> dict[str, tuple[float, ...]] | WeightPlan:
+    """Read a JSON file of weights, or the plan with the weights of a moses.ini.
+
+    JSON of weights begins with ``{``, and no moses.ini does. A file whose name ends in ``.json`` is
+    never read as a moses.ini.
+
+    Raises:
+        InputError: The file is neither of the two.
+    """
+    with open_input(path) as stream:
+        data = stream.read()
+    if path.endswith(".json") or data.lstrip().startswith(b"{"):
+        return _parsed(data, path)
+    return WeightPlan.from_ini(MosesIni.parse(data, path))
+
+
 def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
-    """Read a weights file (its name ends in ``.json``), or else the weights of a moses.ini.
+    """Read the weights of a JSON file or of a moses.ini.
 
     Returns:
         The weights of the features that n-best lists show, and of single sparse features such as
@@ -197,11 +218,9 @@ def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ..
     Raises:
         InputError: The file is neither of the two, or has unknown names.
     """
-    if path.endswith(".json"):
-        return read_weights_file(path), ()
-    plan = WeightPlan.from_ini(MosesIni.read(path))
+    plan = read_weights_or_plan(path)
+    if not isinstance(plan, WeightPlan):
+        return plan, ()
     shown = plan.layout.nbest.unflatten(plan.tuned(plan.start))
-    return {
-        **shown,
-        **{name: (weight,) for name, weight in plan.sparse_weights.items()},
-    }, plan.notes
+    sparse = {name: (weight,) for name, weight in plan.sparse_weights.items()}
+    return {**shown, **sparse}, plan.notes

@@ -58,3 +58,16 @@ def test_weights_of_an_ini(tmp_path: Path) -> None:
     weights, notes = read_weights(str(tmp_path / "moses.ini"))
     assert weights == {"WordPenalty0": (-1.0,), "TM": (0.1, 0.3), "TM_domain": (0.7,)}
     assert notes == ("the lists do not show all scores of TM; the missing scores are ignored",)
+
+
+def test_json_is_recognised_by_its_content(tmp_path: Path) -> None:
+    """A JSON file of weights needs no name that ends in ``.json``, and may begin with spaces."""
+    (tmp_path / "weights").write_text('\n {"LM0": 0.5}')
+    assert read_weights(str(tmp_path / "weights")) == ({"LM0": (0.5,)}, ())
+
+
+def test_a_damaged_json_file_is_not_read_as_a_moses_ini(tmp_path: Path) -> None:
+    """A file whose name ends in ``.json`` is refused as JSON, even without ``{`` at its start."""
+    (tmp_path / "weights.json").write_text("")
+    with pytest.raises(InputError, match="not a weights file: it is not JSON"):
+        read_weights(str(tmp_path / "weights.json"))
