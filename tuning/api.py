@@ -8,6 +8,7 @@ Scores are fractions: BLEU, chrF and accuracy from 0 to 1; error rates from 0, l
 from __future__ import annotations
 
 import numbers
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -38,7 +39,7 @@ from tuning.metrics.system_comparison import (
     compare_systems,
 )
 from tuning.metrics.text_scores import NamedLines, TextFile
-from tuning.optimizers.optimizer_settings import OptimizerName
+from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizerName
 
 __all__ = ["SystemComparison", "TextScores", "TuningReport", "TuningResult", "compare", "evaluate",
            "tune"]  # fmt: skip
@@ -179,12 +180,17 @@ def tune(
         All runs, the best run with its weights (``best_run``), and the tuned ini.
 
     Raises:
-        TypeError: ``nbest_size``, ``rounds``, ``runs`` or ``seed`` is not a whole number.
+        TypeError: ``nbest_size``, ``rounds``, ``runs``, ``seed`` or ``threads`` is not a whole
+            number.
         PhrasescoreError: An input cannot be used, or the folder belongs to another run.
     """
+    _check_choice("optimizer", optimizer, OPTIMIZERS)
+    _check_choice("decoder", decoder, typing.get_args(DecoderName))
     for name, number in {"nbest_size": nbest_size, "rounds": rounds, "runs": runs}.items():
         check_whole_number(name, number, 1, 2**31 - 1)
     check_whole_number("seed", seed, 0, 2**32 - 1)
+    if threads is not None:
+        check_whole_number("threads", threads, 1, 256)
     several = [references] if isinstance(references, str | Path) else references
     settings = TuningSettings(
         ini=str(ini),
@@ -200,6 +206,13 @@ def tune(
         runs=runs,
     )
     return run_tuning(settings, output, say or (lambda line: None))
+
+
+def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
+    if given not in choices:
+        raise SettingsError(
+            f"unknown {name} {given!r}", remedy=f"choose among {', '.join(choices)}"
+        )
 
 
 def _known(metrics: MetricName | Sequence[MetricName]) -> tuple[MetricName, ...]:

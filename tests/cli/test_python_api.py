@@ -316,6 +316,21 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         TypeError,
         "rounds: expected a whole number, got str",
     ),
+    "optimizer": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", optimizer="Mira"),  # type: ignore[arg-type]
+        SettingsError,
+        "unknown optimizer 'Mira'.*mert, pro, mira",
+    ),
+    "decoder": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", decoder="moses2"),  # type: ignore[arg-type]
+        SettingsError,
+        "unknown decoder 'moses2'.*embedded, moses",
+    ),
+    "no threads": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", threads=0),
+        SettingsError,
+        "threads is 0, but must be 1 to",
+    ),
     "two lines in one": (
         lambda _, __: tuning.evaluate(["a\n"], ["a"]),
         InputError,
