@@ -107,7 +107,9 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
     for run, record in runs.items():
         curves[run] = [(each.number, 100 * each.score) for each in record.curve]
         curves[f"{run}, best over all candidates"] = [
-            (each.number, 100 * score) for each in record.curve if (score := each.optimized.score)
+            (each.number, 100 * each.optimized.score)
+            for each in record.curve
+            if each.optimized.score is not None
         ]
 
     def draw(canvas: Canvas) -> None:

@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from phrasescore.errors import InputError
-from phrasescore.runs.results import TrainingRecord, TuningRecord
+from phrasescore.runs.results import Optimized, TrainingRecord, TunedRound, TuningRecord
 from tests.support.result_folders import (
     HOSTILE,
     sentences,
@@ -19,6 +20,7 @@ from tests.support.result_folders import (
     write_model,
     write_tuning,
 )
+from tuning.report import figures
 from tuning.report.report_page import read_results, write_report
 
 
@@ -81,6 +83,17 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     wanted += [*curve[0]["weights"].values(), 0.25, 0.3, -0.4]
     assert set(wanted) <= set(page.values)
     assert f"{100 * compared['metrics']['bleu'][1]['mean']:.2f}" in page.text
+
+
+def test_a_score_of_zero_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A best score of 0 has a point in the figure, like every other score."""
+    canvas = Figure()
+    monkeypatch.setattr(figures, "svg_image", lambda draw, *_: draw(canvas))
+    scores = [Optimized(score) for score in (0.0, 0.25, None)]
+    curve = tuple(TunedRound(1, {}, 0.0, 0.0, 1.0, 5, 5, each) for each in scores)
+    figures.tuning_figure("toy", {"run": TuningRecord(objective="bleu", curve=curve, weights={})})
+    _, best = canvas.axes[0].lines
+    assert list(best.get_ydata()) == [0.0, 25.0]
 
 
 def test_texts_are_texts(tmp_path: Path) -> None:
