@@ -427,7 +427,7 @@ def experiment_record(
         return tuple(run.texts[text] for run in same or own)
 
     def compared(name: str, other: str, text: str) -> ComparedSystem:
-        seeds = {run.seed for run in runs[name]}
+        seeds = {run.seed for run in runs[name] if text in run.texts}
         first = found(other, text, seeds) if other != name else ()
         return _compared(name, found(name, text), first, texts[text].reference_lengths)
 

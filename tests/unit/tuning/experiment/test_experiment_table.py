@@ -121,6 +121,10 @@ def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Syst
     assert scores(record)["RNN_1 & more"].deviation is None
     baseline, one_seed, _ = scores(record).values()
     assert one_seed.gain == pytest.approx(one_seed.mean - baseline.runs[0])  # the same seed
+    # of two seeds, one has not translated the text
+    record_of_two = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short), run(2, 6)]})
+    baseline, one_seed, _ = scores(record_of_two, "new").values()
+    assert one_seed.gain == pytest.approx(one_seed.mean - baseline.runs[1])
     table = markdown(plan.settings, record, [])
     assert "RNN_1 & more: 1 of 2 seeds are done." in table
     line = next(line for line in table.split("\n") if line.startswith("| RNN_1"))
