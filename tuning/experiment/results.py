@@ -280,9 +280,7 @@ class ResultsKeeper:
         rows, current = dict(self._old.rows), {}
         for system in self._systems:
             row, runs = self._rows[system.name], self._plan.runs(system)
-            old = self._old.rows.get(system.name)
-            is_like = old and not any(row.differences(old, self._seeds(system)))
-            found = {run.seed: run for run in old.runs} if old and is_like else {}
+            found = self._valid_runs(system)
             for run in () if system.not_run else runs:
                 if all(name in done for name in run.final_steps()):
                     found[run.seed] = self._run(run, found.get(run.seed))
@@ -306,13 +304,12 @@ class ResultsKeeper:
             row, new = self._rows[system.name], given.rows.get(system.name)
             if new is None:
                 continue
-            seeds = self._seeds(system)
             reasons = [
                 f"the text {text} had different content"
                 for text in sorted({text for run in new.runs for text in run.texts} & texts)
                 if given.texts[text] != self._old.texts[text]
             ]
-            reasons += row.differences(new, seeds)
+            reasons += row.differences(new, self._seeds(system))
             if reasons:
                 raise SettingsError(
                     f"the row {system.name} was made with other settings or data than this "
@@ -320,12 +317,17 @@ class ResultsKeeper:
                     path=path,
                     remedy="leave out this file, or use the settings and data of its rows",
                 )
-            old = rows.get(system.name)
-            before = old.runs if old and not any(row.differences(old, seeds)) else ()
-            runs = {run.seed: _without(run, run.texts.keys() - texts) for run in new.runs}
-            runs = {**{run.seed: run for run in before}, **runs}
+            runs = self._valid_runs(system)
+            runs |= {run.seed: _without(run, run.texts.keys() - texts) for run in new.runs}
             rows[system.name] = dataclasses.replace(row, runs=tuple(runs.values()))
         return dataclasses.replace(self._old, rows=rows)
+
+    def _valid_runs(self, system: ExperimentSystem) -> dict[int | None, SystemRun]:
+        """Return the old runs of a row by seed; none if the row has changed since."""
+        old = self._old.rows.get(system.name)
+        if old is None or any(self._rows[system.name].differences(old, self._seeds(system))):
+            return {}
+        return {run.seed: run for run in old.runs}
 
     def _seeds(self, system: ExperimentSystem) -> set[int | None]:
         return {run.seed for run in self._plan.runs(system)}
@@ -346,8 +348,9 @@ class ResultsKeeper:
         weights = {} if run.system.translate else read_weights_file(run.weights)
         stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
         seconds = {name: each.seconds for name, each in stamps.items() if each and each.finished}
-        is_old = before is not None and before.provenance and before.texts == texts
-        made = before.provenance if before and is_old else self._provenance
+        made = self._provenance
+        if before is not None and before.provenance and before.texts == texts:
+            made = before.provenance
         self._finished[run.name] = SystemRun(run.seed, texts, weights, seconds, made)
         return self._finished[run.name]
 
