@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu import COLUMNS, ORDERS, References, bleu_of_sums, statistics_rows
+from moses_integration.bleu import ORDERS, References, bleu_of_sums, statistics_rows
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import differences, machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
@@ -422,17 +422,41 @@ def experiment_record(
     """
     settings = plan.settings
 
-    def found(
-        name: str, text: str, seeds: Collection[int | None] = ()
-    ) -> tuple[TextStatistics, ...]:
-        own = [run for run in runs.get(name, ()) if text in run.texts]
-        same = [run for run in own if run.seed in seeds]
-        return tuple(run.texts[text] for run in same or own)
+    def translated(name: str, text: str) -> list[SystemRun]:
+        """Return the runs of a system that have translated a text."""
+        return [run for run in runs.get(name, ()) if text in run.texts]
 
     def compared(name: str, other: str, text: str) -> ComparedSystem:
-        seeds = {run.seed for run in runs[name] if text in run.texts}
-        first = found(other, text, seeds) if other != name else ()
-        return _compared(name, found(name, text), first, texts[text].reference_lengths)
+        own = translated(name, text)
+        first = translated(other, text) if other != name else []
+        seeds = {run.seed for run in own}
+        same = [run for run in first if run.seed in seeds]
+        return _compared(
+            name,
+            tuple(run.texts[text] for run in own),
+            tuple(run.texts[text] for run in same or first),
+            texts[text].reference_lengths,
+        )
+
+    def comparison(text: ExperimentText) -> ComparisonRecord:
+        """Compare the first system with every system that has translated a text."""
+        files: dict[str, tuple[str, ...]] = {}
+        for system in settings.systems:
+            if own := translated(system.name, text.name):
+                paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
+                files[system.name] = tuple(map(str, paths))
+        first = settings.systems[0].name
+        return ComparisonRecord(
+            source=str(plan.data(text.source)),
+            references=(str(plan.data(text.reference)),),
+            sentences=len(texts[text.name].reference_lengths.split()) if files else 0,
+            signatures={},
+            trials=TRIALS,
+            seed=TEST_SEED,
+            files=files,
+            metrics={"bleu": tuple(compared(name, first, text.name) for name in files)},
+            notes=(),
+        )
 
     return ExperimentRecord(
         name=settings.name,
@@ -446,7 +470,7 @@ def experiment_record(
             )
             for system in settings.systems
         ),
-        texts={text.name: _comparison(plan, text, runs, texts, compared) for text in plan.texts},
+        texts={text.name: comparison(text) for text in plan.texts},
         provenance=provenance(inputs=[settings.file]),
         parts=tuple(
             ExperimentPart(
@@ -456,40 +480,12 @@ def experiment_record(
                 {
                     text.name: compared(system.name, without, text.name)
                     for text in plan.texts
-                    if found(system.name, text.name) and found(without, text.name)
+                    if translated(system.name, text.name) and translated(without, text.name)
                 },
             )
             for system in settings.systems
             for part, without in system.parts.items()
         ),
-    )
-
-
-def _comparison(
-    plan: Plan,
-    text: ExperimentText,
-    runs: Mapping[str, Sequence[SystemRun]],
-    texts: Mapping[str, KeptText],
-    compared: Callable[[str, str, str], ComparedSystem],
-) -> ComparisonRecord:
-    """Compare the first system with every system that translated a text."""
-    files: dict[str, tuple[str, ...]] = {}
-    for system in plan.settings.systems:
-        own = [run for run in runs.get(system.name, ()) if text.name in run.texts]
-        if own:
-            paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
-            files[system.name] = tuple(map(str, paths))
-    first = plan.settings.systems[0].name
-    return ComparisonRecord(
-        source=str(plan.data(text.source)),
-        references=(str(plan.data(text.reference)),),
-        sentences=len(texts[text.name].reference_lengths.split()) if files else 0,
-        signatures={},
-        trials=TRIALS,
-        seed=TEST_SEED,
-        files=files,
-        metrics={"bleu": tuple(compared(name, first, text.name) for name in files)},
-        notes=(),
     )
 
 
@@ -499,9 +495,6 @@ def _compared(
     name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
 ) -> ComparedSystem:
     """Return the BLEU of a system's runs, and the gain over ``first`` if ``first`` has runs."""
-    systems = {
-        key: np.stack([run.matrix(lengths).reshape(-1, COLUMNS) for run in each])
-        for key, each in (("", first), (name, runs))
-        if each
-    }
-    return compare_statistics("bleu", systems)[-1]
+    systems = {"": first, name: runs} if first else {name: runs}
+    rows = {key: np.stack([run.matrix(lengths) for run in each]) for key, each in systems.items()}
+    return compare_statistics("bleu", rows)[-1]
