@@ -14,26 +14,13 @@ PAIRS has a source and a target per line, separated by `` ||| ``; SCORES gets th
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import json
-import time
 from pathlib import Path
 
-import safetensors.torch
 import torch
 from torch import Tensor
 
-from benchmarks.plain_scorer import (
-    BATCH,
-    UNKNOWN,
-    Weights,
-    padded,
-    read_pairs,
-    read_vocabulary,
-    unit_inputs,
-    unit_step,
-)
+from benchmarks.plain_scorer import Side, Weights, main, score_file, unit_inputs, unit_step
 
 
 def annotations(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
@@ -52,9 +39,7 @@ def annotations(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
     return torch.cat(sides, 2)
 
 
-def log_likelihoods(
-    w: Weights, source: tuple[Tensor, Tensor], target: tuple[Tensor, Tensor]
-) -> Tensor:
+def log_likelihoods(w: Weights, source: Side, target: Side) -> Tensor:
     """Return ln p of each target with its </s>, ``(B,)``."""
     written = annotations(w, *source)
     H = written.shape[2] // 2
@@ -86,31 +71,8 @@ def score_pairs(model: Path, pairs: Path, scores: Path) -> dict[str, float]:
     config = json.loads((model / "config.json").read_bytes())
     if (config["kind"], config["formulation"]) != ("rnn-search", "code"):
         raise SystemExit("the plain scorer supports only RNNsearch with the formulation code")
-    w = safetensors.torch.load_file(model / "model.safetensors")
-    source_ids = read_vocabulary(model / "source.vocabulary.txt")
-    target_ids = read_vocabulary(model / "target.vocabulary.txt")
-    rows, start, before = read_pairs(pairs), time.perf_counter(), time.process_time()
-    done = 0
-    with scores.open("wb") as output, torch.inference_mode():
-        while batch := list(itertools.islice(rows, BATCH)):
-            source = padded([[source_ids.get(word, UNKNOWN) for word in x] for x, _ in batch])
-            target = padded([[target_ids.get(word, UNKNOWN) for word in y] for _, y in batch])
-            ln_p = log_likelihoods(w, source, target)
-            output.write(b"".join(b"%.6g\n" % value for value in ln_p.tolist()))
-            done += len(batch)
-    wall, cpu = time.perf_counter() - start, time.process_time() - before
-    return {"pairs": done, "wall": wall, "cpu": cpu}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    for name in ("model", "pairs", "scores"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    print(json.dumps(score_pairs(options.model, options.pairs, options.scores)))
+    return score_file(model, pairs, scores, log_likelihoods)
 
 
 if __name__ == "__main__":
-    main()
+    main(score_pairs)

@@ -21,7 +21,7 @@ import gzip
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import safetensors.torch
@@ -31,6 +31,7 @@ from torch import Tensor
 BATCH = 64  # the authors' bs
 END, UNKNOWN = 0, 1
 Weights = dict[str, Tensor]
+Side = tuple[Tensor, Tensor]  # what ``padded`` returns
 
 
 def read_vocabulary(path: Path) -> dict[bytes, int]:
@@ -45,7 +46,7 @@ def read_pairs(path: Path) -> Iterator[tuple[list[bytes], list[bytes]]]:
             yield source.split(b" "), target.split(b" ")
 
 
-def padded(phrases: list[list[int]]) -> tuple[Tensor, Tensor]:
+def padded(phrases: list[list[int]]) -> Side:
     """Return ids that end in </s>, ``(L, B)``, and a mask that excludes padding, ``(L, B)``."""
     longest = max(map(len, phrases)) + 1
     ids = torch.tensor([phrase + [END] * (longest - len(phrase)) for phrase in phrases])
@@ -78,9 +79,7 @@ def summaries(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
     return h
 
 
-def log_likelihoods(
-    w: Weights, source: tuple[Tensor, Tensor], target: tuple[Tensor, Tensor]
-) -> Tensor:
+def log_likelihoods(w: Weights, source: Side, target: Side) -> Tensor:
     """Return ln p of each target with its </s>, ``(B,)``."""
     c = summaries(w, *source)
     wanted, counted = target
@@ -98,35 +97,47 @@ def log_likelihoods(
     return (log_p * counted).sum(0)
 
 
-def score_table(model: Path, table: Path, scores: Path) -> dict[str, float]:
-    config = json.loads((model / "config.json").read_bytes())
-    if config["formulation"] != "code":
-        raise SystemExit("the plain scorer supports only models with the formulation code")
+def score_file(
+    model: Path, pairs: Path, scores: Path, log_likelihoods: Callable[[Weights, Side, Side], Tensor]
+) -> dict[str, float]:
+    """Write the ln p of each pair; return the number of pairs and the seconds."""
     w = safetensors.torch.load_file(model / "model.safetensors")
     source_ids = read_vocabulary(model / "source.vocabulary.txt")
     target_ids = read_vocabulary(model / "target.vocabulary.txt")
-    pairs, start, before = read_pairs(table), time.perf_counter(), time.process_time()
+    rows, start, before = read_pairs(pairs), time.perf_counter(), time.process_time()
     done = 0
-    with gzip.open(scores, "wb", compresslevel=1) as output, torch.inference_mode():
-        while batch := list(itertools.islice(pairs, BATCH)):
+    is_packed = scores.name.endswith(".gz")
+    with (
+        gzip.open(scores, "wb", compresslevel=1) if is_packed else scores.open("wb") as output,
+        torch.inference_mode(),
+    ):
+        while batch := list(itertools.islice(rows, BATCH)):
             source = padded([[source_ids.get(word, UNKNOWN) for word in x] for x, _ in batch])
             target = padded([[target_ids.get(word, UNKNOWN) for word in y] for _, y in batch])
             ln_p = log_likelihoods(w, source, target)
-            output.write(b"".join(b"%.5e\n" % value for value in ln_p.tolist()))
+            output.write(b"".join(b"%.6g\n" % value for value in ln_p.tolist()))
             done += len(batch)
     wall, cpu = time.perf_counter() - start, time.process_time() - before
     return {"pairs": done, "wall": wall, "cpu": cpu}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    for name in ("model", "table", "scores"):
+def score_table(model: Path, table: Path, scores: Path) -> dict[str, float]:
+    config = json.loads((model / "config.json").read_bytes())
+    if config["formulation"] != "code":
+        raise SystemExit("the plain scorer supports only models with the formulation code")
+    return score_file(model, table, scores, log_likelihoods)
+
+
+def main(score: Callable[[Path, Path, Path], dict[str, float]]) -> None:
+    """Score the files in the arguments, and print JSON."""
+    parser = argparse.ArgumentParser(description="Scores pairs in straightforward PyTorch code.")
+    for name in ("model", "pairs", "scores"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(json.dumps(score_table(options.model, options.table, options.scores)))
+    print(json.dumps(score(options.model, options.pairs, options.scores)))
 
 
 if __name__ == "__main__":
-    main()
+    main(score_table)
