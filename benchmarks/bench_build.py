@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.costs import Cost, in_turn, median, run
+from phrasescore.table.input_files import open_input
 
 _COMPARED = (
     ("phrase-table.gz", "phrase-table.gz"),
@@ -81,9 +82,8 @@ def main() -> None:
             (options.target, "corpus.e"),
             (options.alignment, "aligned.gdfa"),
         ):
-            data = path.read_bytes()
-            text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-            (folder / name).write_bytes(text * options.repeat)
+            with open_input(path) as stream:
+                (folder / name).write_bytes(stream.read() * options.repeat)
         bench = Bench(folder, options.threads, options.order)
         cold = median([bench.ours(folder / "cache")])
         bench.ours()  # warms the compile cache of the installation

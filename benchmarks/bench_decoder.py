@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import io
 import json
 import os
 import shutil
@@ -34,6 +33,7 @@ from pathlib import Path
 
 from benchmarks.costs import PROJECT, Cost, in_turn, median, run
 from benchmarks.moses2_inputs import prepare
+from phrasescore.table.input_files import open_input
 
 _SEARCHES = {"stack decoding": (), "cube pruning": ("-search-algorithm", "1")}
 _STORED = ("--cache-folder", "tables")
@@ -108,9 +108,8 @@ def unpack_system(system: Path, text: Path, folder: Path, lines: int = 0) -> Non
         if path.name.endswith(".arpa.gz") and not plain.exists():
             with gzip.open(path) as packed, plain.open("wb") as stream:
                 shutil.copyfileobj(packed, stream)
-    data = text.read_bytes()
-    data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-    sentences = list(io.BytesIO(data))
+    with open_input(text) as stream:
+        sentences = list(stream)
     data = b"".join(sentences[:: max(1, len(sentences) // lines)][:lines] if lines else sentences)
     for name in ("text", "other"):
         (folder / name).write_bytes(data)

@@ -11,6 +11,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from phrasescore.table.input_files import read_lines
+
 _TABLE, _MODEL, _FOLDER = "table.with-reordering.gz", "lm.probing", "probing-table"
 _SEPARATOR = b" |||"
 
@@ -51,18 +53,13 @@ def _path_and_scores(ini: str, kind: str) -> tuple[str, int]:
     return options["path"], int(options["num-features"])
 
 
-def _lines(path: Path) -> list[bytes]:
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()
-
-
 def _join(table: Path, reordering: Path, joined: Path) -> None:
     scores = {}
-    for line in _lines(reordering):
+    for line in read_lines(reordering):
         *pair, values = (column.strip() for column in line.split(_SEPARATOR))
         scores[tuple(pair)] = values
     with gzip.open(joined, "wb", compresslevel=1) as stream:
-        for line in _lines(table):
+        for line in read_lines(table):
             columns = [column.strip() for column in line.split(_SEPARATOR)]
             columns += [b""] * (7 - len(columns))
             columns[6] += b"{{LexRO %s}}" % scores[columns[0], columns[1]]

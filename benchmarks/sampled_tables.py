@@ -9,6 +9,8 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from phrasescore.table.input_files import open_input
+
 # evenly spread stretches of consecutive lines, so that neighbours share prefixes as in the table
 _STRETCHES = 16
 _TARGETS = 20  # per source, as in tables from large corpora
@@ -16,8 +18,8 @@ _SEED = 1
 
 
 def read_lines(table: Path) -> list[bytes]:
-    with gzip.open(table) if table.name.endswith(".gz") else table.open("rb") as stream:
-        return stream.readlines()
+    with open_input(table) as stream:
+        return list(stream)
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
