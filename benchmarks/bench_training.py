@@ -296,31 +296,32 @@ def _training(kind: str, *, regularised: bool) -> TrainingSettings:
     return TrainingSettings(max_epochs=1, kind=kind)
 
 
+def phrase_sizes(pairs: EncodedPairs, hidden: int) -> EncoderDecoderSettings:
+    """Return the sizes of a network of phrases with this number of hidden units."""
+    return EncoderDecoderSettings(
+        source_vocabulary=len(pairs.source.vocabulary),
+        target_vocabulary=len(pairs.target.vocabulary),
+        hidden=hidden,
+        maxout=max(1, hidden // 2),
+    )
+
+
 def task_of(options: argparse.Namespace, texts: list[Path], scratch: Path) -> Task:
     """Read the data, and choose the sizes of the network."""
     training = _training(options.kind, regularised=True)
     where = options.threads, choose_device(options.device)
-    sizes: EncoderDecoderSettings | RnnSearchSettings
     if options.kind == "search":
         given = (texts[0], texts[1]), scratch / "pairs", PairSettings()
         pairs = encode_texts(*given, max_length=MAX_LENGTH)
-    else:
-        pairs = encode_table(texts[0], scratch, PairSettings())
-    source, target = (len(side.vocabulary) for side in (pairs.source, pairs.target))
-    if options.kind == "search":
+        source, target = (len(side.vocabulary) for side in (pairs.source, pairs.target))
         others = RnnSearchSettings.completed(kind_named("search").fast_sizes)
         sizes = RnnSearchSettings(source_vocabulary=source, target_vocabulary=target, **others)
         recipe = SENTENCE_RECIPES["fast"]
         size = options.batch_size or recipe.batch_size or 64
         return Task(pairs, sizes, training, recipe.learning_rate, size, *where)
-    sizes = EncoderDecoderSettings(
-        source_vocabulary=source,
-        target_vocabulary=target,
-        hidden=options.hidden,
-        maxout=max(1, options.hidden // 2),
-    )
+    pairs = encode_table(texts[0], scratch, PairSettings())
     size = options.batch_size or batch_size_for(len(pairs))
-    return Task(pairs, sizes, training, 1e-3, size, *where)
+    return Task(pairs, phrase_sizes(pairs, options.hidden), training, 1e-3, size, *where)
 
 
 def main() -> None:

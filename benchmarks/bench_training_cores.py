@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.bench_training import fast_updates, one_update
+from benchmarks.bench_training import fast_updates, one_update, phrase_sizes
 from benchmarks.floor import product_rate
 from benchmarks.shared_work import Steps
 from phrasescore.model.device import has_fast_bf16
-from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.encoding import encode_table
@@ -57,15 +56,6 @@ class Rate:
     cpu: float
 
 
-def sizes_of(pairs: EncodedPairs, hidden: int) -> EncoderDecoderSettings:
-    return EncoderDecoderSettings(
-        source_vocabulary=len(pairs.source.vocabulary),
-        target_vocabulary=len(pairs.target.vocabulary),
-        hidden=hidden,
-        maxout=max(1, hidden // 2),
-    )
-
-
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process and of the processes that it has started."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
@@ -77,7 +67,7 @@ def cpu_seconds() -> float:
 def run(pairs: EncodedPairs, hidden: int, threads: int, precision: str, seconds: float) -> Rate:
     """Train for some seconds; the first update of each batch is not counted."""
     torch.set_num_threads(threads)
-    sizes = sizes_of(pairs, hidden)
+    sizes = phrase_sizes(pairs, hidden)
     model = EncoderDecoder(sizes)
     model.initialise(torch.Generator().manual_seed(1), "scaled")
     updates = fast_updates(model, pairs, TrainingSettings(max_epochs=1), _KINDS[precision], threads)
