@@ -8,6 +8,7 @@ Scores are fractions: BLEU, chrF and accuracy from 0 to 1; error rates from 0, l
 from __future__ import annotations
 
 import numbers
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,7 @@ __all__ = ["SystemComparison", "TextScores", "TuningReport", "TuningResult", "co
 
 Text: TypeAlias = "Path | Sequence[str]"
 SegmentScores: TypeAlias = "Path | Sequence[float] | NDArray[np.floating]"
+_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8 cannot encode these code points
 
 
 def evaluate(
@@ -247,4 +249,6 @@ def _text(text: object, name: str, kind: type) -> TextFile:
             raise TypeError(f"{name}[{number}]: expected {one}, got {type(line).__name__}")
         if isinstance(line, str) and "\n" in line:
             raise CorpusError(f"{name}[{number}]: the line contains a line feed")
+        if isinstance(line, str) and _SURROGATE.search(line):
+            raise CorpusError(f"{name}[{number}]: a surrogate code point, which is not a character")
     return NamedLines(name, [line if isinstance(line, str) else repr(float(line)) for line in text])

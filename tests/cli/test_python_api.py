@@ -336,6 +336,11 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         InputError,
         r"translation\[0\]: the line contains a line feed",
     ),
+    "surrogate in a text": (
+        lambda _, __: tuning.evaluate(["a", "\ud800"], ["a", "b"]),
+        InputError,
+        r"translation\[1\]: a surrogate code point",
+    ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
 
