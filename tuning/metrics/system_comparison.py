@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,16 +50,8 @@ class SystemComparison:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
 
-    def table(self) -> ScoreTable:
-        """Return the table of scores, gains and p-values."""
-        return self._table(self.scores)
-
-    def length_tables(self) -> Iterator[tuple[str, ScoreTable]]:
-        """Yield a title and a table of scores for each length group."""
-        for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
-            yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
-
     def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
+        """Return a table of scores, gains and p-values."""
         header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
         rows = []
         for metric, systems in scores.items():
@@ -80,7 +72,7 @@ class SystemComparison:
         p_values = found.p_bootstrap, found.p_randomization
         return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
 
-    def explanation(self) -> str:
+    def _explanation(self) -> str:
         """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
         by_chance = " With many groups, some show a difference by chance alone."
@@ -97,9 +89,12 @@ class SystemComparison:
 
     def to_text(self) -> str:
         """Return the table that the command ``compare`` prints, with its explanation."""
-        explanation = textwrap.fill(self.explanation(), 100, break_long_words=False)
-        groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
-        return f"{self.table().to_text()}{groups}\n{explanation}\n"
+        groups = "".join(
+            f"\n{group}, {counted(len(group.rows), 'sentence')}\n{self._table(scores).to_text()}"
+            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+        )
+        explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
+        return f"{self._table(self.scores).to_text()}{groups}\n{explanation}\n"
 
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
