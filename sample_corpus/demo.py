@@ -1,9 +1,9 @@
-"""The whole story on the sample corpus: what ``make demo`` runs.
+"""Builds, tunes and compares systems on the sample corpus; ``make demo`` runs this script.
 
-From two text files to a Moses-format system, a phrase table with one more score, new weights, and
-BLEU before and after; then a neural language model chooses among the system's translations, which
-on the dev set was the part of the family that gains most here. Every step is a command that a user
-would type; each is shown before it runs.
+The demo turns two text files into a Moses system, adds a score to its phrase table, tunes the
+weights, and compares BLEU before and after. Then a neural language model chooses among the system's
+translations, which gained most on the dev set. Every step is a command that a user would type; the
+demo shows each command before it runs.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SYSTEMS = {
     "column": "with the phrase model's score",
     "nlm": "a neural language model's choice",
 }
-SOON = 60  # seconds
+SOON = 60  # seconds; if the steps before tuning take less, each system is tuned three times
 
 
 def step(title: str) -> None:
-    """Print what the next commands are for."""
+    """Print the purpose of the next commands."""
     print(f"\n== {title}", flush=True)
 
 
@@ -51,7 +51,7 @@ def read_json(path: Path) -> Any:
 
 
 def main() -> None:
-    """Build, train, score, tune, translate, rescore, compare; then say what came out."""
+    """Build, train, score, tune, translate, rescore, compare; then print the results."""
     start = time.monotonic()
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir()
@@ -71,7 +71,6 @@ def main() -> None:
     run("score", "--model", model, system / "phrase-table.gz", "-o", scored,
         "--json-file", OUTPUT / "score.json")  # fmt: skip
     run("ini", "add-column", system / "moses.ini", "--table", scored, "-o", ini)
-    # tuning is random: where there is time, it is done more than once
     seeds = 3 if time.monotonic() - start < SOON else 1
     parts = [f"seed{seed}" for seed in range(1, seeds + 1)] if seeds > 1 else [""]
     translations: list[str | Path] = []
@@ -121,20 +120,19 @@ def choose(ini: Path, language_model: Path, part: str, output: Path) -> None:
 
 
 def dotted(*parts: str) -> str:
-    """Return a file's name from its parts, without those that are empty."""
+    """Join the parts of a file's name that are not empty."""
     return ".".join(filter(None, parts))
 
 
 def named(system: str, translation: Path) -> list[str]:
-    """Return what tells ``compare`` of a translation."""
+    """Return the options that name a translation of a system for ``compare``."""
     if system == "baseline":
         return ["--baseline", str(translation)]
-    # a name may have no slash before its =
     return ["--system", f"{system}={translation}"]
 
 
 def report(model: Path, seeds: int, seconds: float) -> None:
-    """Print what a newcomer wants to know of each part, then what each one gained."""
+    """Print a summary of each part, then the gain of each system."""
     learned = read_json(model / "provenance.json")
     scored = read_json(OUTPUT / "score.json")
     held_out = learned["held_out"]
@@ -170,7 +168,7 @@ def report(model: Path, seeds: int, seconds: float) -> None:
 
 
 def in_words(others: Sequence[Mapping[str, Any]], passes: float, seeds: int) -> Iterator[str]:
-    """Yield what the table shows, and what it does not."""
+    """Yield sentences that explain the table of gains."""
     for found in others:
         gain, low, high = (100 * found[name] for name in ("gain", "low", "high"))
         said = f"{SYSTEMS[found['system']]}: {gain:+.2f} BLEU,"
@@ -193,7 +191,7 @@ def in_words(others: Sequence[Mapping[str, Any]], passes: float, seeds: int) -> 
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines a file has."""
+    """Return the number of lines of a file."""
     return path.read_bytes().count(b"\n")
 
 
