@@ -125,8 +125,8 @@ class Bench:
         weights = [value for name in self.lists.names for value in found["weights"][name]]
         return Result(self.lists.bleu(weights), cost, found["seconds"])
 
-    def extract(self) -> Cost:
-        """Count matches with Moses's extractor, for all rounds."""
+    def extract(self) -> dict[str, float]:
+        """Count matches with Moses's extractor, for all rounds; return the seconds."""
         costs = []
         for number in ROUNDS:
             tuning = self.golden / "tuning"
@@ -135,11 +135,10 @@ class Bench:
             command += ["--scconfig", "case:true", "-r", str(tuning / "refs.fr")]
             command += ["-n", str(tuning / f"run{number}.best100.gz")]
             costs.append(run(command, folder=self.scratch))
-        return Cost(
-            sum(cost.wall for cost in costs),
-            sum(cost.cpu for cost in costs),
-            max(cost.memory for cost in costs),
-        )
+        return {
+            "wall": round(sum(cost.wall for cost in costs), 2),
+            "cpu": round(sum(cost.cpu for cost in costs), 2),
+        }
 
     def _files(self, kind: str) -> list[str]:
         return [f"run{number}.{kind}.dat" for number in ROUNDS]
@@ -215,7 +214,7 @@ def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
         bench.ours(optimizer, 1)  # warms the compile cache of the installation
     result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
     if with_moses:
-        result["moses extractor"] = extracted(bench)
+        result["moses extractor"] = bench.extract()
         result["mert"] = compared(bench, seeds, "mert", bench.mert)
         result["mira"] = compared(bench, seeds, "mira", bench.kbmira)
     else:
@@ -225,12 +224,6 @@ def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
     (pro,) = in_turn(seeds, partial(bench.ours, "pro"))
     result["pro"] = {"ours": summary(pro)}
     return result
-
-
-def extracted(bench: Bench) -> dict[str, float]:
-    """Count matches with Moses's extractor; return the seconds it took."""
-    cost = bench.extract()
-    return {"wall": round(cost.wall, 2), "cpu": round(cost.cpu, 2)}
 
 
 def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
@@ -248,7 +241,7 @@ def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     if options.part == "optimizers":
         return optimizers(bench, options.seeds, options.moses_bin is not None)
     bench.ours("mira", 1)
-    extracting = extracted(bench)
+    extracting = bench.extract()
     mira = compared(bench, options.seeds, "mira", bench.kbmira)
     return {"moses extractor": extracting, "mira": mira}
 
