@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from phrasescore.errors import PhrasescoreError
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.results import Count, Number, Probability, Record
+from phrasescore.runs.results import ScatterRecord
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN, ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
@@ -135,55 +135,33 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
     return np.concatenate(parts, axis=1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScatterRecord(Record):
-    """The record of ``analyze scatter``.
+def scatter_record(
+    drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, Any]
+) -> ScatterRecord:
+    """Compare ln p of N drawn pairs by table and model, ``(2, N)``."""
+    difference = np.abs(ln_p[1] - ln_p[0])
+    return ScatterRecord(
+        pairs=drawn.among,
+        drawn_pairs=len(drawn.lines),
+        pearson=_correlation(*ln_p),
+        spearman=_correlation(*map(_ranks, ln_p)),
+        near=float((difference <= NEAR).mean()),
+        far=float((difference > FAR).mean()),
+        provenance=provenance,
+    )
 
-    Args:
-        pairs: Number of pairs in the table.
-        drawn_pairs: Number of drawn pairs, from which all figures are computed.
-        pearson: Correlation of the two ln p; ``None`` if either ln p is constant.
-        spearman: Rank correlation; equal values share their mean rank.
-        near: Share of pairs whose two ln p differ by at most 1 nat.
-        far: Share of pairs whose two ln p differ by more than 5 nats.
-        provenance: Versions, inputs and settings of the comparison.
-    """
 
-    kind: ClassVar[str] = "analyze scatter"
-    pairs: Count
-    drawn_pairs: Count
-    pearson: Number | None
-    spearman: Number | None
-    near: Probability
-    far: Probability
-    provenance: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls, drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, Any]
-    ) -> ScatterRecord:
-        """Compare ln p of N drawn pairs by table and model, ``(2, N)``."""
-        difference = np.abs(ln_p[1] - ln_p[0])
-        return cls(
-            pairs=drawn.among,
-            drawn_pairs=len(drawn.lines),
-            pearson=_correlation(*ln_p),
-            spearman=_correlation(*map(_ranks, ln_p)),
-            near=float((difference <= NEAR).mean()),
-            far=float((difference > FAR).mean()),
-            provenance=provenance,
-        )
-
-    def __str__(self) -> str:
-        pearson, spearman = (
-            "undefined" if value is None else f"{value:.3f}"
-            for value in (self.pearson, self.spearman)
-        )
-        return (
-            f"{self.drawn_pairs:,} of {self.pairs:,} pairs drawn: correlation {pearson}, rank "
-            f"correlation {spearman}\n{self.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
-            f"{self.far:.1%} by more than {FAR:g}"
-        )
+def described(record: ScatterRecord) -> str:
+    """Return the figures of a record in two lines."""
+    pearson, spearman = (
+        "undefined" if value is None else f"{value:.3f}"
+        for value in (record.pearson, record.spearman)
+    )
+    return (
+        f"{record.drawn_pairs:,} of {record.pairs:,} pairs drawn: correlation {pearson}, rank "
+        f"correlation {spearman}\n{record.near:.1%} of the pairs differ by at most {NEAR:g} nat, "
+        f"{record.far:.1%} by more than {FAR:g}"
+    )
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -148,9 +148,10 @@ def scatter(options: ScatterOptions) -> None:
     Needs optional packages: pip install 'phrasescore[report]'
     """
     from phrasescore.analysis.scatter import (
-        ScatterRecord,
+        described,
         draw_pairs,
         draw_scatter,
+        scatter_record,
         score_drawn,
         write_pairs,
     )
@@ -163,13 +164,13 @@ def scatter(options: ScatterOptions) -> None:
     ln_p = score_drawn(drawn, scores)
     by = scores.model if isinstance(scores.model, int) else scores.model.loaded.digest
     used = {"column": scores.column, "model": by, "pairs": options.pairs, "seed": options.seed}
-    record = ScatterRecord.of(drawn, ln_p, provenance(inputs=[options.table], settings=used))
+    record = scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     write_pairs(folder / "pairs.tsv.gz", drawn, ln_p)
     draw_scatter(folder / f"scatter.{options.format}", drawn, ln_p, scores)
     record.write(folder / RESULT)
-    click.echo(str(record), err=True)
+    click.echo(described(record), err=True)
     options.show(record.to_json())
 
 

@@ -369,6 +369,30 @@ class ExperimentRecord(Record):
     parts: tuple[ExperimentPart, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScatterRecord(Record):
+    """The record of ``analyze scatter``.
+
+    Args:
+        pairs: Number of pairs in the table.
+        drawn_pairs: Number of drawn pairs, from which all figures are computed.
+        pearson: Correlation of the two ln p; ``None`` if either ln p is constant.
+        spearman: Rank correlation; equal values share their mean rank.
+        near: Share of pairs whose two ln p differ by at most 1 nat.
+        far: Share of pairs whose two ln p differ by more than 5 nats.
+        provenance: Versions, inputs and settings of the comparison.
+    """
+
+    kind: ClassVar[str] = "analyze scatter"
+    pairs: Count
+    drawn_pairs: Count
+    pearson: Number | None
+    spearman: Number | None
+    near: Probability
+    far: Probability
+    provenance: dict[str, Any]
+
+
 def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:
     """Yield weights by component: ``LM0``, ``TranslationModel0_0``, ``TranslationModel0_1``."""
     for name, values in weights.items():

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.scatter import (
     DrawnPairs,
-    ScatterRecord,
     Scores,
+    described,
     draw_pairs,
     draw_scatter,
+    scatter_record,
     score_drawn,
 )
 from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
+from phrasescore.runs.results import ScatterRecord
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.table.block import read_blocks
@@ -92,7 +94,7 @@ def pairs_of(folder: Path, count: int) -> DrawnPairs:
 
 
 def record_of(folder: Path, ln_p: NDArray[np.float64]) -> ScatterRecord:
-    return ScatterRecord.of(pairs_of(folder, ln_p.shape[1]), ln_p, {})
+    return scatter_record(pairs_of(folder, ln_p.shape[1]), ln_p, {})
 
 
 def test_figures(tmp_path: Path) -> None:
@@ -103,14 +105,14 @@ def test_figures(tmp_path: Path) -> None:
     ranks = [[4.5, 4.5, 3, 2, 1], [4, 5, 1, 3, 2]]
     assert found.spearman == pytest.approx(np.corrcoef(ranks)[0, 1])
     assert (found.near, found.far) == pytest.approx((0.6, 0.2))
-    assert "60.0% of the pairs differ by at most 1 nat, 20.0% by more than 5" in str(found)
+    assert "60.0% of the pairs differ by at most 1 nat, 20.0% by more than 5" in described(found)
 
 
 def test_no_correlation_of_a_constant(tmp_path: Path) -> None:
     """The correlation of a constant is reported as undefined."""
     found = record_of(tmp_path, np.array([[0.0, 0, 0], [-3, -2, -1]]))
     assert found.pearson is found.spearman is None
-    assert "undefined" in str(found)
+    assert "undefined" in described(found)
 
 
 def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError
-from phrasescore.runs.results import TrainingRecord
+from phrasescore.runs.identity import provenance
+from phrasescore.runs.results import ScatterRecord, TrainingRecord
 from tests.support.result_folders import (
     write_comparison,
     write_experiment,
@@ -56,6 +57,18 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
         "more": "damaged",
     }  # fmt: skip
     assert found(tmp_path / "models" / "rnn") == {"rnn": "train"}
+
+
+def test_a_scatter_plot(tmp_path: Path) -> None:
+    """The folder of ``analyze scatter`` is a result, whose versions the page shows."""
+    record = ScatterRecord(
+        pairs=9, drawn_pairs=5, pearson=0.5, spearman=None, near=0.5, far=0, provenance=provenance()
+    )
+    (tmp_path / "out").mkdir()
+    record.write(tmp_path / "out" / "result.json")
+    results = read_results(tmp_path)
+    assert (results.holds, results.notes) == ("1 scatter plot", [])
+    assert results.provenances == {"out": record.provenance}
 
 
 def test_results_that_are_too_deep(tmp_path: Path) -> None:
