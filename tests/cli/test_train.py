@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from phrasescore.commands.train import train
 from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import UNK_ID
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
@@ -103,6 +104,15 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3
     assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
+
+
+@pytest.mark.parametrize("held_out", ["--held-out-text a b", "--held-out-text a --held-out-text b"])
+def test_held_out_texts_after_one_option_or_two(held_out: str) -> None:
+    """The option may be repeated for the second text; the names after that are inputs."""
+    words = f"--kind search {held_out} train.en train.fr model".split()
+    found = train.make_context("train", words, resilient_parsing=True).params
+    assert list(map(str, found["held_out_text"])) == ["a", "b"]
+    assert list(map(str, found["paths"])) == ["train.en", "train.fr", "model"]
 
 
 @pytest.mark.parametrize("kind", ["search", "encdec"])
