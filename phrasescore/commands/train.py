@@ -91,9 +91,12 @@ class _Train(DeclaredCommand):
 
 def _kind_among(args: Sequence[str]) -> str:
     known = [kind.option for kind in KINDS]
-    named = [b if a == "--kind" else a.removeprefix("--kind=") for a, b in pairwise([*args, ""])]
-    asked = [name for name in named if name in known]
-    return asked[-1] if asked else known[0]
+    asked = known[0]
+    for arg, following in pairwise([*args, ""]):
+        option_name, _, value = arg.partition("=")
+        if option_name == "--kind":
+            asked = value or following
+    return asked if asked in known else known[0]
 
 
 @command("train", TrainOptions, cls=_Train, options_metavar="[OPTIONS]")

@@ -115,6 +115,14 @@ def test_held_out_texts_after_one_option_or_two(held_out: str) -> None:
     assert list(map(str, found["paths"])) == ["train.en", "train.fr", "model"]
 
 
+def test_a_model_folder_with_the_name_of_a_kind() -> None:
+    """Only --kind determines how many texts --held-out-text takes."""
+    words = ["--kind", "feed-forward-lm", "--held-out-text", "dev.fr", "train.fr", "search"]
+    found = train.make_context("train", words, resilient_parsing=True).params
+    assert list(map(str, found["held_out_text"])) == ["dev.fr"]
+    assert list(map(str, found["paths"])) == ["train.fr", "search"]
+
+
 @pytest.mark.parametrize("kind", ["search", "encdec"])
 def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
     phrasescore: Phrasescore, tmp_path: Path, kind: str
