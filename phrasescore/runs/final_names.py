@@ -269,16 +269,26 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
     Raises:
         OSError: The folder cannot be created.
     """
-    remove_parts(Path(path))
-    folder = _part_name(path)
-    folder.mkdir(mode=mode)
-    descriptor = os.open(folder, os.O_RDONLY)
+    folder, descriptor = _new_folder(Path(path), mode)
     try:
-        try_lock(descriptor)
         yield folder
     finally:
         remove(folder)
         os.close(descriptor)
+
+
+def _new_folder(path: Path, mode: int) -> tuple[Path, int]:
+    """Return a new scratch folder and its open descriptor; remove folders of killed processes."""
+    remove_parts(path)
+    while True:
+        folder = _part_name(path)
+        folder.mkdir(mode=mode)
+        # another process may remove the folder before it is opened and locked
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            if try_lock(descriptor) is not False and folder.exists():
+                return folder, descriptor
+            os.close(descriptor)
 
 
 def whole_name(part: str) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from phrasescore.runs.final_names import (
     hidden,
@@ -34,6 +37,25 @@ def test_the_parts_of_living_writers_stay(tmp_path: Path) -> None:
         assert output.read_bytes() == b"quick"
     assert output.read_bytes() == b"slow"
     assert list(tmp_path.iterdir()) == [output]
+
+
+def test_a_scratch_folder_that_another_process_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If another process removes the folder before it is locked, there is a new folder."""
+    make, made = Path.mkdir, list[Path]()
+
+    def make_and_remove_the_first(path: Path, **options: Any) -> None:
+        make(path, **options)
+        made.append(path)
+        if len(made) == 1:
+            remove_parts(tmp_path / "table")
+
+    monkeypatch.setattr(Path, "mkdir", make_and_remove_the_first)
+    with scratch_folder(tmp_path / "table") as folder:
+        assert folder.is_dir()
+    assert len(made) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_name_as_long_as_a_file_system_takes_can_be_written(tmp_path: Path) -> None:
