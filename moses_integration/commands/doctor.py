@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from moses_integration.commands.options import INI
@@ -54,9 +52,6 @@ def doctor(options: DoctorOptions) -> None:
         options.models,
         moses=binary,
     )
-    if not options.as_json:
-        click.echo(str(diagnosis))
-        sys.stdout.flush()
-    options.show(diagnosis.to_json())
+    options.show(diagnosis.to_json(), f"{diagnosis}\n")
     if diagnosis.count("error") or (options.strict and diagnosis.count("warning")):
         raise click.exceptions.Exit(1)

@@ -120,11 +120,12 @@ class Result(Options):
     as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
     json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
-    def show(self, result: Mapping[str, Any]) -> None:
-        """Print a result as JSON, write it to a file, or both; the caller prints text.
+    def show(self, result: Mapping[str, Any], text: str = "") -> None:
+        """Print a result as JSON or as text, and write it to a file if requested.
 
         Args:
             result: JSON values by name, printed in this order; the file has them sorted.
+            text: The text, with a final line feed; empty if JSON alone goes to standard output.
 
         Raises:
             SettingsError: The file cannot be written.
@@ -137,6 +138,8 @@ class Result(Options):
         result = {"kind": kind, "version": VERSION, **result}
         if self.as_json:
             sys.stdout.buffer.write(json_bytes(result))
+        else:
+            click.echo(text, nl=False)
         # write standard output first: if this fails, there must be no file that reports success
         sys.stdout.flush()
         if self.json_file is not None:

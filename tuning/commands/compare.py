@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import SEED, BoundedInt
 from phrasescore.commands.options import Result
@@ -104,9 +102,7 @@ def compare(options: CompareOptions) -> None:
             seed=options.seed,
         )
     show_notes(found.record.notes)
-    if not options.as_json:
-        click.echo(found.to_text(), nl=False)
-    options.show(found.to_json())
+    options.show(found.to_json(), found.to_text())
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from phrasescore.commands.declarations import argument, command
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT
@@ -29,6 +27,4 @@ def evaluate(options: EvaluateOptions) -> None:
 
     found = score(options.translations, options.references, options.scoring, selection)
     show_notes(found.notes)
-    if not options.as_json:
-        click.echo(found.to_text(), nl=False)
-    options.show(found.to_json())
+    options.show(found.to_json(), found.to_text())

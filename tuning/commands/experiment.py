@@ -91,9 +91,7 @@ def experiment(options: ExperimentOptions) -> None:
             cluster = stack.enter_context(Cluster(options.cluster))
             place = ClusterSteps(cluster, options.jobs, say)
         table, record = run_experiment(settings, options.output, place, say, options.rows)
-    if not options.as_json:
-        click.echo(table)
-    options.show(record.to_json())
+    options.show(record.to_json(), f"{table}\n")
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:

@@ -131,9 +131,7 @@ def evaluate(options: EvaluateOptions) -> None:
     pairs = read_pairs(options.pairs, lowercase=normaliser.choice.lowercase)
     show_notes(pairs.notes)
     found = measure(normaliser, pairs)
-    if not options.as_json:
-        click.echo(found.to_text(), nl=False)
-    options.show(found.to_json())
+    options.show(found.to_json(), found.to_text())
 
 
 for each in (train, apply, evaluate):

@@ -20,9 +20,7 @@ _RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2
 @command("example", Result)
 def example(options: Result) -> None:
     """Return a command with a result."""
-    if not options.as_json:
-        click.echo("text")
-    options.show(_RESULT)
+    options.show(_RESULT, "text\n")
 
 
 @pytest.mark.parametrize("show", [False, True])
