@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -130,15 +130,21 @@ def score_text(options: ScoreTextOptions) -> None:
             "pairs_per_second": round(report.per_second, 1),
             "sha256": list(report.sha256),
             "provenance": provenance(settings=used),
-        }
+        },
+        _figures_text(figures) if options.perplexity else "",
     )
-    if options.perplexity and not options.as_json:
-        for folder, each in figures:
-            if len(figures) > 1:
-                click.echo(f"model {folder}")
-            for name, value in each.items():
-                number = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
-                click.echo(f"{name} {number}")
+
+
+def _figures_text(figures: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return the text of --perplexity: a line for each figure of each model."""
+    lines = []
+    for folder, each in figures:
+        if len(figures) > 1:
+            lines.append(f"model {folder}")
+        for name, value in each.items():
+            number = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
+            lines.append(f"{name} {number}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _destination(options: ScoreTextOptions) -> str:

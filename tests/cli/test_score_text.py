@@ -91,6 +91,22 @@ def test_perplexity(data: Path, tmp_path: Path) -> None:
         assert float(found["perplexity"]) == pytest.approx(expected, rel=1e-5)
 
 
+def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) -> None:
+    """If standard output is full, no file reports success."""
+    words = ["score-text", "--model", data / "model", data / "pairs.tsv.gz", "--perplexity"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "phrasescore", *words, "--json-file", tmp_path / "record.json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=PROJECT,
+            check=False,
+        )
+    assert done.returncode == 8
+    assert b"No space left on device" in done.stderr
+    assert not (tmp_path / "record.json").exists()
+
+
 def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     """A faulty line is an error with its number, or is skipped and counted."""
     text = b"e1|x\tf1|y\ne1|x\tf1\ne1|x\t\r\n"
