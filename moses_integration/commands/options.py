@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings, SearchSettings
+from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
-from phrasescore.commands.numbers import WORDS, BoundedFloat, BoundedInt
+from phrasescore.commands.numbers import WORDS
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import IniError, SettingsError
 
@@ -69,31 +69,6 @@ def _weight(text: str) -> tuple[str, tuple[float, ...]]:
         return parse_weights(text)
     except IniError as error:
         raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None
-
-
-class RiskOptions(Options):
-    """Minimum-Bayes-risk decoding."""
-
-    minimum_bayes_risk: bool = flag(
-        "Choose by minimum Bayes risk, that is, by expected BLEU.", "--minimum-bayes-risk", "--mbr"
-    )
-    mbr_size: int = option(
-        BoundedInt(1, 10_000),
-        "The maximum number of distinct candidates to compare.",
-        default=RiskSettings.size,
-        needs=("minimum_bayes_risk",),
-    )
-    mbr_scale: float = option(
-        BoundedFloat(0, 1e6),
-        "The factor by which to multiply model scores.",
-        default=RiskSettings.scale,
-        needs=("minimum_bayes_risk",),
-    )
-
-    @property
-    def risk(self) -> RiskSettings | None:
-        """The settings of minimum-Bayes-risk decoding, or ``None`` for the best derivation."""
-        return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
 
 
 def section_value(text: str) -> tuple[str, str]:

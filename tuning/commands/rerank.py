@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from moses_integration.commands.options import RiskOptions
-from phrasescore.commands.declarations import argument, command, option
+from moses_integration.decoder.settings import RiskSettings
+from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.numbers import BoundedFloat, BoundedInt
 from phrasescore.commands.options import output_file
 from phrasescore.commands.paths import INPUT
 from tuning.commands.options import show_notes
 
 
-class RerankOptions(RiskOptions):
+class RerankOptions(Options):
     """Options of ``rerank``."""
 
     nbest: str = argument(INPUT, "NBEST")
@@ -23,6 +24,26 @@ class RerankOptions(RiskOptions):
         INPUT,
         "The source text of the list; only its empty lines may have no candidates.",
     )
+    minimum_bayes_risk: bool = flag(
+        "Choose by minimum Bayes risk, that is, by expected BLEU.", "--minimum-bayes-risk", "--mbr"
+    )
+    mbr_size: int = option(
+        BoundedInt(1, 10_000),
+        "The maximum number of distinct candidates to compare.",
+        default=RiskSettings.size,
+        needs=("minimum_bayes_risk",),
+    )
+    mbr_scale: float = option(
+        BoundedFloat(0, 1e6),
+        "The factor by which to multiply model scores.",
+        default=RiskSettings.scale,
+        needs=("minimum_bayes_risk",),
+    )
+
+    @property
+    def risk(self) -> RiskSettings | None:
+        """The settings of minimum-Bayes-risk decoding, or ``None`` for the best derivation."""
+        return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
 
 
 @command("rerank", RerankOptions)
