@@ -68,16 +68,11 @@ def check_drawing() -> None:
     Raises:
         MissingDependencyError: matplotlib is not installed.
     """
-    _figure_class()
-
-
-def _figure_class() -> type[Figure]:
     try:
         with _beside_our_matplotlibrc():
-            from matplotlib.figure import Figure
+            import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingDependencyError.extra("matplotlib", "report") from None
-    return Figure
 
 
 @contextlib.contextmanager
@@ -151,14 +146,15 @@ def _drawing(
     width: float, height: float, settings: Mapping[str, Any] | None = None
 ) -> Iterator[Figure]:
     """Provide an empty figure under settings that no matplotlibrc changes."""
-    figure_class = _figure_class()
+    check_drawing()
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({**_SETTINGS, **(settings or {})})
-        figure = figure_class(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
+        figure = Figure(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
 
