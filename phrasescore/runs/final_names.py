@@ -231,13 +231,12 @@ def hidden(path: str | Path, ending: str) -> Path:
 
 
 def _shortened(name: str) -> str:
-    return _digest(os.fsencode(name))[:32] if len(os.fsencode(name)) > _MAX_STEM else name
-
-
-def _digest(name: bytes) -> str:
+    encoded = os.fsencode(name)
+    if len(encoded) <= _MAX_STEM:
+        return name
     import hashlib  # late, because it loads OpenSSL, which would slow --help down
 
-    return hashlib.sha256(name).hexdigest()
+    return hashlib.sha256(encoded).hexdigest()[:32]
 
 
 def _new_part(path: Path) -> tuple[Path, BinaryIO]:
