@@ -37,33 +37,6 @@ CORES: Any = option(THREADS, "Cores to use.  [default: all]")
 MODEL: Any = option(INPUT_FOLDER, "A model folder.", required=True)
 
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_LONGEST = 3660 * _UNITS["d"]
-
-
-class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
-    """A time like 90s, 45m, 2h or 1h30m; a plain number is seconds."""
-
-    name = "time"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the seconds."""
-        if isinstance(value, float | int):
-            return float(value)
-        text = str(value).strip().lower()
-        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-            text += "s"
-        if not re.fullmatch(r"([0-9]+(\.[0-9]+)?[smhd])+", text):
-            self.fail(f"{text[:30]!r} is not a time; write 90s, 45m, 2h or 1h30m", param, ctx)
-        parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smhd])", text)
-        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-        if seconds > _LONGEST:
-            self.fail(f"{text[:30]!r} is longer than ten years", param, ctx)
-        return seconds
-
-
 def device_name(text: str) -> str:
     """Check the syntax of a device name; `choose_device` checks whether the device exists."""
     if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):

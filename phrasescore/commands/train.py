@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,19 +23,37 @@ from phrasescore.commands.declarations import (
     option,
 )
 from phrasescore.commands.numbers import BoundedFloat, bounded
-from phrasescore.commands.options import Device, Duration
+from phrasescore.commands.options import Device
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
 
 _HELD_OUT_TEXT = "--held-out-text"
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST = 3660 * _UNITS["d"]
+
+
+def duration(text: str) -> float:
+    """Return the seconds in a time like 90s, 45m, 2h or 1h30m; a plain number is seconds."""
+    text = text.strip().lower()
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        text += "s"
+    if not re.fullmatch(r"([0-9]+(\.[0-9]+)?[smhd])+", text):
+        raise click.BadParameter(f"{text[:30]!r} is not a time; write 90s, 45m, 2h or 1h30m")
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smhd])", text)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds > _LONGEST:
+        raise click.BadParameter(f"{text[:30]!r} is longer than ten years")
+    return seconds
+
+
 # click types of options, where the type of the settings field does not determine the click type
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
-    "max_time": Duration(),
+    "max_time": duration,
     "self_normalise": BoundedFloat(0, 1e6, min_open=True),
     "held_out_text": PathName(Use.READ, Path),
-    "checkpoint_every": Duration(),
+    "checkpoint_every": duration,
 }
 
 

@@ -158,6 +158,7 @@ class TrainingSettings:
         None,
         "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
         "decays over this time. Reading the input and compiling do not count.",
+        metavar="TIME",
     )
     patience: OftenOrNever | None = _option(
         None,
@@ -316,6 +317,7 @@ class TrainingSettings:
         300.0,
         "The time between saves of the training state, from which the same command continues.",
         default="5m",
+        metavar="TIME",
     )
     overwrite: bool = _option(
         False, "Start again, and replace an existing training state or model."

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from phrasescore.commands.numbers import SEED, BoundedFloat, BoundedInt
-from phrasescore.commands.options import Duration
+from phrasescore.commands.train import duration
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("1024", 1024), ("007", 7)])
@@ -38,7 +38,7 @@ def test_real_numbers() -> None:
 @pytest.mark.parametrize("text", ["9" * 400, "9" * 5000, "nan", "inf", "²", "٣", "", "1e999"])
 def test_times_are_finite(text: str) -> None:
     with pytest.raises(click.BadParameter):
-        Duration().convert(text, None, None)
+        duration(text)
 
 
 def test_a_seed_is_exact_in_json() -> None:
