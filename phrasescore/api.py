@@ -240,9 +240,9 @@ class Model:
             alone = [_checked(text, f"texts[{at}]") for at, text in enumerate(_listed(texts))]
             return self._loaded.encode([self._spans(alone, "texts")])
         pairs = [_checked_pair(pair, f"pairs[{at}]") for at, pair in enumerate(_listed(texts))]
-        sides = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
-        sources = self._spans(sides[0], "sources")
-        return self._loaded.encode([sources, self._spans(sides[1], "targets")])
+        sources = self._spans([source for source, _ in pairs], "sources")
+        targets = self._spans([target for _, target in pairs], "targets")
+        return self._loaded.encode([sources, targets])
 
     def _spans(self, texts: list[bytes], name: str) -> TokenSpans:
         """Return the tokens of texts; refuse an empty source."""
