@@ -231,9 +231,9 @@ def _candidates(found: Candidates) -> Result:
     )
 
 
-def _texts(columns: int, **options: Any) -> Callable[[Path, bool], Result]:
+def _texts(columns: int, *, beside: bool = False, **options: Any) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
-        paths = (path,) if not options.pop("beside", False) else (path, path)
+        paths = (path, path) if beside else (path,)
         sizes = {} if large else {"lines_per_block": 2, "bytes_per_block": 20}
         found = []
         for block in Texts(paths, columns, **options, **sizes).blocks():
