@@ -98,11 +98,14 @@ def warm_processes() -> Iterator[WarmProcesses]:
 
 @pytest.fixture(scope="session")
 def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
-    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting."""
+    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting.
 
-    def start(folder: Path, *arguments: str | Path) -> Started:
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        return warm_processes.start([*map(str, arguments)], Surroundings(folder, environment))
+    It can have the process killed once a file has got a name, see `Surroundings.named`.
+    """
+
+    def start(folder: Path, *arguments: str | Path, named: str | None = None) -> Started:
+        surroundings = Surroundings(folder, {**os.environ, "PYTHONPATH": str(PROJECT)}, named=named)
+        return warm_processes.start([*map(str, arguments)], surroundings)
 
     return start
 

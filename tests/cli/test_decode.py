@@ -10,7 +10,7 @@ import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
 from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import kill_when_blocks_are_done
+from tests.support.killed import killed_after_a_block
 from tests.support.random_system import write_random_system
 
 TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # no table has s4
@@ -71,7 +71,7 @@ def test_a_killed_run_is_gone_on_with(
     for name in names:
         (tmp_path / name).unlink()
     before = set(tmp_path.iterdir())
-    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out.gz", blocks=2)
+    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *command)
     again = phrasescore(*command)
     assert b"out.gz: continuing after line" in again.stderr
     assert {name: (tmp_path / name).read_bytes() for name in names} == expected
@@ -84,7 +84,7 @@ def test_another_weight_begins_anew(
     """Translations that were decoded with other weights are discarded, with a message."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     command = ["decode", str(ini), "-i", "long", "-o", "out"]
-    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out", blocks=1)
+    killed_after_a_block(start_phrasescore, tmp_path, "out", *command)
     changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
     assert b"is discarded" in changed.stderr
     phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import kill_when_blocks_are_done
+from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 
@@ -64,9 +64,7 @@ def test_whole_translations_killed_in_the_middle(
     command = ["nbest", "list", "--source", "source", "--threads", "1"]
     for name in ("there", "back", "phrases"):
         command += ["--model", name]
-    kill_when_blocks_are_done(
-        start_phrasescore(tmp_path, *command, "-o", "out.gz"), tmp_path, "out.gz"
-    )
+    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *command, "-o", "out.gz")
     again = phrasescore(*command, "-o", "out.gz")
     assert b"out.gz: continuing after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr
@@ -181,7 +179,7 @@ def test_scores_after_a_model_killed_in_the_middle(
     (tmp_path / "numbers").write_text("".join(f"{number}\n" for number in range(6600)))
     command = ["nbest", "list", "--model", "model", "--scores", "numbers", "--source", "source"]
     command += ["--threads", "1", "-o"]
-    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command, "out"), tmp_path, "out")
+    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, "out")
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr
     assert b"out: continuing after line 1,250" in again.stderr

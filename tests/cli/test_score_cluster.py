@@ -17,7 +17,7 @@ import torch
 
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import kill_when_blocks_are_done
+from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 require_dask()
@@ -97,7 +97,7 @@ def test_workers_and_the_coordinator_die(
     """Output is equal after a worker is killed, another joins, one stops, the coordinator dies."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
         call = [*arguments(data, dask), "-o", "out.gz"]
-        kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
+        killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
         again = start_phrasescore(tmp_path, *call)
         dask.kill(dask.workers[0])
         dask.add_worker(2)
@@ -116,7 +116,7 @@ def test_a_run_goes_on_without_the_cluster(
 ) -> None:
     """A run that started on a cluster can continue on one machine."""
     call = [*arguments(data, dask), "-o", "out.gz"]
-    kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
+    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
     done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
     assert done.status == 0, done.errors
     assert b"continuing after line" in done.errors
@@ -135,7 +135,7 @@ def test_a_run_goes_on_as_it_began(
     """A run continues with its initial settings, including the precision."""
     call = [*arguments(data, dask), "-o", "out.gz"]
     asked = ["--precision", precision]
-    kill_when_blocks_are_done(start_phrasescore(tmp_path, *call, *asked), tmp_path, "out.gz", 1)
+    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call, *asked)
     done = start_phrasescore(tmp_path, *call).wait()
     assert done.status == 0, done.errors
     assert b"continuing after line" in done.errors

@@ -18,7 +18,7 @@ from phrasescore.errors import PhrasescoreError
 from phrasescore.table.phrase_table import parse_entry, parse_scores
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
-from tests.support.killed import kill_when_blocks_are_done
+from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30)]
@@ -254,9 +254,7 @@ def test_a_share_killed_in_the_middle(
     (tmp_path / "pairs").write_bytes(b"".join(lines * 300))
     command = ["score-text", "pairs", "--keep", "5%", "--threads", "1", "--dual"]
     command += ["--model", str(data / "model"), "--model", str(data / "backwards"), "-o"]
-    kill_when_blocks_are_done(
-        start_phrasescore(tmp_path, *command, "out"), tmp_path, ".out.scored.gz"
-    )
+    killed_after_a_block(start_phrasescore, tmp_path, ".out.scored.gz", *command, "out")
     assert not (tmp_path / "out").exists()
     again = phrasescore(*command, "out")
     assert again.returncode == 0, again.stderr

@@ -25,16 +25,19 @@ def kill_when(
     return process.wait()
 
 
-def kill_when_blocks_are_done(process: Started, folder: Path, output: str, blocks: int = 1) -> None:
-    """Kill a process with SIGKILL when its journal has this number of blocks.
+def killed_after_a_block(
+    start: Callable[..., Started], folder: Path, output: str, *command: str | Path
+) -> None:
+    """Run a command that is killed with SIGKILL when its journal has one block.
 
     Args:
-        process: A process that has just been started.
+        start: The fixture ``start_phrasescore``.
         folder: The current directory of the process.
-        output: The output of the process; it must not exist when the process is dead.
-        blocks: The number of blocks to wait for.
+        output: The output with the journal; it must not exist when the process is dead.
+        command: The arguments of ``phrasescore``.
     """
-    kill_when(lambda: blocks_done(folder / output) >= blocks, process)
+    ended = start(folder, *command, named=f".{output}.journal").wait()
+    assert ended.status == -signal.SIGKILL, ended.errors.decode()
     assert not (folder / output).exists()
 
 
