@@ -54,14 +54,14 @@ class Scene:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
         started = self.processes.start(arguments, Surroundings(self.folder, environment))
         pid = self.folder / "bin" / "pid"
-        wait_for(lambda: pid.exists() or not started.is_running, 120)
+        wait_for(lambda: pid.exists() or not started.is_running)
         assert pid.exists(), started.wait().errors.decode()
         process = int(pid.read_text())
         for _ in range(generations):
             process = parent_of(process)
         os.kill(process, number)
         observed = started.wait()
-        wait_for(lambda: not is_running(int(pid.read_text())), 1)
+        wait_for(lambda: not is_running(int(pid.read_text())))
         return observed
 
 
@@ -167,7 +167,7 @@ def test_real_moses_does_not_survive(tmp_path: Path, moses_bin: Path) -> None:
     wait_for(is_decoding)
     tune.kill()
     tune.wait()
-    wait_for(lambda: not is_running(decoding[0]), 5)
+    wait_for(lambda: not is_running(decoding[0]))
 
 
 def children_of(process: int) -> list[int]:

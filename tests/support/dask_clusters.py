@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from phrasescore.runs import processes
 from tests.conftest import PROJECT
+from tests.support.killed import wait_for
 
 
 def require_dask() -> Any:
@@ -58,9 +58,7 @@ class DaskCluster:
         )
         for threads in self._first:
             self.add_worker(threads)
-        deadline = time.monotonic() + 120  # a busy machine takes long to start Python
-        while not self.scheduler_file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_for(self.scheduler_file.exists)
         return self
 
     def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:

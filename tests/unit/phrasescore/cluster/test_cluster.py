@@ -32,7 +32,7 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluste
 def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
     """A task returns its function's result, or raises its error with place and remedy."""
     with Cluster(str(two_workers.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 2, 120)
+        wait_for(lambda: len(cluster.workers) == 2)
         made = [cluster.start(operator.mul, number, 2) for number in range(20)]
         assert [future.result() for future in made] == [2 * number for number in range(20)]
         pipe = tmp_path / "pipe"
@@ -49,7 +49,7 @@ def test_a_stopped_worker_keeps_nothing_back(tmp_path: Path) -> None:
     soon = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "15s"}
     started = DaskCluster(tmp_path / "cluster", [1, 1], soon)
     with started, Cluster(str(started.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 2, 120)
+        wait_for(lambda: len(cluster.workers) == 2)
         started.workers[0].send_signal(signal.SIGSTOP)
         made = [cluster.start(operator.add, number, 1) for number in range(6)]
         assert [task.result() for task in made] == [1, 2, 3, 4, 5, 6]
@@ -68,7 +68,7 @@ def test_a_task_that_its_workers_die_of(tmp_path: Path) -> None:
     few = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
     started = DaskCluster(tmp_path / "cluster", [1, 1], few)
     with started, Cluster(str(started.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 2, 120)
+        wait_for(lambda: len(cluster.workers) == 2)
         with pytest.raises(ClusterError, match="has lost its worker 2 times"):
             cluster.start(die).result()
 
@@ -92,7 +92,7 @@ def test_workers_that_die_and_join(tmp_path: Path) -> None:
     """A dead worker's task goes to the next worker that joins, unless it was bound to a worker."""
     started = DaskCluster(tmp_path / "cluster", [1])
     with started, Cluster(str(started.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 1, 120)
+        wait_for(lambda: len(cluster.workers) == 1)
         (name,) = cluster.workers
         anywhere = cluster.start(time.sleep, 2)
         only_there = cluster.start(time.sleep, 3, worker=name)
