@@ -24,11 +24,10 @@ ODD = (
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with models of both directions, and tables."""
+    """Return a folder with models and tables."""
     folder = tmp_path_factory.mktemp("scatter")
     sides = [b"e%d" % word for word in range(WORDS)], [b"f%d" % word for word in range(WORDS)]
     save_random_model(folder / "model", *sides)
-    save_random_model(folder / "backwards", *sides, "target-source")
     save_random_model(folder / "lm", *sides, kind="feed-forward-lm")
     table = write_phrase_table(folder / "plain.gz", PAIRS, words=WORDS)
     lines = gzip.decompress(table.read_bytes()).split(b"\n")[:-1]
@@ -38,8 +37,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     text = b"".join(line + b"\n" for line in sorted([*scored, *ODD]))
     (folder / "table.gz").write_bytes(gzip.compress(text))
-    bare = (b" ||| ".join(line.split(b" ||| ")[:3]) + b"\n" for line in scored)
-    (folder / "bare").write_bytes(b"".join(bare))
     (folder / "empty").write_bytes(b"")
     return folder
 
@@ -150,7 +147,7 @@ def test_wrong_input_is_one_sentence(
     """Wrong input prints one sentence with the problem and a remedy, and leaves no file."""
     names = {"empty", "table.gz", "model", "lm"}
     given = [data / each if each in names else each for each in arguments]
-    done = phrasescore("analyze", "scatter", *given, "-o", "out", stdin=b"a ||| b ||| 1\n")
+    done = phrasescore("analyze", "scatter", *given, "-o", "out")
     assert done.returncode == status, done.stderr
     assert problem in done.stderr.decode()
     assert b"Traceback" not in done.stderr

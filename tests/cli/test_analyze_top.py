@@ -28,7 +28,7 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with models, and tables with and without counts."""
+    """Return a folder with models and tables."""
     folder = tmp_path_factory.mktemp("top")
     targets = [word.upper() for word in WORDS]
     save_random_model(folder / "model", WORDS, targets)
@@ -38,8 +38,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "table.gz").write_bytes(
         gzip.compress(b"".join(line + b"\n" for line in sorted(LINES)))
     )
-    bare = (b" ||| ".join(line.split(b" ||| ")[:3]) + b"\n" for line in sorted(LINES))
-    (folder / "bare").write_bytes(b"".join(bare))
     (folder / "empty").write_bytes(b"")
     return folder
 
@@ -115,7 +113,7 @@ def test_wrong_input_is_one_sentence(
     data: Path, phrasescore: Phrasescore, arguments: list[str], status: int, problem: str
 ) -> None:
     """Wrong input prints one sentence with the problem and a remedy, and the right exit status."""
-    names = {"empty", "none", "table.gz", "bare", "model", "lm", "search", "backwards"}
+    names = {"empty", "none", "table.gz", "model", "lm", "search", "backwards"}
     given = [data / each if each in names else each for each in arguments]
     done = phrasescore("analyze", "top", *given)
     assert done.returncode == status, done.stderr

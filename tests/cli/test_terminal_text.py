@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,10 +25,7 @@ Distortion0= 0.1
 """
 
 
-@pytest.fixture(scope="module")
-def files() -> Mapping[str, str]:
-    """Return file contents by names with control characters."""
-    return {f"{COMMANDS}.ini": INI, f"{COMMANDS}{NO_UNICODE}": "a b c d e\n", "reference": "a b\n"}
+FILES = {f"{COMMANDS}.ini": INI, f"{COMMANDS}{NO_UNICODE}": "a b c d e\n", "reference": "a b\n"}
 
 
 @pytest.mark.parametrize(
@@ -45,10 +41,10 @@ def files() -> Mapping[str, str]:
     ids=lambda call: " ".join(call[:2]) if call[0] == "ini" else call[0],
 )
 def test_names_command_no_terminal(
-    phrasescore: Phrasescore, files: Mapping[str, str], tmp_path: Path, call: tuple[str, ...]
+    phrasescore: Phrasescore, tmp_path: Path, call: tuple[str, ...]
 ) -> None:
     """Control characters are escaped on both streams, and JSON stays JSON."""
-    for name, text in files.items():
+    for name, text in FILES.items():
         (tmp_path / name).write_bytes(os.fsencode(text))
     done = phrasescore(*call)
     assert done.returncode in (0, 1, 2, 3), done.stderr
