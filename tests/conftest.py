@@ -114,11 +114,11 @@ def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
 _PROGRESS_LINE = re.compile(rb"[^:\n]+: .*\[\d+:\d\d.*/s.*\]\n")
 
 
-def said(done: subprocess.CompletedProcess[bytes]) -> bytes:
-    """Return the standard error without the lines that only a slow or new machine prints."""
+def said(errors: bytes) -> bytes:
+    """Return a standard error without the lines that only a slow or new machine prints."""
     return b"".join(
         line
-        for line in done.stderr.splitlines(keepends=True)
+        for line in errors.splitlines(keepends=True)
         if not (line.startswith(b"compiling for this machine") or _PROGRESS_LINE.fullmatch(line))
     )
 
@@ -132,7 +132,7 @@ def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
     ) -> subprocess.CompletedProcess[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
         done = warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin, timeout)
-        done.stderr = said(done)
+        done.stderr = said(done.stderr)
         return done
 
     return run

@@ -15,7 +15,7 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import OutsideWords
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore, StartPhrasescore, said
 from tests.support.killed import blocks_done, kill_when
 from tests.support.random_models import save_random_model
 
@@ -171,7 +171,7 @@ def test_errors(
     ended = start_phrasescore(data, *command).wait()
     assert ended.status == code
     assert message in ended.errors.decode()
-    assert ended.errors.count(b"\n") == 1
+    assert said(ended.errors).count(b"\n") == 1
     assert not [path for path in data.iterdir() if "failed" in path.name]
 
 
