@@ -127,11 +127,9 @@ def said(errors: bytes) -> bytes:
 def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
     """Return a function that runs ``phrasescore ARGS...`` like a user, in an empty folder."""
 
-    def run(
-        *arguments: str | Path, stdin: bytes = b"", timeout: float = 300
-    ) -> subprocess.CompletedProcess[bytes]:
+    def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        done = warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin, timeout)
+        done = warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin)
         done.stderr = said(done.stderr)
         return done
 

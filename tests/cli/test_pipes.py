@@ -66,7 +66,7 @@ def test_nobody_waits(phrasescore: Phrasescore, tmp_path: Path, name: str) -> No
     os.mkfifo(tmp_path / piped)
     writer = threading.Thread(target=write_once, args=(tmp_path / piped, data), daemon=True)
     writer.start()
-    done = phrasescore(*command.split(" "), timeout=100)
+    done = phrasescore(*command.split(" "))
     said = done.stderr.decode()
     if done.returncode == 3:
         assert f"{piped}: a pipe, but it must be read more than once. Write it to a file" in said, (

@@ -246,7 +246,7 @@ def test_a_link_in_the_place_of_a_result(
             os.mkfifo(path)
         else:
             path.symlink_to(target)
-        done = phrasescore("report", folder, "-o", "page.html", timeout=60)
+        done = phrasescore("report", folder, "-o", "page.html")
         assert done.returncode == 0, done.stderr
         if file == "result.json":
             assert b"result.json" in done.stderr

@@ -155,7 +155,7 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
         assert done.returncode == 9
         assert b"cannot score: there is no CUDA device" in done.stderr
     (tmp_path / "no.json").write_text("[]")
-    done = phrasescore(*call[:-1], "no.json", "-o", "out", timeout=60)
+    done = phrasescore(*call[:-1], "no.json", "-o", "out")
     assert done.returncode == 9
     assert done.stderr.count(b"\n") == 1 and b"no.json: no scheduler has written" in done.stderr
     shutil.copytree(data / "model", tmp_path / "broken")

@@ -117,14 +117,14 @@ class WarmProcesses:
         folder: Path,
         environment: Mapping[str, str],
         stdin: bytes,
-        timeout: float,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ``phrasescore ARGUMENTS`` in a folder, like ``subprocess.run`` with pipes."""
-        found = self.observe(
-            arguments, Surroundings(folder, environment, stdin=stdin, timeout=timeout)
-        )
+        surroundings = Surroundings(folder, environment, stdin=stdin)
+        found = self.observe(arguments, surroundings)
         if found.status == -signal.SIGKILL:
-            raise subprocess.TimeoutExpired(list(arguments), timeout, found.output, found.errors)
+            raise subprocess.TimeoutExpired(
+                list(arguments), surroundings.timeout, found.output, found.errors
+            )
         return subprocess.CompletedProcess(
             list(arguments), found.status, found.output, found.errors
         )
