@@ -121,7 +121,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: heard.append(path.read_bytes()))
     reader.start()
     write_atomically(path, TEXT)
-    reader.join(timeout=10)
+    reader.join(timeout=120)
     assert heard == [TEXT]
     assert path.is_fifo()
 

@@ -89,7 +89,7 @@ def test_a_worker_dies(dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.Mo
         wait_for((tmp_path / "again").exists)
         parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
         dask.kill(next(worker for worker in dask.workers if worker.pid == parent))
-        running.join(60)
+        running.join(120)
         wait_for(lambda: not is_running(process))
     assert (tmp_path / "out").read_text() == "done\n"
     assert "is gone; running it on another worker" in said[0]
@@ -114,7 +114,7 @@ def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
         running.start()
         process = number(tmp_path / "out")
         place.stop()
-        running.join(30)
+        running.join(120)
         wait_for(lambda: not is_running(process))
     assert len(found) == 1
     assert (tmp_path / "saved").read_text() == "saved\n"

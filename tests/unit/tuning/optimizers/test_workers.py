@@ -33,7 +33,7 @@ def test_every_job_is_done_whole(threads: int, jobs: int, count: int) -> None:
 
 def test_one_job_has_both_threads() -> None:
     """Two ranges of one job that wait for each other can finish."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
     with Workers(2) as workers:
         workers.run([lambda: workers.share(lambda _: both.wait() and None, 2)])
 
