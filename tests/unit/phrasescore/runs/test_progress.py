@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
-from phrasescore.runs import progress, terminal
+from phrasescore.runs import terminal
 from phrasescore.runs.progress import Progress
 
 
@@ -17,14 +16,32 @@ def _command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "serves_a_command", True)
 
 
+class Clock:
+    """The time that progress bars see, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return a clock that stands still."""
+    clock = Clock()
+    monkeypatch.setattr("tqdm.std.time", clock)
+    return clock
+
+
 def test_a_log_gets_whole_lines_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LOG_LINES", 0.1)
     with Progress("scoring", total=1000, unit="pairs") as shown:
+        clock.now = 29
         shown.advance(100)
         assert capsys.readouterr().err == ""
-        time.sleep(0.15)
+        clock.now = 31
         shown.advance(100, "nll 1.5")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("scoring:  20% 200/1.00k [")
@@ -33,12 +50,12 @@ def test_a_log_gets_whole_lines_now_and_then(
 
 
 def test_a_terminal_gets_a_bar(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Progress("decoding", unit="sentences") as shown:
         shown.expect(1000)
-        time.sleep(0.11)  # tqdm draws ten times a second
+        clock.now = 0.11  # tqdm draws ten times a second
         shown.advance(20, "nll 1.5")
         drawn = capsys.readouterr().err
     assert "20.0/1.00k" in drawn
