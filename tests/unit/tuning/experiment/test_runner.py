@@ -188,15 +188,18 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_another_signal_ends_the_patience(tmp_path: Path) -> None:
-    """A step that ignores Ctrl-C is ended by a second Ctrl-C at once."""
-    step = shell(tmp_path, "out", "trap '' INT; echo $$ > pid; while :; do sleep 0.1; done")
+def test_another_signal_ends_the_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that goes on after Ctrl-C is ended by a second Ctrl-C at once."""
+    patience = 100.0
+    signals = ((signal.SIGINT, patience), (signal.SIGTERM, patience))
+    monkeypatch.setattr("tuning.experiment.runner._SIGNALS", signals)
+    script = "trap 'echo > told' INT; echo $$ > pid; while :; do sleep 0.1; done"
+    step = shell(tmp_path, "out", script)
 
     def stop() -> None:
-        wait_for(lambda: (tmp_path / "pid").exists())
-        for _ in range(2):
+        for name in ("pid", "told"):
+            wait_for((tmp_path / name).exists)
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.5)
 
     thread = threading.Thread(target=stop)
     thread.start()
@@ -204,5 +207,5 @@ def test_another_signal_ends_the_patience(tmp_path: Path) -> None:
     with pytest.raises(InterruptedWorkError):
         run(tmp_path, step)
     thread.join()
-    assert time.monotonic() - begin < 9
+    assert time.monotonic() - begin < patience
     assert not is_running(int((tmp_path / "pid").read_text()))
