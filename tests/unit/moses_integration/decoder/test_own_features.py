@@ -68,7 +68,7 @@ def test_the_best_does_not_depend_on_the_length_of_the_list(ini: MosesIni) -> No
 
 
 def test_lists_show_them(ini: MosesIni) -> None:
-    """They are in the feature column, for tuning, and influence the best translation."""
+    """They are in the feature column, for tuning."""
     decoder = Decoder(ini, own_features=[weighted(1.0, 0.0)])
     loaded = decoder.load([(b"s0", b"s1")])
     (best,) = decoder.decode(loaded)
@@ -76,7 +76,6 @@ def test_lists_show_them(ini: MosesIni) -> None:
     again = parse_entry(line)
     assert again.features["Lengths0"] == (len(best.words()), len(best.words()) - 2)
     assert list(again.features)[-1] == "Lengths0"
-    assert max(len(best.words(n)) for n in range(len(best))) >= len(best.words())
 
 
 def test_wrong_shapes(ini: MosesIni) -> None:
