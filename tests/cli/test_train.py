@@ -155,11 +155,11 @@ class Trainings:
     def __init__(self, table: Path, start: StartPhrasescore) -> None:
         self.table, self._start = table, start
 
-    def start(self, folder: Path, *options: str) -> Started:
-        """Start a run."""
+    def start(self, folder: Path, *options: str, named: str | None = None) -> Started:
+        """Start a run, as the fixture ``start_phrasescore`` does."""
         return self._start(
             folder, "train", self.table, "model", *SMALL, "--max-epochs", "3",
-            "--batch-size", "16", "--checkpoint-every", "0.3s", *options,
+            "--batch-size", "16", "--checkpoint-every", "0.3s", *options, named=named,
         )  # fmt: skip
 
     def finish(self, folder: Path, *options: str) -> None:
@@ -167,9 +167,10 @@ class Trainings:
         ended = self.start(folder, *options).wait()
         assert ended.status == 0, ended.errors.decode()
 
-    def killed(self, folder: Path, name: str, *options: str) -> None:
-        """Start a run, and kill it with SIGKILL once a file is in the work folder."""
-        kill_when((folder / "model.training" / name).exists, self.start(folder, *options))
+    def killed(self, folder: Path, *options: str) -> None:
+        """Start a run that is killed with SIGKILL after its first checkpoint."""
+        ended = self.start(folder, *options, named="checkpoint.pt").wait()
+        assert ended.status == -signal.SIGKILL, ended.errors.decode()
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +216,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
     phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
     """Other options or another table are refused by name; --overwrite starts again with them."""
-    trainings.killed(tmp_path, "checkpoint.pt")
+    trainings.killed(tmp_path)
     base = ["model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
     other = phrasescore("train", table, *base, "--seed", "2")
     assert other.returncode == 6
@@ -386,8 +387,7 @@ def test_a_finished_model_is_trained_further(
     curves = (tmp_path / "one" / "model" / "curves.jsonl").read_bytes()
     assert curves.startswith((straight / "model" / "curves.jsonl").read_bytes())
     assert not (tmp_path / "one" / "model.training").exists()
-    checkpoint = tmp_path / "two" / "model.training" / "checkpoint.pt"
-    kill_when(checkpoint.exists, trainings.start(tmp_path / "two", "--max-epochs", "5"))
+    trainings.killed(tmp_path / "two", "--max-epochs", "5")
     trainings.finish(tmp_path / "two", "--max-epochs", "5")
     weights = [tmp_path / name / "model" / "model.safetensors" for name in ("one", "two")]
     assert sha256_of(weights[0]) == sha256_of(weights[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
 from tests.support.killed import kill_when
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
-from tests.support.warm_process import PROJECT, Observed, Started, Surroundings, WarmProcesses
+from tests.support.warm_process import Observed, Started
 
 # long enough to be killed, short enough to wait for
 RESTARTS = "1200"
@@ -137,15 +136,13 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 @pytest.mark.parametrize("seeds", ["1", "2"])
 @pytest.mark.parametrize("name", ["weights.json", "nbest.gz"])
 def test_killed_between_two_files_of_a_round(
-    warm_processes: WarmProcesses, toy: ToySystem, tmp_path: Path, name: str, seeds: str
+    start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path, name: str, seeds: str
 ) -> None:
     """Whichever file of a round was written last, the same command makes the missing files."""
     options = ("--decoder", "embedded", "--rounds", "1", "--restarts", "3", "--seeds", seeds)
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
 
     def tune(output: str, named: str | None = None) -> Observed:
-        surroundings = Surroundings(tmp_path, environment, named=named)
-        return warm_processes.observe([*arguments(toy, output), *options], surroundings)
+        return start_phrasescore(tmp_path, *arguments(toy, output), *options, named=named).wait()
 
     assert tune("killed", name).status == -signal.SIGKILL
     for output in ("killed", "whole"):
