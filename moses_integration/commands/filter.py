@@ -69,7 +69,7 @@ def filter_tables(options: FilterOptions) -> None:
 
 def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     """Return the ini with new settings, and with absolute paths of existing files."""
-    from moses_integration.ini.edits import with_section
+    from moses_integration.ini.edits import with_sections
     from moses_integration.ini.model_files import (
         find_binary_file,
         find_model_file,
@@ -78,8 +78,7 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     )
 
     ini.refuse_old_style()
-    for name, value in sections:
-        ini = with_section(ini, name, value)
+    ini = with_sections(ini, sections)
     for feature in ini.features:
         for key in path_keys(feature):
             named = feature.options[key]

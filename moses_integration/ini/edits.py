@@ -6,7 +6,7 @@ Each edit returns a new ini that differs from the old ini no more than the edit 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -327,27 +327,30 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
         raise ini.error(f"{line.name} {why}", line=line.line, remedy=remedy)
 
 
-def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
-    r"""Return the ini with one setting added or changed.
+def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
+    r"""Return the ini with settings added or changed.
 
     Args:
         ini: The ini.
-        name: The name of the section, e.g. ``cube-pruning-pop-limit``.
-        value: The first value of the section; further values of the section stay.
+        sections: The name of each section, e.g. ``cube-pruning-pop-limit``, and its new first
+            value; further values of the section stay.
 
     Raises:
         SettingsError: Moses knows no such section, the section describes the model itself, or
-            ``value`` is invalid.
+            a value is invalid.
 
-    >>> with_section(MosesIni.parse(b"[distortion-limit]\n6\n"), "distortion-limit", "4").lines
-    ('[distortion-limit]', '4', '')
+    >>> with_sections(MosesIni.parse(b"[stack]\n100\n"), [("stack", "50")]).lines
+    ('[stack]', '50', '')
     """
-    if name not in SECTIONS:
-        raise SettingsError(f"Moses knows no section [{name}]{did_you_mean(name, SECTIONS)}")
-    if name in _STRUCTURE or not value or any(sign in value for sign in "#\n[]"):
-        raise SettingsError(
-            f"[{name}] cannot be set to {value!r} by an option", remedy="edit the moses.ini"
-        )
-    if ini.values(name):
-        return ini.with_value(name, 0, value)
-    return ini.with_added_value(name, value)
+    for name, value in sections:
+        if name not in SECTIONS:
+            raise SettingsError(f"Moses knows no section [{name}]{did_you_mean(name, SECTIONS)}")
+        if name in _STRUCTURE or not value or any(sign in value for sign in "#\n[]"):
+            raise SettingsError(
+                f"[{name}] cannot be set to {value!r} by an option", remedy="edit the moses.ini"
+            )
+        if ini.values(name):
+            ini = ini.with_value(name, 0, value)
+        else:
+            ini = ini.with_added_value(name, value)
+    return ini

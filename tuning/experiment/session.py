@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini.edits import refuse_in_moses, with_section
+from moses_integration.ini.edits import refuse_in_moses, with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
@@ -114,9 +114,7 @@ def _check_sections(settings: ExperimentSettings) -> None:
     """
     ini = MosesIni.read(settings.folder / settings.data.system)
     try:
-        for name, value in settings.decoder.sections.items():
-            ini = with_section(ini, name, value)
-        SearchSettings.from_ini(ini)
+        SearchSettings.from_ini(with_sections(ini, settings.decoder.sections.items()))
     except PhrasescoreError as error:
         raise SettingsError(
             f"[decoder] sections: {error.problem}", path=settings.file, remedy=error.remedy

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini.edits import with_section
+from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, InputError, counted
@@ -292,9 +292,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             "the section [alternate-weight-setting] would override the tuned weights",
             remedy="move its content to [feature] and [weight]",
         )
-    searched = ini
-    for section, value in settings.sections.items():
-        searched = with_section(searched, section, value)
+    searched = with_sections(ini, settings.sections.items())
     if settings.decoder == "embedded":
         SearchSettings.from_ini(searched)  # find a wrong value before the folder is made
     plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)

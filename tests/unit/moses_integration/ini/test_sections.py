@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moses_integration.ini.edits import with_section
+from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import SettingsError
 
@@ -20,7 +20,7 @@ from phrasescore.errors import SettingsError
 )
 def test_a_setting_is_changed_or_added(before: bytes, after: bytes) -> None:
     """An existing value is replaced, a new one is added at the end; the rest is unchanged."""
-    ini = with_section(MosesIni.parse(before), "stack", "50")
+    ini = with_sections(MosesIni.parse(before), [("stack", "50")])
     assert ini.to_bytes() == after
     assert ini.values("stack") == ("50",)
 
@@ -38,4 +38,4 @@ def test_a_setting_is_changed_or_added(before: bytes, after: bytes) -> None:
 def test_what_is_no_plain_setting_is_refused(name: str, value: str, sentence: str) -> None:
     """Unknown sections, model sections, and values that would start a section are refused."""
     with pytest.raises(SettingsError, match=sentence):
-        with_section(MosesIni.parse(b"[stack]\n100\n"), name, value)
+        with_sections(MosesIni.parse(b"[stack]\n100\n"), [(name, value)])
