@@ -13,9 +13,9 @@ from moses_integration.system_building.text_preparation import (
     check_language,
 )
 from phrasescore.closed_settings import Between, check_bounds
-from phrasescore.errors import SettingsError, did_you_mean
+from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import open_input, read_lines
 
 Aligner = Literal["fast_align", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
@@ -90,6 +90,9 @@ class BuildInputs:
                 )
             with open_input(path):  # raises an error if the file cannot be read
                 pass
+        for path in self.language_model_texts:  # read only after the word alignment
+            if not any(line.strip() for line in read_lines(path)):
+                raise CorpusError("the text contains no sentence", path=path)
 
     @property
     def paths(self) -> tuple[Path, ...]:

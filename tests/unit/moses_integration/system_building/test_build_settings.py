@@ -12,7 +12,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.system_building.text_preparation import TextSettings
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import CorpusError, InputError, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,16 @@ def test_inputs(tmp_path: Path) -> None:
         BuildInputs(text, text, tmp_path)
     with pytest.raises(SettingsError, match="standard input"):
         BuildInputs(Path("-"), text)
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_empty_text_of_a_language_model(tmp_path: Path, content: str) -> None:
+    """A text without a sentence is refused before the work on the parallel text begins."""
+    text, empty = tmp_path / "text", tmp_path / "empty"
+    text.write_text("a\n")
+    empty.write_text(content)
+    with pytest.raises(CorpusError, match="empty: the text contains no sentence"):
+        BuildInputs(text, text, language_model_texts=(text, empty))
 
 
 @pytest.mark.parametrize("name", ["two words", "a#b", "tab\there"])
