@@ -48,7 +48,6 @@ _ROWS_AT_ONCE = 1 << 18
 _WIDTH = 25  # bytes of the longest number and the byte after it
 # numpy writes numbers below the first bound with an exponent, KenLM only numbers below the second
 _LEAST_PLAIN, _LEAST = 1e-4, 1e-6
-HIGHEST_ORDER = 20  # the maximum order of models that can be read
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
 _SEPARATORS = BLANKS | 1  # blanks and zero bytes
