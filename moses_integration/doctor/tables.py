@@ -37,6 +37,7 @@ from phrasescore.table.block import (
     TableBlock,
     TokenSpans,
     read_blocks,
+    read_reordering_runs,
     read_source_runs,
 )
 from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
@@ -299,7 +300,7 @@ def _check_reordering(
         # other checks report faults, and unsorted tables cannot be compared
         with contextlib.suppress(InputError):
             first = next(read_source_runs(table.path))
-            blocks = read_source_runs(survey.path, format_of=TableFormat.from_reordering_lines)
+            blocks = read_reordering_runs(survey.path)
             missing = len(first) - int(np.count_nonzero(SortedPairs(blocks).find(first)))
             if missing:
                 share = missing / len(first)

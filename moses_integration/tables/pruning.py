@@ -31,12 +31,17 @@ from phrasescore.errors import (
     counted,
     visible,
 )
-from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
+from phrasescore.table.block import (
+    LINES_PER_BLOCK,
+    TableBlock,
+    check_reordering,
+    read_reordering_runs,
+    read_source_runs,
+)
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import Bytes
-from phrasescore.table.phrase_table import INSPECTED_LINES, SEPARATOR, TableFormat, words_of
+from phrasescore.table.phrase_table import SEPARATOR, words_of
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
 from phrasescore.words.word_table import WordTable
 
@@ -402,21 +407,6 @@ class LineCounts:
     kept: int = 0
 
 
-def check_reordering(path: str | Path) -> None:
-    """Check the beginning of a reordering table, before hours of pruning the phrase table.
-
-    A pipe is not checked, because it cannot be read again.
-
-    Raises:
-        InputError: The file cannot be read, or is not a reordering table.
-    """
-    if can_be_read_again(path):
-        next(
-            read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.from_reordering_lines),
-            None,
-        )
-
-
 def prune_reordering(
     reordering: str | Path, output: str | Path, phrase_table: str | Path
 ) -> LineCounts:
@@ -441,7 +431,7 @@ def prune_reordering(
     stream = BlockStream(
         [reordering],
         None,
-        lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
+        lambda _, done: read_reordering_runs(reordering),
         work,
         LineCounts(),
         what="cutting the reordering table",

@@ -26,13 +26,18 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import have_unknown, phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
+from phrasescore.table.block import (
+    TableBlock,
+    TokenSpans,
+    check_reordering,
+    read_reordering_runs,
+    read_source_runs,
+)
 from phrasescore.table.block_stream import BlockStream, StreamReport
-from phrasescore.table.phrase_table import SEPARATOR, TableFormat
+from phrasescore.table.phrase_table import SEPARATOR
 
 _BAR = ord("|")
 _SHOWN = 60  # maximum number of characters of a phrase in a message
@@ -240,10 +245,6 @@ class ReorderingCounts:
         return text + (f"; {self.without:,} pairs have no line" if self.without else "")
 
 
-def _reordering_runs(path: str | Path) -> Iterator[TableBlock]:
-    return read_source_runs(path, format_of=TableFormat.from_reordering_lines)
-
-
 def generate_reordering(
     old: str | Path, output: str | Path, phrase_table: str | Path
 ) -> ReorderingCounts:
@@ -258,7 +259,7 @@ def generate_reordering(
         InputError: A table cannot be read, violates its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    known = _Sources(_reordering_runs(old))
+    known = _Sources(read_reordering_runs(old))
 
     def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
         lines: list[bytes] = []
@@ -368,9 +369,8 @@ def generate_table(
         what="generating",
         unit="lines",
     )
-    if reordering and str(reordering[0]) != STANDARD_STREAM and not is_stream(reordering[0]):
-        # find a fault at its beginning before all targets are generated
-        next(iter(_reordering_runs(reordering[0])), None)
+    if reordering:
+        check_reordering(reordering[0])
     made: list[ReorderingCounts] = []
 
     def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:

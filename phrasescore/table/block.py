@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import (
     GAP,
@@ -339,8 +340,7 @@ def read_source_runs(
         lines: The number of lines to hold at a time.
         skip_lines: The number of lines to skip at the beginning. These lines must be whole blocks;
             they are not checked.
-        format_of: Determines the format from the first lines; reordering tables need another
-            function.
+        format_of: Determines the format from the first lines.
 
     Raises:
         InputError: The file cannot be read.
@@ -365,6 +365,25 @@ def read_source_runs(
         previous = block.source(len(block) - 1)
     if begun:
         yield _joined(begun)
+
+
+def read_reordering_runs(path: str | Path) -> Iterator[TableBlock]:
+    """Yield the lines of a sorted reordering table in blocks, as ``read_source_runs`` does.
+
+    Raises:
+        InputError: As in ``read_source_runs``, or the file is not a reordering table.
+    """
+    return read_source_runs(path, format_of=TableFormat.from_reordering_lines)
+
+
+def check_reordering(path: str | Path) -> None:
+    """Check the beginning of a reordering table before long work; a pipe is not checked.
+
+    Raises:
+        InputError: As in ``read_reordering_runs``.
+    """
+    if str(path) != STANDARD_STREAM and not is_stream(path):
+        next(read_reordering_runs(path))
 
 
 def _checked_blocks(

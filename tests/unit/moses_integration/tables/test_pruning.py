@@ -180,6 +180,15 @@ def test_bad_reordering_tables(tmp_path: Path, text: bytes, sentence: str) -> No
     assert {path.name for path in tmp_path.iterdir()} == {"table", "reordering"}
 
 
+def test_a_missing_reordering_table(tmp_path: Path) -> None:
+    """A missing reordering table is found before the first pair is judged."""
+    (tmp_path / "table").write_bytes(b"a ||| x ||| 0.5\n")
+    nothing_left = PruningConditions(ranking=ColumnRanking(1), threshold=1.0)
+    tables = str(tmp_path / "missing"), str(tmp_path / "cut")
+    with pytest.raises(InputError, match="missing: no such file"):
+        prune_table(tmp_path / "table", tmp_path / "out", nothing_left, reordering=tables)
+
+
 def test_scores_that_are_infinite_for_moses(tmp_path: Path) -> None:
     """Scores that are infinite for Moses are refused in weighted sums."""
     ranking = WeightedRanking((1.0, 1.0), "T", "moses.ini")
