@@ -22,7 +22,7 @@ from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import RESULT, FilteredTable, FilterRecord, parse_record
 from phrasescore.table.input_files import open_input
-from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.table.phrase_table import INSPECTED_LINES, is_rule, phrase_tokens
 
 INI_NAME = "moses.ini"
 _REORDERING = "LexicalReordering"
@@ -84,7 +84,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
 
     Raises:
         InputError: The table cannot be read.
-        PhraseTableError: The file is not a table.
+        PhraseTableError: The file is not a table, or holds hierarchical rules.
     """
     lines = kept = 0
     with (
@@ -93,7 +93,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
         open_output(output) as writer,
     ):
         block = stream.readlines(_BLOCK)
-        _check_first_line(block[0] if block else b"", source)
+        _check_first_lines(block[:INSPECTED_LINES] or [b""], source)
         while block:
             chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
             # Moses's loader of reordering tables ignores a last line without a line feed
@@ -106,7 +106,8 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
     return lines, kept
 
 
-def _check_first_line(line: bytes, path: str | Path) -> None:
+def _check_first_lines(lines: Sequence[bytes], path: str | Path) -> None:
+    line = lines[0]
     problem, remedy = "", "correct the path in the moses.ini"
     if not line:
         problem = "the file is empty, where a table was expected"
@@ -115,6 +116,9 @@ def _check_first_line(line: bytes, path: str | Path) -> None:
     elif b"\r" in line.rstrip(b"\r\n"):
         problem = "a carriage return within the first line: lines have to end in a line feed"
         remedy = "convert it, for example with tr '\\r' '\\n'"
+    elif all(map(is_rule, lines)):
+        problem = "the table holds hierarchical rules, which cannot be filtered"
+        remedy = "write filterable=false into the line of its feature in the moses.ini"
     if problem:
         raise PhraseTableError(problem, path=path, line=1, remedy=remedy)
 

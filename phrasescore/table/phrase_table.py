@@ -87,7 +87,7 @@ class TableFormat:
                 path=path,
                 remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
             )
-        return cls(_count_scores(lines[0], path), all(map(_ends_in_label, lines)))
+        return cls(_count_scores(lines[0], path), all(map(is_rule, lines)))
 
     @classmethod
     def from_reordering_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
@@ -271,7 +271,8 @@ def _is_bracketed(token: bytes) -> bool:
     return len(token) >= 2 and token.startswith(b"[") and token.endswith(b"]")
 
 
-def _ends_in_label(line: bytes) -> bool:
+def is_rule(line: bytes) -> bool:
+    """Return whether both phrases of a line end in a label, as in every hierarchical rule."""
     columns = line.split(PIPES, 2)
     tokens = [phrase_tokens(column) for column in columns[:2]]
     return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)

@@ -115,6 +115,7 @@ def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
         (b"", ":1: the file is empty"),
         (b"\n", ":1: no .* in the first line"),
         (b"a ||| b ||| 1\rc ||| d ||| 1\r", ":1: a carriage return within the first line"),
+        (b"a [X] ||| b [X] ||| 1\n", ":1: the table holds hierarchical rules"),
         ("a ||| b ||| 1\n".encode("utf-16"), ": binary data, .* perhaps the text is in UTF-16"),
     ],
 )
