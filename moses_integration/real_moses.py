@@ -203,19 +203,6 @@ def weights_shown(text: str) -> dict[str, int]:
     return {match[1]: len(match[2].split()) for match in matches if match}
 
 
-def tuned_sizes(ini: MosesIni) -> dict[str, int]:
-    """Return the number of values of each tuneable feature, in the order of n-best lists.
-
-    Raises:
-        IniError: The features of the ini cannot be determined.
-    """
-    return {
-        feature.name: feature.components
-        for feature in FeatureLayout.from_ini(ini).features
-        if any(feature.tuneable)
-    }
-
-
 def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     """Check that Moses reads the same features from an ini as this project, in the same order.
 
@@ -242,7 +229,8 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
             remedy=f"run it: {' '.join(command)}",
         )
     found = weights_shown(process.stdout.decode("utf-8", "surrogateescape"))
-    expected = tuned_sizes(ini)
+    features = FeatureLayout.from_ini(ini).features
+    expected = {each.name: each.components for each in features if any(each.tuneable)}
     if list(found.items()) != list(expected.items()):
         raise DecoderError(
             f"Moses has the features {_listed(found)}, expected {_listed(expected)}",
