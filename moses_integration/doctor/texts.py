@@ -19,7 +19,7 @@ from typing import TypeAlias
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.ini.problems import Severity
 from moses_integration.system_building.text_preparation import escape, unescape
-from phrasescore.errors import InputError, counted, visible
+from phrasescore.errors import counted, visible
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens
 
@@ -59,11 +59,8 @@ class Text:
         Raises:
             InputError: The file cannot be read.
         """
-        try:
-            with open_input(path) as stream:
-                data = stream.read()
-        except InputError as error:
-            raise error.at(path) from None
+        with open_input(path) as stream:
+            data = stream.read()
         lines = data.split(b"\n")
         return cls(str(path), tuple(lines if lines[-1] else lines[:-1]), data.endswith(b"\n"))
 
