@@ -97,7 +97,7 @@ CELL = np.dtype(
     align=True,
 )
 _GROWING = ("edges", "ranked", "cells", "heap", "seen")
-CUBES_USED = np.dtype([(name, np.int64) for name in _GROWING])
+ELEMENTS = np.dtype([(name, np.int64) for name in _GROWING])
 
 
 class Cubes(NamedTuple):
@@ -113,8 +113,9 @@ class Cubes(NamedTuple):
             each row starts in a new 64-bit word.
         heap: The scored cells that are not yet popped (``stacks.HEAP_ENTRY``), the highest total on
             top.
-        used: Two records: how many edges, cells and other elements are in use, and how many the
-            arrays must have room for, when a search returns ``NEEDS_EDGES``.
+        used: One record: how many elements of each growing array are in use.
+        needed: One record: how many elements each growing array must have room for, when a search
+            returns ``NEEDS_EDGES``.
     """
 
     edges: Records
@@ -124,6 +125,7 @@ class Cubes(NamedTuple):
     seen: NDArray[np.uint64]
     heap: Records
     used: Records
+    needed: Records
 
     @classmethod
     def new(cls, longest_sentence: int) -> Cubes:
@@ -135,15 +137,16 @@ class Cubes(NamedTuple):
             cells=np.empty(_FIRST_CELLS, CELL),
             seen=np.empty(_FIRST_SEEN, np.uint64),
             heap=np.empty(_FIRST_CELLS, HEAP_ENTRY),
-            used=np.zeros(2, CUBES_USED),
+            used=np.zeros(1, ELEMENTS),
+            needed=np.zeros(1, ELEMENTS),
         )
 
     def with_room(self) -> Cubes:
-        """Return the cubes with room for the elements that ``used[1]`` asks for."""
-        arrays = self._asdict()
-        for name in _GROWING:
-            arrays[name] = with_room(arrays[name], int(self.used[1][name]))
-        return Cubes(**arrays)
+        """Return the cubes with room for the elements that ``needed`` asks for."""
+        needed = self.needed[0]
+        return self._replace(
+            **{name: with_room(getattr(self, name), int(needed[name])) for name in _GROWING}
+        )
 
 
 @inlined
@@ -193,18 +196,12 @@ def _chain_members(search: SentenceSearch, size: int) -> None:
 
 @compiled
 def _rank(
-    model: Model,
-    stacks: Stacks,
-    number: int,
-    start: int,
-    distortion: int,
-    ranked: Records,
+    model: Model, stacks: Stacks, number: int, start: int, distortion: int, ranked: Records
 ) -> int:
-    """Rank hypotheses by score, including the cost of the jump to a phrase at ``start``.
+    """Rank a chain of hypotheses by score, including the cost of the jump to a phrase at ``start``.
 
-    ``number`` is the first of a chain of hypotheses; the whole chain is ranked. With a distortion
-    limit the hypotheses are sorted again, because the costs of their jumps differ. Without a limit
-    they keep their order, as in Moses.
+    ``number`` is the first of the chain. With a distortion limit the hypotheses are sorted again,
+    because the costs of their jumps differ. Without a limit they keep their order, as in Moses.
 
     Returns:
         The number of hypotheses whose jump is within the limit.
@@ -236,23 +233,18 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
-    used, needed = cubes.used[0], cubes.used[1]
+    used, needed = cubes.used[0], cubes.needed[0]
     needed.edges = used.edges + count
     needed.ranked = used.ranked + count * coverage.members
     if needed.edges > cubes.edges.size or needed.ranked > cubes.ranked.size:
         return False
+    member, distortion = np.int64(coverage.member), search.limits.distortion
     start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
     for at in range(coverage.first_step, coverage.last_step):
         if steps[at].start != start:
             start, begin = np.int64(steps[at].start), np.int64(used.ranked)
-            found = _rank(
-                search.model,
-                search.stacks,
-                np.int64(coverage.member),
-                start,
-                search.limits.distortion,
-                cubes.ranked[begin:],
-            )
+            ranked = cubes.ranked[begin:]
+            found = _rank(search.model, search.stacks, member, start, distortion, ranked)
             used.ranked = begin + found
         if found == 0:
             continue
@@ -398,7 +390,7 @@ def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     cells = cubes.used[0].cells + 2
     if cells <= cubes.cells.size:
         return DONE
-    cubes.used[1].cells = cubes.used[1].heap = cells
+    cubes.needed[0].cells = cubes.needed[0].heap = cells
     return NEEDS_EDGES
 
 
@@ -434,7 +426,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 @inlined
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score cell (0, 0) of every edge to a stack; return whether there was room."""
-    used, needed, ends = cubes.used[0], cubes.used[1], stack == search.sentence.length
+    used, needed, ends = cubes.used[0], cubes.needed[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
     while number != NONE:

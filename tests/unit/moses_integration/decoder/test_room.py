@@ -87,7 +87,7 @@ def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
 def test_only_the_full_array_grows() -> None:
     """With one array of 3 GB, four more of this size would not fit into memory."""
     cubes = cube_pruning.Cubes.new(4)
-    cubes.used[1]["ranked"] = len(cubes.ranked) + 1
+    cubes.needed["ranked"] = len(cubes.ranked) + 1
     larger = cubes.with_room()
     grown = [
         name for name in cubes._fields if len(getattr(larger, name)) > len(getattr(cubes, name))
