@@ -83,7 +83,9 @@ class ForcedScorer:
         loaded: The input with its table entries.
         weights: The weights in the order of the feature vector, shape (F,). They determine the
             totals. If several tables have the same pair, the entry with the highest weighted score
-            is used.
+            is used. Entries beyond the table limit are used only if no other entry has the pair:
+            a search with these weights lacks them, as in Moses, but the list may come from a
+            search with other weights.
     """
 
     def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
@@ -91,6 +93,8 @@ class ForcedScorer:
         self.neural = loaded.neural
         tables = loaded.tables
         self._static = tables.static @ weights[tables.static_components]
+        self._is_option = np.zeros(len(loaded.entries), bool)
+        self._is_option[loaded.model(weights).options.entry] = True
         self._entries: dict[int, dict[bytes, int]] = {}
         self._scores = HistoryScores(loaded.neural)
 
@@ -168,10 +172,10 @@ class ForcedScorer:
         """Return the entries of a source phrase by their target words."""
         if phrase not in self._entries:
             begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
-            # the entry with the highest score comes last and overwrites the others
-            order = sorted(range(begin, end), key=self._static.__getitem__)
+            # the preferred entry comes last and overwrites the others
+            order = begin + np.lexsort((self._static[begin:end], self._is_option[begin:end]))
             self._entries[phrase] = {
-                b" ".join(self._loaded.target_words(number)): number for number in order
+                b" ".join(self._loaded.target_words(number)): number for number in order.tolist()
             }
         return self._entries[phrase]
 

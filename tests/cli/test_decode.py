@@ -242,6 +242,34 @@ def test_force_score_finds_a_changed_number(
     assert "Distortion0: differs by up to 1" in done.stderr.decode()
 
 
+def test_force_score_prefers_entries_within_the_table_limit(
+    phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """The search lacks the best entry of a pair if its table's limit removes it, as in Moses."""
+    (tmp_path / "text").write_bytes(b"a\n")
+    (tmp_path / "first").write_bytes(b"a ||| x ||| 0.5\na ||| y ||| 0.9\n")
+    (tmp_path / "second").write_bytes(b"a ||| x ||| 0.2\n")
+    (tmp_path / "moses.ini").write_text(
+        "[mapping]\n0 T 0\n1 T 1\n[feature]\n"
+        "PhraseDictionaryMemory name=First num-features=1 path=first table-limit=1\n"
+        "PhraseDictionaryMemory name=Second num-features=1 path=second\n"
+        "[weight]\nFirst= 1\nSecond= 1\n"
+    )
+    options = ["--nbest", "list", "--include-segmentation-in-n-best"]
+    decoded = phrasescore("decode", "moses.ini", "-i", "text", "-o", "best", *options)
+    assert decoded.returncode == 0, decoded.stderr.decode()
+    check = ["force-score", "moses.ini", "-i", "text", "--nbest", "list", "--check", "1e-3"]
+    done = phrasescore(*check, "-o", "again")
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "list").read_bytes()
+    # with this weight the limit removes y, but the list has it
+    done = phrasescore(*check[:-2], "-o", "again", "--weight", "First= -1")
+    assert done.returncode == 0, done.stderr.decode()
+    before, after = ((tmp_path / name).read_bytes().split(b"|||") for name in ("list", "again"))
+    assert before[:3] == after[:3]
+    assert before[1].strip() == b"y"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
