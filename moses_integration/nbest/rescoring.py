@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,7 +39,9 @@ from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
 from phrasescore.table.text_blocks import read_numbers
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences, from_lists
+from phrasescore.words.vocabulary import UNK_ID
 from phrasescore.words.word_table import WordTable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -88,13 +91,13 @@ class NBestModel:
             ModelError: A score is not finite.
         """
         *read, predicted = (
-            self._encoded([pair[side == "target"] for pair in pairs], side)
+            self.encoded([pair[side == "target"] for pair in pairs], side)
             for side in self.model.loaded.sides
         )
         nothing = TokenSequences(predicted.tokens[:0], np.zeros_like(predicted.offsets))
         return self.model.scorer.score(read[0] if read else nothing, predicted)
 
-    def _encoded(self, texts: Sequence[bytes], side: Side) -> TokenSequences:
+    def encoded(self, texts: Sequence[bytes], side: Side) -> TokenSequences:
         """Return the ids of texts; each distinct text, such as a source, is looked up once."""
         vocabulary = self.model.loaded.sides[side]
         # by default, Moses prints only the surface factor
@@ -290,6 +293,7 @@ def rescore_nbest(
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
+        _warn_of_unknown(models, sentences)
     request = {
         "models": [[model.name, model.model.loaded.digest, model.factor] for model in models],
         "scores": [each.name for each in scores],
@@ -331,6 +335,18 @@ def _check(
                 f"the model {model.model.name} reads a source, but none is given",
                 remedy="name the text that the list translates with --source",
             )
+
+
+def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes, ...]]) -> None:
+    """Warn if a model knows few words of the source text, which may be the wrong file."""
+    texts = [b" ".join(words) for words in source]
+    for model in models:
+        if model.reads_source:
+            is_unknown = model.encoded(texts, "source").tokens == UNK_ID
+            share = float(is_unknown.mean()) if len(is_unknown) else 0.0
+            if warning := unknown_warning(share):
+                said = f"{model.name}: {share:.2%} of the words of the source text are unknown"
+                click.echo(f"{said}\n{warning}", err=True)
 
 
 def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[list[bytes]]:

@@ -99,6 +99,19 @@ def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     )
 
 
+def test_a_source_that_the_model_does_not_know(tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """A source text in another language than the model's gets a warning."""
+    save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"], kind="search")
+    (tmp_path / "list").write_bytes(b"0 ||| la maison ||| LM0= -1 ||| -1\n")
+    for source, warnings in ((b"the house", 0), (b"la maison", 1)):
+        (tmp_path / "source").write_bytes(source + b"\n")
+        common = ("nbest", "list", "--model", "model", "--source", "source", "-o", "out")
+        done = phrasescore(*common)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count(b"warning: the model does not know most of these") == warnings
+        assert done.stderr.count(b"100.00% of the words of the source text are") == warnings
+
+
 def _list_of(candidates: int) -> bytes:
     return b"".join(
         b"%d ||| w%d ||| LM0= -%d ||| -1\n" % (number // 3, number, number + 1)
