@@ -195,7 +195,7 @@ class TableLoader:
     def __init__(self, cache: Path | None, *, in_memory: bool = False) -> None:
         self.cache = cache
         self._in_memory = in_memory
-        self._held: dict[str, _HeldTable] = {}
+        self._held: dict[tuple[str, str], _HeldTable] = {}
 
     def load(
         self,
@@ -225,11 +225,13 @@ class TableLoader:
             lines = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
             return _agreeing(read_blocks(path, format_of=lines), scores, where)
 
+        # the kind is part of the key, so that a table of the other kind is refused even if known
+        kind = "reordering table" if reordering else "table"
         if not self._in_memory:
-            parts = ("table", sha256_of(path), str(scores), source.digest)
+            parts = (kind, sha256_of(path), str(scores), source.digest)
             arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, source))
         else:
-            if (key := str(path)) not in self._held:
+            if (key := (kind, str(path))) not in self._held:
                 self._held[key] = _HeldTable.read(blocks())
             arrays = self._held[key].parse(scores, source)
         phrases, values, *rest = arrays

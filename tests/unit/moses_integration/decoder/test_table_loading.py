@@ -33,3 +33,18 @@ def test_links_at_the_border(tmp_path: Path) -> None:
     """The largest possible position is read correctly, and links are sorted."""
     loaded = load(tmp_path, b"32767-32767 0-1 0-0")
     assert loaded.targets.links.tolist() == [[0, 0], [0, 1], [32767, 32767]]
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_phrase_table_is_no_reordering_table(tmp_path: Path, in_memory: bool) -> None:
+    """A phrase table that was loaded before is still refused as a reordering table."""
+    path = tmp_path / "table"
+    path.write_bytes(b"a ||| x ||| 0.5 ||| 0-0\n")
+    (tmp_path / "cache").mkdir()
+    loader, source = (
+        TableLoader(tmp_path / "cache", in_memory=in_memory),
+        SourcePhrases([(b"a",)], 7),
+    )
+    assert len(loader.load(path, 1, "here", source).phrases) == 1
+    with pytest.raises(PhraseTableError, match="4 columns, expected 3 in a reordering table"):
+        loader.load(path, 1, "here", source, reordering=True)
