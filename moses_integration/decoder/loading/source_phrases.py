@@ -26,7 +26,8 @@ from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
-# text that the decoder would misread, the problem, and a remedy
+# text that the decoder would misread, the problem, and a remedy; the patterns leave no choice where
+# a match begins or ends, because the search in a long word would take quadratic time
 _REFUSED = (
     (rb"\0()", "binary data, where a line of text was expected", None),
     (
@@ -36,12 +37,12 @@ _REFUSED = (
     ),
     # <x translation="...">, </x>, <x/>: markup for Moses's option -xml-input
     (
-        rb"(<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>)",
+        rb"(<[A-Za-z][^<>=]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>)",
         "XML markup ({}), and only plain text is translated",
         "remove the markup, or write < and > as &lt; and &gt;",
     ),
     (
-        rb"([^ \t]*\|[^ \t]*)",
+        rb"(?<![^ \t])([^ \t|]*\|[^ \t]*)",
         "the word {} has an unescaped bar, which separates factors",
         f"write it as &#124;: {_ESCAPE}",
     ),
