@@ -210,7 +210,7 @@ def format_entry(entry: NBestEntry) -> bytes:
     return b"".join(parts)
 
 
-def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
+def nbest_lines(line: Translated) -> bytes:
     """Return the n-best lines of a sentence that a model of sentences has translated.
 
     Each line has two features, ln p and the word penalty. The best translation comes first. An
@@ -218,7 +218,6 @@ def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
 
     Args:
         line: The translations; lines of the text count from 1, sentences of the list from 0.
-        feature: The name of the feature ln p.
 
     Raises:
         CorpusError: A translation has a word that the list cannot hold.
@@ -227,12 +226,12 @@ def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
         format_entry(
             NBestEntry(
                 line.number - 1,
-                _text(translation.words, line.number),
-                {feature: (translation.ln_p,), "WordPenalty0": (0.0 - len(translation.words),)},
-                translation.total,
+                _text(each.words, line.number),
+                {"AttentionModel0": (each.ln_p,), "WordPenalty0": (0.0 - len(each.words),)},
+                each.total,
             )
         )
-        for translation in line.translations
+        for each in line.translations
     )
 
 
