@@ -106,10 +106,8 @@ def _unknown_words(
     copied = [not drop_unknown or not _DIGITS.isdisjoint(word) for word in texts]
     vocabulary = WordTable(list(itertools.compress(texts, copied)))
     offsets = offsets_of(copied)
-    numbers, links = (
-        np.arange(len(vocabulary), dtype=np.int32),
-        np.zeros((offsets[-1], 2), np.int16),
-    )
+    numbers = np.arange(len(vocabulary), dtype=np.int32)
+    links = np.zeros((len(vocabulary), 2), np.int16)
     return TableEntries(
         phrases[unknown],
         np.empty((len(unknown), 0), np.float32),
