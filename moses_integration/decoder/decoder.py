@@ -240,16 +240,13 @@ class Decoder:
         numbers = range(len(loaded.source.sentences))
         with contextlib.ExitStack() as stack:
             stack.enter_context(products_on_one_core(loaded.neural))
-            if threads == 1:
-                yield from map(self._reordered, map(search.decode, numbers))
-                return
-            pool = ThreadPoolExecutor(threads)
-            stack.callback(pool.shutdown, cancel_futures=True)
-            yield from map(self._reordered, pool.map(search.decode, numbers))
-
-    def _reordered(self, decoded: DecodedSentence) -> DecodedSentence:
-        """Reorder the candidates by the caller's features, if there are any."""
-        return reordered(decoded, self._own_features) if self._own_features else decoded
+            found: Iterator[DecodedSentence] = map(search.decode, numbers)
+            if threads > 1:
+                pool = ThreadPoolExecutor(threads)
+                stack.callback(pool.shutdown, cancel_futures=True)
+                found = pool.map(search.decode, numbers)
+            for decoded in found:
+                yield reordered(decoded, self._own_features) if self._own_features else decoded
 
 
 class _InputSearch(threading.local):
