@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from moses_integration.decoder.loading.source_phrases import parse_sentence
@@ -12,11 +10,9 @@ from phrasescore.errors import InputError
 
 @pytest.mark.parametrize("part", [b"x", b"(", b"[", b"<a", b"</a", b"<a/", b"<a=", b"="])
 def test_a_very_long_word(part: bytes) -> None:
-    """The time is proportional to the length of a word."""
-    word = b"<a" + part * 50_000
-    start = time.process_time()
+    """In time that grows with the square of the length, this word would take an hour."""
+    word = b"<a" + part * 1_000_000
     assert parse_sentence(word) == (word,)
-    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
