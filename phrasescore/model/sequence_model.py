@@ -7,7 +7,7 @@ letters of docs/architecture.md. A language model reads no source; callers pass 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -164,7 +164,30 @@ class SequenceModel(StepModel):
         1 / sqrt(inputs) for other weights, so that the layers preserve the magnitude of a signal.
         The decoder then begins to use the encoder after hundreds of updates, not thousands.
         """
-        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.endswith("bias"):
+                    parameter.zero_()
+                elif name.endswith(_RECURRENCES):
+                    H, columns = parameter.shape
+                    for first in range(0, columns, H):
+                        white = torch.empty(H, H).normal_(generator=generator)
+                        parameter[:, first : first + H] = torch.linalg.svd(white)[0]
+                else:
+                    deviation = self._initial_deviation(name, parameter, initialisation)
+                    parameter.normal_(0, deviation, generator=generator)
+
+    def _initial_deviation(
+        self, name: str, parameter: Tensor, initialisation: Initialisation
+    ) -> float:
+        """Return the initial standard deviation of a weight that is no bias and not recurrent."""
+        if initialisation == "paper":
+            return _PAPER_DEVIATION
+        if name.endswith("embedding"):
+            return 1.0
+        # the output layer has a row for each word, other weights have a row for each input
+        inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
+        return float(inputs) ** -0.5
 
     @abstractmethod
     def loss(
@@ -231,40 +254,3 @@ class SequenceModel(StepModel):
             dtype: Type of the recurrent products; ``None`` for the type of the parameters. The
                 output layer always computes in the type of the parameters.
         """
-
-
-def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisation) -> float:
-    """Return the initial standard deviation of a weight that is neither a bias nor recurrent.
-
-    See :meth:`SequenceModel.initialise`.
-    """
-    if initialisation == "paper":
-        return _PAPER_DEVIATION
-    if name.endswith("embedding"):
-        return 1.0
-    # the output layer has a row for each word, other weights have a row for each input
-    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
-    return float(inputs) ** -0.5
-
-
-def draw_weights(
-    model: nn.Module, generator: torch.Generator, deviation: Callable[[str, Tensor], float]
-) -> None:
-    """Set biases to 0; draw orthogonal recurrent weights, and normally distributed other weights.
-
-    Args:
-        model: The model.
-        generator: Random numbers, drawn parameter by parameter.
-        deviation: Returns the standard deviation of a parameter from its name and value.
-    """
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("bias"):
-                parameter.zero_()
-            elif name.endswith(_RECURRENCES):
-                H, columns = parameter.shape
-                for first in range(0, columns, H):
-                    white = torch.empty(H, H).normal_(generator=generator)
-                    parameter[:, first : first + H] = torch.linalg.svd(white)[0]
-            else:
-                parameter.normal_(0, deviation(name, parameter), generator=generator)

@@ -28,8 +28,6 @@ from phrasescore.model.sequence_model import (
     Initialisation,
     Regularisation,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.units import GatedUnit
 
@@ -63,22 +61,13 @@ class AttentionModel(MaxoutReadout):
             self.align_vector = nn.Parameter(torch.empty(A))  # v_a
         self._add_readout(H, E, D, settings.maxout, settings.rank, settings.target_vocabulary)
 
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
-        """Draw the initial weights, as in appendix B.1 (``paper``) or ``scaled``.
-
-        With ``paper``, v_a is 0, W_a and U_a have the standard deviation 0.001, and other weights
-        have 0.01. With ``scaled``, every layer preserves the magnitude of a signal. Recurrent
-        weights are orthogonal in either case.
-        """
-
-        def deviation(name: str, parameter: Tensor) -> float:
-            if initialisation == "paper" and name.startswith("align"):
-                return 0.0 if name == "align_vector" else _ALIGNMENT_DEVIATION
-            return initial_deviation(name, parameter, initialisation)
-
-        draw_weights(self, generator, deviation)
+    def _initial_deviation(
+        self, name: str, parameter: Tensor, initialisation: Initialisation
+    ) -> float:
+        """See the base class; with ``paper``, v_a, W_a and U_a are as in appendix B.1."""
+        if initialisation == "paper" and name.startswith("align"):
+            return 0.0 if name == "align_vector" else _ALIGNMENT_DEVIATION
+        return super()._initial_deviation(name, parameter, initialisation)
 
     # -- encoder, section 3.2 and appendix A.2.1 -----------------------------------------------
 

@@ -29,8 +29,6 @@ from phrasescore.model.sequence_model import (
     Regularisation,
     SequenceModel,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.softmax import (
     gathered_log_softmax,
@@ -69,7 +67,7 @@ class FeedForwardLm(SequenceModel):
                 for parameter in self.parameters():
                     parameter.uniform_(-_PAPER_RANGE, _PAPER_RANGE, generator=generator)
         else:
-            draw_weights(self, generator, lambda n, of: initial_deviation(n, of, initialisation))
+            super().initialise(generator, initialisation)
         if self.settings.self_normalise:
             with torch.no_grad():
                 self.output_bias.sub_(math.log(self.settings.target_vocabulary))
