@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.compiled import compiled_with
+from phrasescore.compiled import compiled_fast
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.model.fast_math import FAST, exp, order, unorder
+from phrasescore.model.fast_math import exp, order, unorder
 from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
@@ -34,8 +34,6 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, first_words, known_words
 
 Array = npt.NDArray[Any]
-
-_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 _ZERO = np.float32(0.0)
 _LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
@@ -47,7 +45,7 @@ _CHUNK = 1024
 _LOGITS_BYTES = 8 << 20
 
 
-@_compiled
+@compiled_fast
 def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> None:
     """Add up the contributions of the words of each history, and apply the rectifier.
 
@@ -72,7 +70,7 @@ def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> Non
             row[h] = max(row[h] + word[h], _ZERO)
 
 
-@_compiled
+@compiled_fast
 def rectify(values: Array, bias: Array) -> None:
     """Add a bias to the rows of ``values (N, R)``, and apply the rectifier."""
     for n in range(values.shape[0]):
@@ -81,7 +79,7 @@ def rectify(values: Array, bias: Array) -> None:
             row[r] = max(row[r] + bias[r], _ZERO)
 
 
-@_compiled
+@compiled_fast
 def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
     """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
     for n in range(logits.shape[0]):
@@ -98,7 +96,7 @@ def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
         out[n] = highest + np.log(total)
 
 
-@_compiled
+@compiled_fast
 def scores_at(
     vectors: Array,
     normalisers: Array,

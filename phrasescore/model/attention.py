@@ -23,17 +23,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from phrasescore.compiled import compiled_with
+from phrasescore.compiled import compiled_fast
 from phrasescore.model import kernels
-from phrasescore.model.fast_math import FAST, exp, load, store, tanh
+from phrasescore.model.fast_math import exp, load, store, tanh
 from phrasescore.model.kernels import Array, arrays_of
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
-_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
-
-@_compiled
+@compiled_fast
 def _attend_rows(
     queries: Array,
     keys: Array,
@@ -65,7 +63,7 @@ def _attend_rows(
         _sum_up(values[first:last], alpha, total, found[n])
 
 
-@_compiled
+@compiled_fast
 def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -> None:
     """Set ``alpha`` to softmax(v_a tanh(row + keys)) for a query ``row``; ``query`` is scratch."""
     A = len(vector)
@@ -87,7 +85,7 @@ def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -
         alpha[j] /= mass
 
 
-@_compiled
+@compiled_fast
 def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
     """Set ``found`` to the sum of ``alpha_j values_j``; ``total`` is scratch space."""
     D = len(total)
@@ -101,7 +99,7 @@ def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
         store(found, d, total[d])
 
 
-@_compiled
+@compiled_fast
 def _attend_rows_backward(
     queries: Array,
     keys: Array,

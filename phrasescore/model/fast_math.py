@@ -21,10 +21,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-# LLVM vectorises a sum only if it may change the order of additions (reassoc). The flags nnan and
-# ninf are left out: they would hide infinity and NaN, the signs of a model that has diverged.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
-
 _LOG2_E = np.float32(1.4426950408889634)
 # the Taylor coefficients ln(2)^n / n! of 2^f; relative error below 1e-7 for f in [-1/2, 1/2]
 _C1, _C2, _C3 = (

@@ -15,14 +15,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from phrasescore.compiled import compiled_with
-from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
+from phrasescore.compiled import compiled_fast
+from phrasescore.model.fast_math import exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
 _LOWEST_KEY = np.int32(-0x80000000)
-
-_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
 
 def can_compile(tensor: Tensor) -> bool:
@@ -42,7 +40,7 @@ def arrays_of(*tensors: Tensor) -> list[Array]:
     return [array_of(each) for each in tensors]
 
 
-@_compiled
+@compiled_fast
 def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
     """Compute the update gate z, the reset gate r and r * h.
 
@@ -61,7 +59,7 @@ def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) ->
             store(rh, j, load(g, H + j) * h[j])
 
 
-@_compiled
+@compiled_fast
 def state_forward(
     inputs: Array, gates: Array, candidates: Array, carried: Array, states: Array
 ) -> None:
@@ -86,7 +84,7 @@ def state_forward(
             h[j] = new
 
 
-@_compiled
+@compiled_fast
 def state_backward(
     flowing: Array, gates: Array, candidates: Array, states: Array, grad_inputs: Array
 ) -> None:
@@ -112,7 +110,7 @@ def state_backward(
             f[j] = kept
 
 
-@_compiled
+@compiled_fast
 def reset_backward(
     flowing: Array, gates: Array, states: Array, grad_resets: Array, grad_inputs: Array
 ) -> None:
@@ -136,7 +134,7 @@ def reset_backward(
             store(out, 2 * H + j, through * (_ONE - r) * load(hs, j))
 
 
-@_compiled
+@compiled_fast
 def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
     """Add to dh ``(B, H)`` the gradients from the gates' products and from the layers above."""
     B, H = flowing.shape
@@ -146,7 +144,7 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
             f[j] += load(p, j) + load(g, j)
 
 
-@_compiled
+@compiled_fast
 def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
     """Set ``out (V,)`` to the logits of a row plus bias, and return the maximum.
 
@@ -162,7 +160,7 @@ def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
     return unorder(highest)
 
 
-@_compiled
+@compiled_fast
 def softmax_gradient(
     logits: Array,
     bias: Array,
@@ -219,7 +217,7 @@ def softmax_gradient(
     return loss
 
 
-@_compiled
+@compiled_fast
 def log_softmax(logits: Array, bias: Array) -> None:
     """Replace logits by ln softmax(logits + bias); both arrays are float32.
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from phrasescore.compiled import compiled_with
-from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
+from phrasescore.compiled import compiled_fast
+from phrasescore.model.fast_math import exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
@@ -30,10 +30,8 @@ _MIN_KEY = np.int32(-0x80000000)  # `order` maps a float to an int32 that sorts 
 # because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
 
-_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
-
-@_compiled
+@compiled_fast
 def open_gates(
     products: Array,
     first: int,
@@ -69,7 +67,7 @@ def open_gates(
             store(rh, j, r * h[j])
 
 
-@_compiled
+@compiled_fast
 def take_step(
     products: Array,
     nodes: Array,
@@ -99,7 +97,7 @@ def take_step(
             new[j] = k + load(z, j) * (h[j] - k)  # equals z h + (1 - z) k
 
 
-@_compiled
+@compiled_fast
 def keep_states(states: Array, places: Array, kept: Array) -> None:
     """Copy states ``(B, H)`` to the rows ``places`` of ``kept``, in its type; -1 is no row."""
     B, H = states.shape
@@ -110,7 +108,7 @@ def keep_states(states: Array, places: Array, kept: Array) -> None:
                 store(row, j, s[j])
 
 
-@_compiled
+@compiled_fast
 def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
     """Add the contributions of word and source to the readout; keep each pair's larger unit.
 
@@ -133,7 +131,7 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
             store(o, m, np.float32(0.5) * (left + right + abs(left - right)))
 
 
-@_compiled
+@compiled_fast
 def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array) -> None:
     """Add e^(logit - shift) of a panel of words to each row's total: a running log-sum-exp.
 
@@ -172,7 +170,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         total[n] += added
 
 
-@_compiled
+@compiled_fast
 def pick_logits(
     logits: Array, bias: Array, first: int, rows: Array, words: Array, out: Array
 ) -> None:
@@ -193,7 +191,7 @@ def pick_logits(
             out[k] = load(logits[rows[k]], v) + bias[words[k]]
 
 
-@_compiled
+@compiled_fast
 def refine(
     features: Array,
     output_words: Array,
@@ -229,7 +227,7 @@ def refine(
         picked[k] = logit
 
 
-@_compiled
+@compiled_fast
 def normalise(picked: Array, rows: Array, shift: Array, total: Array) -> None:
     """Turn the logits ``picked``, ``(K,)``, into ln p, in place; ``rows`` holds their rows."""
     for k in range(len(picked)):

@@ -11,8 +11,7 @@ import math
 import numpy as np
 from torch import Tensor
 
-from phrasescore.compiled import compiled_with
-from phrasescore.model.fast_math import FAST
+from phrasescore.compiled import compiled_fast
 from phrasescore.model.kernels import Array, array_of, can_compile
 
 _BETA1, _BETA2, _ADAM_EPSILON = 0.9, 0.99, 1e-8
@@ -58,7 +57,7 @@ def adadelta(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, upd
     values.sub_(step, alpha=rate)
 
 
-@compiled_with(fastmath=FAST, error_model="numpy")
+@compiled_fast
 def _adam(values: Array, gradient: Array, means: Array, squares: Array, numbers: Array) -> None:
     """Apply Adam in one pass; ``numbers`` are beta 1, beta 2, epsilon, step and root factor."""
     beta1, beta2, epsilon, step, root = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
