@@ -170,15 +170,7 @@ def unsuitable(
 
 
 def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise an error if the model reads no source.
-
-    Args:
-        settings: The model's settings.
-        folder: The model's folder, for the error.
-
-    Raises:
-        ModelError: The model is a language model.
-    """
+    """Raise a ModelError if the model in ``folder`` is a language model, which reads no source."""
     if not kind_named(settings.kind).reads_source:
         raise unsuitable(
             settings,
@@ -190,15 +182,7 @@ def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise an error if the model does not score phrases of a phrase table.
-
-    Args:
-        settings: The model's settings.
-        folder: The model's folder, for the error.
-
-    Raises:
-        ModelError: The model is a model of sentences, or a language model.
-    """
+    """Raise a ModelError if the model in ``folder`` scores sentences or texts, not phrases."""
     must_read_a_source(settings, folder)
     if kind_named(settings.kind).of_sentences:
         raise unsuitable(
@@ -210,15 +194,7 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise an error if the model cannot generate targets for the sources of a phrase table.
-
-    Args:
-        settings: The model's settings.
-        folder: The model's folder, for the error.
-
-    Raises:
-        ModelError: The model is not a model of phrases, or reads the target side of a table.
-    """
+    """Raise a ModelError if the model in ``folder`` cannot generate targets for source phrases."""
     must_be_of_phrases(settings, folder)
     if settings.direction == "target-source":
         remedy = "name a model trained with --direction source-target"
@@ -228,15 +204,7 @@ def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
 
 
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise an error if the model has no summary c of a source.
-
-    Args:
-        settings: The model's settings.
-        folder: The model's folder, for the error.
-
-    Raises:
-        ModelError: Models of its kind have no summary.
-    """
+    """Raise a ModelError if the model in ``folder`` has no summary c of a source."""
     if not kind_named(settings.kind).summarises:
         having = " and ".join(each.option for each in KINDS if each.summarises)
         remedy = f"add --words for its word vectors; models of kind {having} have summaries"
