@@ -134,13 +134,9 @@ def _digest() -> str:
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     sources = {}
     for package in _PACKAGES:
-        for folder, _, names in os.walk(_ROOT / package):
-            for name in names:
-                if name.endswith(".py"):
-                    path = os.path.join(folder, name)  # noqa: PTH118
-                    module = os.path.relpath(path, _ROOT)[:-3].replace(os.sep, ".").encode()
-                    with open(path, "rb") as stream:  # noqa: PTH123
-                        sources[module] = stream.read()
+        for path in (_ROOT / package).rglob("*.py"):
+            module = ".".join(path.relative_to(_ROOT).with_suffix("").parts).encode()
+            sources[module] = path.read_bytes()
     pending = [module for module, text in sources.items() if _MARK in text]
     used: set[bytes] = set()
     while pending:
