@@ -421,8 +421,6 @@ def _replace(part: Path, folder: Path) -> None:
             raise
     try:
         part.rename(folder)
-    except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        raise _not_a_model(folder) from None
     except OSError:
         if os.path.lexists(folder):
             raise _not_a_model(folder) from None
