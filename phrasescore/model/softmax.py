@@ -76,8 +76,7 @@ def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
         bias: ``(V,)``.
     """
     step, weight = _rows(words, features), words.t()
-    parts = [(part @ weight + bias).logsumexp(1) for part in torch.split(features, step)]
-    return torch.cat(parts) if parts else bias.new_empty(0)
+    return torch.cat([(part @ weight + bias).logsumexp(1) for part in torch.split(features, step)])
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
