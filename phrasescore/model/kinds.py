@@ -39,10 +39,9 @@ class Kind:
 
     Attributes:
         option: Name in ``train --kind``.
-        name: Name in ``config.json``.
         inputs: Names of the files that ``train`` reads, as shown in its help.
         settings: Class of its settings.
-        network: ``module:class`` of the :class:`SequenceModel`.
+        network: ``module:class`` of the :class:`SequenceModel` in ``networks``.
         feature: Name of its scores in an n-best list, without the index that follows.
         reads_source: Whether it reads a source and so has two vocabularies; a language model does
             not.
@@ -55,7 +54,6 @@ class Kind:
     """
 
     option: str
-    name: str
     inputs: tuple[str, ...]
     settings: type[ModelSettings]
     network: str
@@ -65,6 +63,11 @@ class Kind:
     aligns: bool = False
     summarises: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name in ``config.json``."""
+        return self.settings.kind
 
     @property
     def learns_from(self) -> Material:
@@ -79,67 +82,58 @@ class Kind:
         return self.learns_from == "sentences"
 
 
-def _language_model(
-    name: str, settings: type[ModelSettings], network: str, fast_sizes: Mapping[str, int]
-) -> Kind:
-    return Kind(
-        name,
-        name,
-        ("TEXT",),
-        settings,
-        f"phrasescore.model.networks.{network}",
-        feature="NeuralLM",
-        reads_source=False,
-        of_sentences=True,
-        fast_sizes=fast_sizes,
-    )
-
-
-_TEXTS = ("SOURCE-TEXT", "TARGET-TEXT")
-_FAST_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}
-
-
-def _sentence_kind(option: str, settings: type[ModelSettings]) -> Kind:
-    return Kind(
-        option,
-        f"rnn-{option}",
-        _TEXTS,
-        settings,
-        "phrasescore.model.networks.attention_model:AttentionModel",
-        feature="AttentionModel",
-        of_sentences=True,
-        aligns=settings is RnnSearchSettings,
-        summarises=settings is RnnEncdecSettings,
-        fast_sizes=_FAST_SIZES,
-    )
-
+_TABLE, _TEXTS, _TEXT = ("PHRASE-TABLE",), ("SOURCE-TEXT", "TARGET-TEXT"), ("TEXT",)
+_SENTENCE_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}
 
 KINDS = (
     Kind(
-        "phrase",
-        "rnn-encoder-decoder",
-        ("PHRASE-TABLE",),
-        EncoderDecoderSettings,
-        "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
-        summarises=True,
+        "phrase", _TABLE, EncoderDecoderSettings, "encoder_decoder:EncoderDecoder", summarises=True
     ),
     Kind(
         "feed-forward-phrase",
-        "feed-forward-phrase",
-        ("PHRASE-TABLE",),
+        _TABLE,
         FeedForwardPhraseSettings,
-        "phrasescore.model.networks.feed_forward_phrase:FeedForwardPhrase",
+        "feed_forward_phrase:FeedForwardPhrase",
     ),
-    _sentence_kind("search", RnnSearchSettings),
-    _sentence_kind("encdec", RnnEncdecSettings),
-    _language_model(
+    Kind(
+        "search",
+        _TEXTS,
+        RnnSearchSettings,
+        "attention_model:AttentionModel",
+        feature="AttentionModel",
+        of_sentences=True,
+        aligns=True,
+        fast_sizes=_SENTENCE_SIZES,
+    ),
+    Kind(
+        "encdec",
+        _TEXTS,
+        RnnEncdecSettings,
+        "attention_model:AttentionModel",
+        feature="AttentionModel",
+        of_sentences=True,
+        summarises=True,
+        fast_sizes=_SENTENCE_SIZES,
+    ),
+    Kind(
         "feed-forward-lm",
+        _TEXT,
         FeedForwardLmSettings,
         "feed_forward_lm:FeedForwardLm",
-        {"embedding": 128, "hidden": 256, "second_hidden": 128},
+        feature="NeuralLM",
+        reads_source=False,
+        of_sentences=True,
+        fast_sizes={"embedding": 128, "hidden": 256, "second_hidden": 128},
     ),
-    _language_model(
-        "rnn-lm", RnnLmSettings, "rnn_lm:RnnLm", {"hidden": 256, "embedding": 128, "rank": 128}
+    Kind(
+        "rnn-lm",
+        _TEXT,
+        RnnLmSettings,
+        "rnn_lm:RnnLm",
+        feature="NeuralLM",
+        reads_source=False,
+        of_sentences=True,
+        fast_sizes={"hidden": 256, "embedding": 128, "rank": 128},
     ),
 )
 
@@ -224,5 +218,6 @@ def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:
 def build(settings: ModelSettings) -> SequenceModel:
     """Return an uninitialised model of the kind that the settings name."""
     module, _, name = kind_named(settings.kind).network.partition(":")
-    network: SequenceModel = getattr(importlib.import_module(module), name)(settings)
+    networks = importlib.import_module(f"phrasescore.model.networks.{module}")
+    network: SequenceModel = getattr(networks, name)(settings)
     return network
