@@ -317,9 +317,10 @@ def encode_texts(
         empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
         learned = np.arange(lengths.shape[1]) < lines[0]
         kept = ~empty & ~(long & learned)
-        for part, texts in ((learned, paths), (~learned, held_out)):
+        # held-out sentences may be long
+        for part, texts, limit in ((learned, paths, max_length), (~learned, held_out, None)):
             if texts and not (kept & part).any():
-                raise _nothing_left(int(part.sum()), len(sides), max_length, texts[0])
+                raise _nothing_left(int(part.sum()), len(sides), limit, texts[0])
         left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
         if settings.byte_pairs:
             sides = _in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
@@ -372,18 +373,18 @@ def _write_sides(
     return report
 
 
-def _nothing_left(lines: int, sides: int, max_length: int, path: Path) -> CorpusError:
+def _nothing_left(lines: int, sides: int, max_length: int | None, path: Path) -> CorpusError:
     if not lines:
         return CorpusError(
             "the text has no lines", path=path, remedy="check that this is the right text"
         )
     what, why = ("pair", "a side") if sides > 1 else ("sentence", "each")
-    return CorpusError(
-        f"no {what} is left of {counted(lines, 'line')}: {why} is empty or has more than "
-        f"{max_length} words",
-        path=path,
-        remedy="check that these are the right texts; --max-length allows longer sentences",
-    )
+    problem = f"no {what} is left of {counted(lines, 'line')}: {why} is empty"
+    remedy = "check that these are the right texts"
+    if max_length is not None:
+        problem += f" or has more than {max_length} words"
+        remedy += "; --max-length allows longer sentences"
+    return CorpusError(problem, path=path, remedy=remedy)
 
 
 def _summary(lines: int, left_out: dict[str, NDArray[np.bool_]], sides: int) -> str:

@@ -74,11 +74,14 @@ def test_texts_of_different_length(tmp_path: Path) -> None:
     assert not (tmp_path / "work" / "pairs.json").exists()
 
 
-@pytest.mark.parametrize("where", ["train", "dev"])
-def test_nothing_left(tmp_path: Path, where: str) -> None:
-    """Texts without a usable pair are an error with their names."""
+@pytest.mark.parametrize(
+    ("where", "why"), [("train", " or has more than 9 words. Check"), ("dev", ". Check")]
+)
+def test_nothing_left(tmp_path: Path, where: str, why: str) -> None:
+    """Texts without a usable pair are an error with their names; only held-out ones may be long."""
     good = write(tmp_path, "good", SOURCE, TARGET)
     bad = write(tmp_path, "bad", b"\n\n", b"x\ny\n")
     paths, held_out = (bad, good) if where == "train" else (good, bad)
-    with pytest.raises(CorpusError, match=r"bad\.en: no pair is left of 2 lines"):
+    problem = rf"bad\.en: no pair is left of 2 lines: a side is empty{why}"
+    with pytest.raises(CorpusError, match=problem):
         encode_texts(paths, tmp_path / "work", PairSettings(), max_length=9, held_out=held_out)
