@@ -62,25 +62,16 @@ class EncoderDecoder(MaxoutReadout):
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Tensor:
         """See :meth:`SequenceModel.summaries`; the encoder appends </s> itself."""
-        inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
+        B = len(source)
+        ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
+        embedded = self.source_embedding[ended] + self.source_embedding_bias
+        inputs = self.encoder.inputs(embedded.to(dtype or embedded.dtype))
         waiting = None
         if lengths is not None:
             # the encoder reads positions 0 to length (words and </s>), and then keeps its state
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
-        return self._summary(self._encoded(inputs, waiting)[-1])
-
-    def _encoder_inputs(self, source: Tensor, dtype: torch.dtype) -> Tensor:
-        B = len(source)
-        ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
-        embedded = self.source_embedding[ended] + self.source_embedding_bias
-        return self.encoder.inputs(embedded.to(dtype))
-
-    def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return the encoder's states, ``(S + 2, B, H)``, beginning with the initial zeros."""
-        start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
-        return self.encoder.states(inputs, start, waiting)[0]
-
-    def _summary(self, last: Tensor) -> Tensor:
+        start = inputs.new_zeros(B, self.encoder.carries * self.settings.hidden)
+        last = self.encoder.states(inputs, start, waiting)[0][-1]
         if self.settings.formulation == "appendix":
             return torch.tanh(last @ self.summary_weight.to(last.dtype))
         return last
