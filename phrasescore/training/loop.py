@@ -119,11 +119,10 @@ class Trainer:
             with another_refused(self._folder / BEST):
                 self.model.load_state_dict(best)
 
-    def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
-        """Score held-out sources and held-out pairs; matrix products have the parameters' type."""
-        split = self.split
-        rows = split.held_out_sources, split.held_out_pairs
-        sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
+    def held_out(self, *, exact: bool) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
+        """Score held-out sources and held-out pairs, as in :meth:`Updates.evaluate`."""
+        rows = self.split.held_out_sources, self.split.held_out_pairs
+        sources, pairs = (self._updates.evaluate(each, exact=exact) for each in rows)
         return sources, pairs
 
     def close(self) -> None:
@@ -219,10 +218,9 @@ class Trainer:
         return last or due
 
     def _evaluate(self) -> None:
-        state, split = self.state, self.split
+        state = self.state
         self._evaluation_began = self._seconds()
-        sources = self._updates.evaluate(split.held_out_sources)
-        pairs = self._updates.evaluate(split.held_out_pairs)
+        sources, pairs = self.held_out(exact=False)
         self._evaluation_ended = self._seconds()
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)

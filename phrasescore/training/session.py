@@ -249,7 +249,7 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
     if model.settings.is_self_normalised:
         sample = rows[:: max(1, len(rows) // _SENTENCES_TO_CENTRE)]
         model.centre(normalisers(model, pairs, sample, plan)[0])
-    held_out = trainer.held_out()
+    held_out = trainer.held_out(exact=True)
     refuse_divergence(settings.model, model, held_out)
     figures: dict[str, Any] = {}
     unseen = "unseen sentences" if settings.learns_from == "text" else "pairs of unseen sources"
