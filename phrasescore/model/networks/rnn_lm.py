@@ -42,7 +42,8 @@ class RnnLm(MaxoutReadout):
             words = regularisation.dropped(words)
         previous = torch.cat([words.new_zeros(1, *words.shape[1:]), words])
         hidden = self.unit.states(self.unit.inputs(words), self._zeros(previous[0]))[0]
-        return self._readout(hidden, previous, self._bias(previous), regularisation)
+        bias = self.readout_bias.to(hidden.dtype)
+        return self._readout(hidden, previous, bias, regularisation)
 
     # -- the interface of all kinds of model ---------------------------------------------------
 
@@ -67,10 +68,7 @@ class RnnLm(MaxoutReadout):
         """Return the zero state before the first word, ``(B, carries * H)``, for B words."""
         return words.new_zeros(len(words), self.unit.carries * self.settings.hidden)
 
-    def _bias(self, like: Tensor) -> Tensor:
-        return self.readout_bias.to(like.dtype)
-
     def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
         """Return the :class:`State` for a ``state (B, carries * H)``, and ln p of the next word."""
         hidden = state[:, : self.settings.hidden]
-        return State((state,)), self._next_word(hidden, last, self._bias(last))
+        return State((state,)), self._next_word(hidden, last, self.readout_bias.to(last.dtype))
