@@ -34,7 +34,7 @@ class ModelSettings:
         factor: Index, from 0, of the factor that the model reads and predicts.
     """
 
-    kind: str
+    kind: str = ""
     source_vocabulary: Words
     target_vocabulary: Words
     hidden: Size
