@@ -37,9 +37,10 @@ from phrasescore.table.block import (
     read_source_runs,
 )
 from phrasescore.table.block_stream import BlockStream, StreamReport
+from phrasescore.table.byte_scanning import BAR
 from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.table.scanning import TARGET_END
 
-_BAR = ord("|")
 _SHOWN = 60  # maximum number of characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
 # a killed run loses at most one block, which takes some seconds to compute
@@ -206,16 +207,16 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
             path=block.path,
             remedy="give a table of plain phrase pairs",
         )
-    # Spans of tokens end after the first factor. A single bar there means that another factor
-    # follows; three bars mean the end of the column.
-    after = block.data[np.concatenate([targets.ends, targets.ends + 1])].reshape(2, -1)
-    factored = np.flatnonzero((after[0] == _BAR) & (after[1] != _BAR))
+    # spans of tokens end after the first factor, so a bar there, inside the column, means that
+    # another factor follows
+    lines = np.repeat(np.arange(len(block)), np.diff(targets.offsets))
+    inside = targets.ends < block.spans[lines, TARGET_END]
+    factored = lines[inside & (block.data[targets.ends] == BAR)]
     if len(factored):
-        line = int(np.searchsorted(targets.offsets, factored[0], side="right")) - 1
         raise PhraseTableError(
             "a token with factors, but the model writes words with one factor",
             path=block.path,
-            line=block.first_line + line,
+            line=block.first_line + int(factored[0]),
             remedy="give a table without factors",
         )
 

@@ -119,6 +119,7 @@ def test_a_source_with_only_the_empty_target_keeps_its_pairs(
     [
         (b"a [X] ||| un [X] ||| 0.5 1\n", "hierarchical rules"),
         (b"a ||| un|DET ||| 0.5 1\n", "a token with factors"),
+        (b"a ||| un b||DET ||| 0.5 1\n", "a token with factors"),
         (b"b ||| b ||| 0.5 1\na ||| a ||| 0.5 1\n", "sorted by the bytes"),
     ],
 )
