@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +22,7 @@ from phrasescore.table.block import MAX_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import first_rows, is_first, phrase_digests
-from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
+from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, from_lists
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # maximum number of phrases in a batch
 _LONG = 64  # a padded batch has at most this number times _BATCH words, padding included
@@ -71,7 +70,7 @@ def sample_phrases(
             keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
             # unique sorts the keys
             keys, rows = np.unique(keys, return_index=True)
-            keys, drawn = keys[:count], _joined([drawn, ids]).select(rows[:count])
+            keys, drawn = keys[:count], concatenated([drawn, ids]).select(rows[:count])
             progress.advance(len(block))
     if not len(drawn):
         at_least = "" if min_words == 1 else f" of at least {min_words} words"
@@ -110,7 +109,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
         texts += [b" ".join(spans.tokens(line)) for line in range(len(block))]
     if not texts:
         raise CorpusError("the file has no phrases", path=path, remedy="write one phrase per line")
-    return _joined(ids), texts
+    return concatenated(ids), texts
 
 
 def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) -> Vectors:
@@ -148,12 +147,6 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
             remedy="train the model again, perhaps with a lower learning rate",
         )
     return found
-
-
-def _joined(parts: Sequence[TokenSequences]) -> TokenSequences:
-    tokens = np.concatenate([part.tokens for part in parts])
-    lengths = np.concatenate([part.lengths for part in parts])
-    return TokenSequences(tokens, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _distinct(phrases: TokenSequences) -> TokenSequences:

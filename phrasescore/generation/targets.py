@@ -17,7 +17,7 @@ from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.prefix_trie import cut_by_area
-from phrasescore.words.token_sequences import TokenSequences, as_matrix
+from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, offsets_of
 
 # without --max-length, a target has at most three times as many words as its source, but 10 words
 # are always allowed
@@ -221,8 +221,7 @@ class Prefixes(ABC):
             rank = np.arange(len(order)) - begins[owners[order]]
             order = order[rank < self._best]
             begins = np.searchsorted(owners[order], sources)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        words = TokenSequences(tokens.astype(np.int32), offsets).select(order)
+        words = TokenSequences(tokens.astype(np.int32), offsets_of(lengths)).select(order)
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
@@ -334,15 +333,9 @@ def _in_order(parts: Sequence[Targets], order: NDArray[np.int64]) -> Targets:
     """Join targets whose sources are in ``order``; return them in the order of the sources."""
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     rows = np.argsort(np.repeat(order, counts), kind="stable")
-    offsets = np.zeros(len(order) + 1, np.int64)
-    offsets[order + 1] = counts
-    lengths = np.concatenate([part.words.lengths for part in parts])
-    begins = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=begins[1:])
-    tokens = np.concatenate([part.words.tokens for part in parts])
     return Targets(
-        np.cumsum(offsets),
-        TokenSequences(tokens, begins).select(rows),
+        offsets_of(counts[np.argsort(order)]),
+        concatenated([part.words for part in parts]).select(rows),
         np.concatenate([part.ln_p for part in parts])[rows],
         np.concatenate([part.counts for part in parts])[rows],
     )

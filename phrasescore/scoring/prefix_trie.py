@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences, offsets_of
 
 Numbers = NDArray[np.int64]
 
@@ -204,20 +204,16 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     order = np.argsort(level_of.astype(kind), kind="stable")
     number = np.empty(count, np.int64)
     number[order] = np.arange(count)
-    levels = np.zeros(longest + 2, np.int64)
-    np.cumsum(np.bincount(level_of, minlength=longest + 1), out=levels[1:])
+    levels = offsets_of(np.bincount(level_of, minlength=longest + 1))
     parents = before[order]
     below = parents >= 0
     parents[below] = number[parents[below]]
     children = np.bincount(parents[below], minlength=count)
-    first_children = np.empty(count + 1, np.int64)
-    first_children[0] = levels[1]
-    np.cumsum(children, out=first_children[1:])
-    first_children[1:] += levels[1]
+    first_children = levels[1] + offsets_of(children)
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
     # ranks begin at 0 in each level: subtract the count of earlier levels
-    seen = np.concatenate([[0], np.cumsum(has)])
+    seen = offsets_of(has)
     ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
     return PrefixTrie(
         levels, parents, words[order], roots[order], first_children, ranks, number[ends]

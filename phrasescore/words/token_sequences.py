@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Ids = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 _KEY_BITS = 64
+
+
+def offsets_of(lengths: ArrayLike) -> Offsets:
+    """Return where each of N runs begins, and the end of the last run, ``(N + 1,)``."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,7 @@ def gather(tokens: NDArray[Any], offsets: NDArray[Any], rows: NDArray[Any]) -> T
     """
     begins = np.asarray(offsets[rows], np.int64)
     lengths = np.asarray(offsets[rows + 1], np.int64) - begins
-    chosen = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=chosen[1:])
+    chosen = offsets_of(lengths)
     positions = np.arange(chosen[-1]) + np.repeat(begins - chosen[:-1], lengths)
     return TokenSequences(np.asarray(tokens[positions], np.int32), chosen)
 
@@ -71,10 +75,14 @@ def from_lists(sequences: list[list[int]]) -> TokenSequences:
     >>> from_lists([[3, 4], [], [5]]).offsets.tolist()
     [0, 2, 2, 3]
     """
-    offsets = np.zeros(len(sequences) + 1, np.int64)
-    np.cumsum([len(sequence) for sequence in sequences], out=offsets[1:])
     tokens = np.array([token for sequence in sequences for token in sequence], np.int32)
-    return TokenSequences(tokens, offsets)
+    return TokenSequences(tokens, offsets_of([len(sequence) for sequence in sequences]))
+
+
+def concatenated(parts: Sequence[TokenSequences]) -> TokenSequences:
+    """Return the sequences of all parts, one part after the other."""
+    tokens = np.concatenate([part.tokens for part in parts])
+    return TokenSequences(tokens, offsets_of(np.concatenate([part.lengths for part in parts])))
 
 
 def as_matrix(

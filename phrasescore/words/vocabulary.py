@@ -35,7 +35,7 @@ from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import refusal
 from phrasescore.words.byte_pairs import MARK, BytePairs, joined
-from phrasescore.words.token_sequences import Ids, TokenSequences, from_lists
+from phrasescore.words.token_sequences import Ids, TokenSequences, from_lists, offsets_of
 from phrasescore.words.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class Vocabulary:
         if self.byte_pairs is None:
             return values, phrases.lengths + 1
         ends = np.insert(self._ends_word[phrases.tokens], phrases.offsets[1:], True)
-        totals = np.insert(np.cumsum(ends), 0, 0)
+        totals = offsets_of(ends)
         counts = np.diff(totals[phrases.offsets + np.arange(len(phrases.offsets))])
         begins = np.flatnonzero(ends)[:-1] + 1
         return np.add.reduceat(values, np.insert(begins, 0, 0)) if len(values) else values, counts

@@ -26,6 +26,7 @@ from phrasescore.table.byte_scanning import (
     token_end,
 )
 from phrasescore.words.hashing import HASH_START, hash_bytes
+from phrasescore.words.token_sequences import offsets_of
 
 _SHIFT = np.uint64(32)
 _FREE = -1
@@ -275,9 +276,8 @@ class WordTable:
 
     def add_all(self, words: Sequence[bytes]) -> NDArray[np.int32]:
         """Return the ids of the words of a list; new words are added in their order."""
-        ends = np.cumsum([len(word) for word in words], dtype=np.int64)
-        begins = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
-        return self.add_spans(as_array(b"".join(words)), begins, ends)
+        offsets = offsets_of([len(word) for word in words])
+        return self.add_spans(as_array(b"".join(words)), offsets[:-1], offsets[1:])
 
     def add(self, word: bytes) -> int:
         """Return the id of ``word``; add the word if it is new."""
