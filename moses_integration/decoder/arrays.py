@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-
-def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Return the start of each run, and the end of the last run, shape (runs + 1,)."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+from phrasescore.words.token_sequences import offsets_of
 
 
 def joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

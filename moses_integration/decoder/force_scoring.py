@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import offsets_of
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.neural import (
     HistoryScores,
@@ -26,6 +25,7 @@ from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.table.phrase_table import words_of
+from phrasescore.words.token_sequences import offsets_of
 
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
 

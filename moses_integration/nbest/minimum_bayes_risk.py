@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu import References, bleu_of_sums
+from phrasescore.words.token_sequences import offsets_of
 
 _SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp
 
@@ -41,9 +42,8 @@ def expected_losses(
     tokens, offsets = references.encode(candidates)
     # score every candidate with each candidate as its reference
     sizes = np.tile(np.diff(offsets), count)
-    tiled = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     pairs = references.score_tokens(
-        np.repeat(np.arange(count), count), np.tile(tokens, count), tiled
+        np.repeat(np.arange(count), count), np.tile(tokens, count), offsets_of(sizes)
     )
     losses = 1.0 - bleu_of_sums(pairs, added=1.0, first_order=_SMOOTHED_FROM).reshape(count, count)
     np.fill_diagonal(losses, 0.0)

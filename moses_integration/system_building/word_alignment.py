@@ -30,6 +30,7 @@ from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
+from phrasescore.words.token_sequences import offsets_of
 
 _BLOCK_LINES = 20_000
 # a link; word positions have at most six digits
@@ -119,8 +120,7 @@ def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str |
     taken = np.zeros(total, np.bool_)
     taken[lines - 1] = True
     chosen = np.repeat(taken, counts)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[taken])])
-    return Links(links.sources[chosen], links.targets[chosen], offsets)
+    return Links(links.sources[chosen], links.targets[chosen], offsets_of(counts[taken]))
 
 
 def check_links(

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import offsets_of
 from moses_integration.language_model.automaton import (
     EMPTY_STATE,
     NODE,
@@ -28,6 +27,7 @@ from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 from phrasescore.compiled import Records, borrowed, compiled, inlined
 from phrasescore.errors import SettingsError
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
+from phrasescore.words.token_sequences import offsets_of
 
 _LARGEST_STATE = 2**62
 _RECENT_BITS = 14  # the table fits into the private cache of a core

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import offsets_of
 from moses_integration.ini.moses_ini import FeatureLine
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError
 from phrasescore.table.input_files import finite_number
+from phrasescore.words.token_sequences import offsets_of
 
 MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
 CLASSES = 4

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import offsets_of
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
+from phrasescore.words.token_sequences import offsets_of
 from phrasescore.words.word_table import WordTable
 
 UNKNOWN_PENALTY = -100.0  # for each unknown word; Moses uses this value for ln 0

@@ -27,6 +27,7 @@ from moses_integration.language_model.kenlm.header import KenlmHeader, Sections,
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError
 from phrasescore.runs.progress import Progress
+from phrasescore.words.token_sequences import offsets_of
 
 _SUFFIX_FACTOR = np.uint64(8978948897894561157)
 _WORD_FACTOR = np.uint64(17894857484156487943)
@@ -299,7 +300,7 @@ def _recover(
             there are too many pairs to try.
     """
     suffixes, firsts, halves = _pairs(known)
-    pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
+    pairs = offsets_of(halves.stop - halves.start)
     total = int(pairs[-1])
     if total > MAX_PAIRS:
         raise LanguageModelError(
