@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
-from phrasescore.generation.phrase_output import have_unknown
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.sequence_model import END
@@ -23,6 +22,7 @@ from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, from_lists
+from phrasescore.words.vocabulary import unknown_counts
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # maximum number of phrases in a batch
 _LONG = 64  # a padded batch has at most this number times _BATCH words, padding included
@@ -62,7 +62,7 @@ def sample_phrases(
             spans = block.token_spans(side, loaded.model.settings.factor)
             ids = _distinct(loaded.source_vocabulary.encode_spans(spans))
             ids = ids.select(np.flatnonzero(ids.lengths >= min_words))
-            strange = have_unknown(ids)
+            strange = unknown_counts(ids) > 0
             unknown += int(strange.sum())
             ids = ids.select(np.flatnonzero(~strange))
             digests = phrase_digests(ids.tokens, ids.offsets)[:, 0]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.generation.targets import TargetGenerator
@@ -110,12 +109,6 @@ class PhraseWriter:
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
     """Return the text of each phrase of ids: its words, separated by spaces."""
     return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
-
-
-def have_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
-    """Return ``(N,)`` bool: true if a phrase has a word that the model does not know."""
-    before = np.concatenate([[0], np.cumsum(phrases.tokens == UNK_ID)])
-    return np.diff(before[phrases.offsets]) > 0
 
 
 def generate_for_phrases(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, visible
-from phrasescore.generation.phrase_output import have_unknown, phrase_texts
+from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
@@ -40,6 +40,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import BAR
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.scanning import TARGET_END
+from phrasescore.words.vocabulary import unknown_counts
 
 _SHOWN = 60  # maximum number of characters of a phrase in a message
 _OWN, _NEW = count_texts(np.array([0, 1]))  # flags; their logarithms are 0 and 1
@@ -116,7 +117,7 @@ class TableWriter:
         target_ids = self.loaded.target_vocabulary.encode_spans(target_spans)
         firsts = block.run_offsets[:-1]
         sources = source_ids.select(firsts)
-        unknown = have_unknown(sources)
+        unknown = unknown_counts(sources) > 0
         asked = np.flatnonzero(~unknown)
         generated = [dict[bytes, bytes]() for _ in firsts]
         if len(asked):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel
@@ -18,8 +17,7 @@ from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.words import Unknown
-from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, unknown_counts
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class BlockScorer:
         written = [np.mean(ln_p, axis=0)] if settings.average else ln_p
         columns = [probability_texts(values) for values in written]
         source, target = ids[0] if models[0].loaded.direction == "source-target" else ids[0][::-1]
-        unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
+        unknown_source, unknown_target = unknown_counts(source), unknown_counts(target)
         if settings.unknown_column:
             columns.append(count_texts(unknown_source + unknown_target))
         counts = ScoringCounts(
@@ -178,10 +176,3 @@ class BlockScorer:
                 remedy="leave out --replace-column to append the scores",
             )
         return block.with_replaced_scores(number, columns)
-
-
-def _unknown_words(ids: TokenSequences) -> NDArray[np.int64]:
-    """Return ``(lines,)``: the number of tokens of each phrase outside the shortlist."""
-    before = np.zeros(len(ids.tokens) + 1, np.int64)
-    np.cumsum(ids.tokens == UNK_ID, out=before[1:])
-    return np.diff(before[ids.offsets])

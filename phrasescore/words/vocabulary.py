@@ -201,6 +201,11 @@ class Vocabulary:
         return np.add.reduceat(values, np.insert(begins, 0, 0)) if len(values) else values, counts
 
 
+def unknown_counts(phrases: TokenSequences) -> NDArray[np.int64]:
+    """Return ``(N,)``: the number of ids of each phrase that are ``<unk>``."""
+    return np.diff(offsets_of(phrases.tokens == UNK_ID)[phrases.offsets])
+
+
 def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
     """Raise a ModelError with the line of the first repeated word of a list."""
     seen: set[bytes] = set()
