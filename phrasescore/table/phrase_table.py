@@ -243,7 +243,7 @@ def scored_tokens(
     """
     tokens = phrase_tokens(phrase)
     if hierarchical:
-        if not tokens or not _is_bracketed(tokens[-1]):
+        if not tokens or not is_bracketed(tokens[-1]):
             raise PhraseTableError(
                 f"the {side} phrase does not end in a label such as [X], "
                 "although the phrases of all lines before do",
@@ -254,7 +254,7 @@ def scored_tokens(
 
 
 def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> bytes:
-    if hierarchical and _is_bracketed(token) and b"][" in token:
+    if hierarchical and is_bracketed(token) and b"][" in token:
         return GAP
     factors = token.split(b"|")
     if factor >= len(factors):
@@ -267,7 +267,8 @@ def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> 
     return factors[factor] or token
 
 
-def _is_bracketed(token: bytes) -> bool:
+def is_bracketed(token: bytes) -> bool:
+    """Tell whether a token looks like a label or gap of a rule, such as ``[X]``."""
     return len(token) >= 2 and token.startswith(b"[") and token.endswith(b"]")
 
 
@@ -275,4 +276,4 @@ def is_rule(line: bytes) -> bool:
     """Return whether both phrases of a line end in a label, as in every hierarchical rule."""
     columns = line.split(PIPES, 2)
     tokens = [phrase_tokens(column) for column in columns[:2]]
-    return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)
+    return len(columns) == 3 and all(side and is_bracketed(side[-1]) for side in tokens)

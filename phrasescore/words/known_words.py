@@ -1,7 +1,8 @@
 """Checks that a model knows the words in the first lines of a phrase table.
 
 A model of the wrong language causes no error, although nearly every word is ``<unk>`` for it.
-Numbers and punctuation are the same in many languages, so only words with a letter count.
+Numbers and punctuation are the same in many languages, so only words with a letter count; labels
+and gaps of rules, such as ``[X]``, do not count.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.table.input_files import open_input
-from phrasescore.table.phrase_table import Side, phrase_tokens
+from phrasescore.table.phrase_table import PIPES, Side, is_bracketed, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
-_PIPES = b"|||"
 MIN_SHARE = 0.5  # a model that knows a smaller share can hardly tell good translations from bad
 
 
@@ -106,16 +106,18 @@ def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:
     sides: dict[Side, Counter[bytes]] = {"source": Counter(), "target": Counter()}
     with open_input(table) as stream:
         for line in itertools.islice(stream, _LINES):
-            for side, phrase in zip(sides.values(), line.split(_PIPES, 2), strict=False):
+            for side, phrase in zip(sides.values(), line.split(PIPES, 2), strict=False):
                 side.update(phrase_tokens(phrase))
     return sides
 
 
 def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> float:
-    """Return the known share of the tokens with a letter; 1 if there are no such tokens."""
+    """Return the known share of the words with a letter; 1 if there are no such words."""
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():
+        if is_bracketed(token):
+            continue
         # other code refuses tokens with too few factors
         word = b"".join(token.split(b"|")[factor : factor + 1])
         if any(letter.isalpha() for letter in word.decode("utf-8", "replace")):

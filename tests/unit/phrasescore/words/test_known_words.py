@@ -1,0 +1,17 @@
+"""The share of a table's words that a model knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from phrasescore.words.known_words import first_words, known_words
+from phrasescore.words.vocabulary import Vocabulary
+
+
+def test_gaps_and_labels_are_no_words(tmp_path: Path) -> None:
+    """In a table of rules, only the words count."""
+    rule = b"[X][X] %s [X][X] [X] ||| [X][X] %s [X][X] [X] ||| 0.5\n"
+    (tmp_path / "rules").write_bytes(rule % (b"de", b"of") * 6 + rule % (b"le", b"the") * 4)
+    sides = {"source": Vocabulary.from_words([b"de", b"[X]"])}
+    found = known_words(tmp_path / "rules", first_words(tmp_path / "rules"), sides)
+    assert (found.share, found.problem) == (0.6, "")
