@@ -8,7 +8,6 @@ objects.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,7 @@ from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
+    SCORE,
     SEPARATOR,
     Entry,
     Side,
@@ -48,7 +48,6 @@ from phrasescore.table.scanning import (
 LINES_PER_BLOCK = 65_536
 # the maximum number of words of a phrase that a model reads; real phrases have at most about 20
 MAX_PHRASE = 10_000
-_SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
 # determines the format of a table from its first lines; errors name the path
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
@@ -254,7 +253,7 @@ class TableBlock:
         places = [
             place.span()
             for begin, end in scores
-            for place in itertools.islice(_SCORE.finditer(self.text, begin, end), number - 1, last)
+            for place in itertools.islice(SCORE.finditer(self.text, begin, end), number - 1, last)
         ]
         begins, ends = zip(*places, strict=True)
         return _spliced(self.text, begins, ends, itertools.chain(*zip(*columns, strict=True)))

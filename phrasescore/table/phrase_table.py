@@ -23,6 +23,7 @@ from phrasescore.table.input_files import finite_number
 SEPARATOR = b" ||| "
 PIPES = b"|||"
 BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
+SCORE = re.compile(rb"[^ \t\r]+")
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
@@ -135,7 +136,7 @@ def parse_entry(line: bytes) -> Entry:
     Raises:
         PhraseTableError: The line is blank, has fewer than three columns or no source phrase.
     """
-    columns = [column.strip(BLANKS) for column in line.split(b"|||", 6)]
+    columns = [column.strip(BLANKS) for column in line.split(PIPES, 6)]
     if len(columns) < 3:
         if not any(columns):
             raise PhraseTableError(
@@ -163,7 +164,7 @@ def parse_scores(field: bytes) -> list[float]:
     >>> parse_scores(b"0.5 1e-3 2.718")
     [0.5, 0.001, 2.718]
     """
-    tokens = [token for token in re.split(rb"[ \t\r]+", field) if token]
+    tokens = SCORE.findall(field)
     if not tokens:
         raise PhraseTableError("no score in column 3", remedy="repair or delete the line")
     return [_parse_score(number, token) for number, token in enumerate(tokens, 1)]
