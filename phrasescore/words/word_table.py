@@ -279,11 +279,6 @@ class WordTable:
         offsets = offsets_of([len(word) for word in words])
         return self.add_spans(as_array(b"".join(words)), offsets[:-1], offsets[1:])
 
-    def add(self, word: bytes) -> int:
-        """Return the id of ``word``; add the word if it is new."""
-        self.reserve(1, len(word))
-        return int(intern_word(self.arrays, as_array(word), 0, len(word)))
-
     def id_of(self, word: bytes) -> int | None:
         """Return the id of ``word``, or ``None`` if it is not in the table."""
         found = int(find_word(self.arrays, as_array(word), 0, len(word)))

@@ -17,7 +17,7 @@ def test_ids_follow_the_order_of_arrival(words: list[bytes]) -> None:
     table = WordTable()
     expected: dict[bytes, int] = {}
     for word in words:
-        assert table.add(word) == expected.setdefault(word, len(expected))
+        assert table.add_all([word]).tolist() == [expected.setdefault(word, len(expected))]
     assert len(table) == len(expected)
     assert [table.word(number) for number in range(len(table))] == list(expected)
 
