@@ -36,16 +36,10 @@ Rows = NDArray[np.int64]
 
 
 @compiled
-def hash_byte(digest: Any, byte: int) -> Any:
-    """Add one byte to a digest (FNV-1a)."""
-    return (digest ^ np.uint64(byte)) * _FNV_PRIME
-
-
-@compiled
 def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
-    """Add ``data[at:end]`` to a digest; the caller must still mix high bits into the low bits."""
+    """Add ``data[at:end]`` to an FNV-1a digest; the caller must mix high bits into the low bits."""
     for i in range(at, end):
-        digest = hash_byte(digest, data[i])
+        digest = (digest ^ np.uint64(data[i])) * _FNV_PRIME
     return digest
 
 
