@@ -206,7 +206,7 @@ class GatedSteps:
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like)
-        self._passes = _passes(self._compiled)
+        self._passes: Any = _compiled_steps() if self._compiled else torch_steps
 
     # -- source side ---------------------------------------------------------------------------
 
@@ -388,10 +388,8 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(borders)
 
 
-def _passes(compiled: bool) -> SimpleNamespace:
-    """Return the passes by name, as functions of tensors."""
-    if not compiled:
-        return SimpleNamespace(**{name: getattr(torch_steps, name) for name in _NAMES})
+def _compiled_steps() -> SimpleNamespace:
+    """Return the functions of ``step_kernels`` by name, as functions of tensors."""
     return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})
 
 
