@@ -132,7 +132,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a plain or gzip file, or of ``-``, without their line feeds."""
     with open_input(path) as stream:
         for line in stream:
-            yield line[:-1] if line.endswith(b"\n") else line
+            yield line.removesuffix(b"\n")
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
