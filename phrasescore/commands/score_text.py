@@ -94,23 +94,27 @@ def score_text(options: ScoreTextOptions) -> None:
     If the command is interrupted, even by kill -9, the same command continues where it stopped.
     """
     from phrasescore.model.folder import load_model
+    from phrasescore.scoring.block_scoring import ScoringModel
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import TextSettings, described, score_texts
 
     output = _destination(options)
     options.use_threads()
-    models = [load_model(folder) for folder in options.models]
+    loaded = [load_model(folder) for folder in options.models]
     threshold, share = options.keep or (None, None)
     settings = TextSettings(
         options.words, options.length_normalisation, options.dual, threshold, share
     )
-    settings.check(models)
-    texts = _texts(options, models)
+    settings.check(loaded)
+    texts = _texts(options, loaded)
     size = options.batch_size
-    scorers = [SharedScorer(each.model, options.device, "fp32", size) for each in models]
-    numerics = {"batch_size": size, "device": str(scorers[0].device), "precision": "fp32"}
+    models = [
+        ScoringModel(folder, each, SharedScorer(each.model, options.device, "fp32", size))
+        for folder, each in zip(options.models, loaded, strict=True)
+    ]
+    numerics = {"batch_size": size, "device": str(models[0].scorer.device), "precision": "fp32"}
     with resumable(options.texts, [output]):
-        report = score_texts(texts, output, models, scorers, settings, numerics=numerics)
+        report = score_texts(texts, output, models, settings, numerics=numerics)
     click.echo(described(report), err=True)
     used = {
         **dataclasses.asdict(settings),

@@ -27,8 +27,8 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.final_names import hidden, open_output, remove
 from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import open_input
 from phrasescore.table.text_blocks import TextBlock, Texts
@@ -175,17 +175,11 @@ class TextScorer:
 
     Args:
         models: The models, at least one.
-        scorers: The scorer of each model.
         settings: The columns and the lines to write.
     """
 
-    def __init__(
-        self,
-        models: Sequence[LoadedModel],
-        scorers: Sequence[SharedScorer],
-        settings: TextSettings,
-    ) -> None:
-        self._models, self._scorers, self._settings = models, scorers, settings
+    def __init__(self, models: Sequence[ScoringModel], settings: TextSettings) -> None:
+        self._models, self._settings = models, settings
 
     def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
         """Score one block; return the lines to write, and the counts up to its end.
@@ -200,8 +194,8 @@ class TextScorer:
         settings, rows = self._settings, np.flatnonzero(~block.faulty)
         fields: list[list[bytes]] = []  # the columns; each has a field for every scored line
         scores, means, counts = list[bytes](), [], []
-        for number in range(len(self._models)):
-            words, lengths, unknown = self._words(number, block, rows)
+        for model, earlier in zip(self._models, before.models, strict=True):
+            words, lengths, unknown = _word_scores(model, block, rows)
             totals = np.add.reduceat(words, np.cumsum(lengths) - lengths) if len(rows) else words
             means.append(totals / lengths)
             scores = ln_p_texts(means[-1] if settings.normalised else totals)
@@ -209,7 +203,6 @@ class TextScorer:
             if settings.words:
                 texts = iter(ln_p_texts(words))
                 fields.append([b" ".join(itertools.islice(texts, n)) for n in lengths.tolist()])
-            earlier = before.models[number]
             counts.append(
                 ModelCounts(
                     earlier.tokens + len(words),
@@ -236,20 +229,20 @@ class TextScorer:
             tuple(counts),
         )
 
-    def _words(
-        self, number: int, block: TextBlock, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-        """Return one model's scores of some lines.
 
-        Returns:
-            ln p of each word, ``</s>`` included, line by line; ``(rows,)`` the number of words in
-            each line; and the number of unknown tokens.
-        """
-        encoded = self._models[number].encode(block.tokens)
-        sources, targets = (ids.select(rows) for ids in encoded)
-        ln_p = self._scorers[number].score_words(sources, targets)
-        words, lengths = self._models[number].target_vocabulary.sums_of_words(ln_p, targets)
-        return words, lengths, int((targets.tokens == UNK_ID).sum())
+def _word_scores(
+    model: ScoringModel, block: TextBlock, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    """Return one model's scores of some lines.
+
+    Returns:
+        ln p of each word, ``</s>`` included, line by line; ``(rows,)`` the number of words in each
+        line; and the number of unknown tokens.
+    """
+    sources, targets = (ids.select(rows) for ids in model.loaded.encode(block.tokens))
+    ln_p = model.scorer.score_words(sources, targets)
+    words, lengths = model.loaded.target_vocabulary.sums_of_words(ln_p, targets)
+    return words, lengths, int((targets.tokens == UNK_ID).sum())
 
 
 def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
@@ -263,8 +256,7 @@ def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[by
 def score_texts(
     texts: Texts,
     output: str | Path,
-    models: Sequence[LoadedModel],
-    scorers: Sequence[SharedScorer],
+    models: Sequence[ScoringModel],
     settings: TextSettings,
     *,
     numerics: dict[str, Any],
@@ -274,18 +266,16 @@ def score_texts(
     Args:
         texts: The texts to score.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        models: The models, at least one.
-        scorers: The scorer of each model.
+        models: The models, at least one, which fit together (see ``TextSettings.check``).
         settings: The columns and the lines to write.
         numerics: Everything else that can change scores (device, batch size), as JSON values. An
             interrupted run continues only with the same values.
 
     Raises:
         InputError: A file cannot be read, or a line cannot be scored.
-        SettingsError: The models do not fit together, or the output cannot be written.
+        SettingsError: The output cannot be written.
         ModelError: A result of a model is not a log-probability.
     """
-    settings.check(models)
     share = settings.share
     if share is not None and (str(output) == "-" or is_stream(output)):
         raise SettingsError(
@@ -296,12 +286,12 @@ def score_texts(
         texts.paths,
         {
             "texts": {**dataclasses.asdict(texts), "paths": None},
-            "models": [loaded.digest for loaded in models],
+            "models": [model.loaded.digest for model in models],
             "settings": dataclasses.asdict(settings),
             "numerics": numerics,
         },
         lambda _, done: texts.blocks(skip=done),
-        TextScorer(models, scorers, settings).score,
+        TextScorer(models, settings).score,
         TextCounts(models=(ModelCounts(),) * len(models)),
         check=texts.blocks,
     )

@@ -19,6 +19,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
+from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.text_scoring import (
     ModelCounts,
@@ -99,9 +100,9 @@ def score(
 ) -> StreamReport[TextCounts]:
     if not isinstance(texts, Texts):
         texts = Texts((texts,), lines_per_block=20)
-    scorer = scorer or SharedScorer(loaded.model, "cpu")
+    model = ScoringModel("model", loaded, scorer or SharedScorer(loaded.model, "cpu"))
     settings = TextSettings(words=words)
-    return score_texts(texts, output, [loaded], [scorer], settings, numerics={"seed": seed})
+    return score_texts(texts, output, [model], settings, numerics={"seed": seed})
 
 
 def one_alone(loaded: LoadedModel, read: bytes, predicted: bytes) -> list[float]:
@@ -144,7 +145,8 @@ def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path
     """With one column, the model reads an empty source, and further columns are copied."""
     (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
     (block,) = Texts((tmp_path / "text",), columns=1, bytes_per_block=1 << 24).blocks()
-    scorer = TextScorer([loaded], [SharedScorer(loaded.model, "cpu")], TextSettings())
+    model = ScoringModel("model", loaded, SharedScorer(loaded.model, "cpu"))
+    scorer = TextScorer([model], TextSettings())
     text, counts = scorer.score(block, TextCounts(models=(ModelCounts(),)))
     lines = text.split(b"\n")[:-1]
     assert [line.rpartition(b"\t")[0] for line in lines] == [b"the dog\tx", b"", b"a"]
