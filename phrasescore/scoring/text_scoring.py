@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,64 +171,57 @@ def described(report: StreamReport[TextCounts]) -> str:
     return "\n".join(filter(None, said))
 
 
-class TextScorer:
-    """Scores blocks of lines with all models.
+def score_lines(
+    models: Sequence[ScoringModel], settings: TextSettings, block: TextBlock, before: TextCounts
+) -> tuple[bytes, TextCounts]:
+    """Score one block; return the lines to write, and the counts up to its end.
 
     Args:
         models: The models, at least one.
         settings: The columns and the lines to write.
+        block: The lines.
+        before: The counts of all blocks before this one.
+
+    Raises:
+        ModelError: A result of a model is not a log-probability.
     """
-
-    def __init__(self, models: Sequence[ScoringModel], settings: TextSettings) -> None:
-        self._models, self._settings = models, settings
-
-    def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
-        """Score one block; return the lines to write, and the counts up to its end.
-
-        Args:
-            block: The lines.
-            before: The counts of all blocks before this one.
-
-        Raises:
-            ModelError: A result of a model is not a log-probability.
-        """
-        settings, rows = self._settings, np.flatnonzero(~block.faulty)
-        fields: list[list[bytes]] = []  # the columns; each has a field for every scored line
-        scores, means, counts = list[bytes](), [], []
-        for model, earlier in zip(self._models, before.models, strict=True):
-            words, lengths, unknown = _word_scores(model, block, rows)
-            totals = np.add.reduceat(words, np.cumsum(lengths) - lengths) if len(rows) else words
-            means.append(totals / lengths)
-            scores = ln_p_texts(means[-1] if settings.normalised else totals)
-            fields.append(scores)
-            if settings.words:
-                texts = iter(ln_p_texts(words))
-                fields.append([b" ".join(itertools.islice(texts, n)) for n in lengths.tolist()])
-            counts.append(
-                ModelCounts(
-                    earlier.tokens + len(words),
-                    earlier.unknown + unknown,
-                    earlier.ln_p + float(totals.sum()),
-                )
+    rows = np.flatnonzero(~block.faulty)
+    fields: list[list[bytes]] = []  # the columns; each has a field for every scored line
+    scores, means, counts = list[bytes](), [], []
+    for model, earlier in zip(models, before.models, strict=True):
+        words, lengths, unknown = _word_scores(model, block, rows)
+        totals = np.add.reduceat(words, np.cumsum(lengths) - lengths) if len(rows) else words
+        means.append(totals / lengths)
+        scores = ln_p_texts(means[-1] if settings.normalised else totals)
+        fields.append(scores)
+        if settings.words:
+            texts = iter(ln_p_texts(words))
+            fields.append([b" ".join(itertools.islice(texts, n)) for n in lengths.tolist()])
+        counts.append(
+            ModelCounts(
+                earlier.tokens + len(words),
+                earlier.unknown + unknown,
+                earlier.ln_p + float(totals.sum()),
             )
-        if settings.dual:
-            # the score is symmetric, so the order of the models does not matter
-            scores = [b"%.6g" % score for score in dual_score(*means).tolist()]
-            fields.append(scores)
-        kept = np.arange(len(block))
-        if settings.threshold is not None:
-            # compare the rounded scores as written: a threshold copied from the output then keeps
-            # the line that it was copied from
-            kept = rows[np.array([float(text) for text in scores]) >= settings.threshold]
-        columns = [_spread(column, rows, len(block)) for column in fields]
-        lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
-        text = lines.with_columns([[column[row] for row in kept.tolist()] for column in columns])
-        return text, TextCounts(
-            before.lines + len(block),
-            before.skipped + len(block) - len(rows),
-            before.kept + len(kept),
-            tuple(counts),
         )
+    if settings.dual:
+        # the score is symmetric, so the order of the models does not matter
+        scores = [b"%.6g" % score for score in dual_score(*means).tolist()]
+        fields.append(scores)
+    kept = np.arange(len(block))
+    if settings.threshold is not None:
+        # compare the rounded scores as written: a threshold copied from the output then keeps
+        # the line that it was copied from
+        kept = rows[np.array([float(text) for text in scores]) >= settings.threshold]
+    columns = [_spread(column, rows, len(block)) for column in fields]
+    lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
+    text = lines.with_columns([[column[row] for row in kept.tolist()] for column in columns])
+    return text, TextCounts(
+        before.lines + len(block),
+        before.skipped + len(block) - len(rows),
+        before.kept + len(kept),
+        tuple(counts),
+    )
 
 
 def _word_scores(
@@ -291,7 +285,7 @@ def score_texts(
             "numerics": numerics,
         },
         lambda _, done: texts.blocks(skip=done),
-        TextScorer(models, settings).score,
+        partial(score_lines, models, settings),
         TextCounts(models=(ModelCounts(),) * len(models)),
         check=texts.blocks,
     )

@@ -24,10 +24,10 @@ from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.text_scoring import (
     ModelCounts,
     TextCounts,
-    TextScorer,
     TextSettings,
     described,
     perplexity,
+    score_lines,
     score_texts,
 )
 from phrasescore.table.block_stream import StreamReport
@@ -146,8 +146,8 @@ def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path
     (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
     (block,) = Texts((tmp_path / "text",), columns=1, bytes_per_block=1 << 24).blocks()
     model = ScoringModel("model", loaded, SharedScorer(loaded.model, "cpu"))
-    scorer = TextScorer([model], TextSettings())
-    text, counts = scorer.score(block, TextCounts(models=(ModelCounts(),)))
+    before = TextCounts(models=(ModelCounts(),))
+    text, counts = score_lines([model], TextSettings(), block, before)
     lines = text.split(b"\n")[:-1]
     assert [line.rpartition(b"\t")[0] for line in lines] == [b"the dog\tx", b"", b"a"]
     for line, target in zip(lines, (b"the dog", b"", b"a"), strict=True):
