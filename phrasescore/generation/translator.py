@@ -40,7 +40,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import UNK, UNK_ID
+from phrasescore.words.vocabulary import UNK, unknown_counts
 
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
@@ -241,11 +241,11 @@ class Translator:
             Translated(
                 first + line,
                 words[line],
-                int((sources[line] == UNK_ID).sum()),
+                unknown,
                 translations.get(line, []),
                 alignments.get(line),
             )
-            for line in range(len(sources))
+            for line, unknown in enumerate(unknown_counts(sources).tolist())
         ]
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
@@ -254,8 +254,7 @@ class Translator:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
         if self._lexicon is not None:
-            owners = np.repeat(np.arange(len(ids)), ids.lengths)
-            wanted[owners[ids.tokens == UNK_ID]] = True
+            wanted = unknown_counts(ids) > 0
         if self._aligns:
             wanted[targets.offsets[:-1]] = True
         rows = np.flatnonzero(wanted)
