@@ -66,7 +66,7 @@ class DropList:
 
     def __init__(self, lines: Iterable[bytes], path: str | Path) -> None:
         digest = hashlib.sha256()
-        self._pairs = WordTable()
+        pairs = []
         for number, line in enumerate(lines, 1):
             digest.update(line + b"\n")
             source, tab, rest = line.rstrip(b"\r").partition(b"\t")
@@ -78,7 +78,8 @@ class DropList:
                     line=number,
                     remedy="write the source, a tab and the target",
                 )
-            self._pairs.add(SEPARATOR.join(phrases))
+            pairs.append(SEPARATOR.join(phrases))
+        self._pairs = WordTable(pairs)
         self.digest = digest.hexdigest()
 
     def __len__(self) -> int:
