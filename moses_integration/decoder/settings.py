@@ -124,22 +124,6 @@ class NBestSettings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RiskSettings:
-    """Settings of minimum-Bayes-risk decoding.
-
-    Args:
-        size: The number of distinct candidates to compare.
-        scale: The factor of the model scores, 0 or more.
-    """
-
-    size: int = 200
-    scale: Annotated[float, Between(0, 1e6)] = 1.0
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "mbr-")
-
-
-@dataclass(frozen=True)
 class OutputSettings:
     """Contents of the outputs, with the names of Moses's switches.
 

@@ -127,7 +127,8 @@ def generate_for_phrases(
         SettingsError: The output cannot be written.
         ModelError: A result of the model is not a number.
     """
-    texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
+    factor = writer.loaded.model.settings.factor
+    texts = Texts((path,), columns=1, factor=factor, lines_per_block=PHRASES_PER_BLOCK)
     stream = BlockStream(
         [path],
         asked,

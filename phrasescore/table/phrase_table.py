@@ -263,7 +263,7 @@ def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> 
         raise PhraseTableError(
             f"the {side} token {text} has {counted(len(factors), 'factor')}, "
             f"so there is no factor {factor} (factors are counted from 0)",
-            remedy="name another --factor",
+            remedy="use a text with this factor; commands with the option --factor can use another",
         )
     return factors[factor] or token
 

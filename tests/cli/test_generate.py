@@ -55,6 +55,17 @@ def test_the_best_targets_have_the_scores_of_score_text(
     assert b"16 targets for 4 phrases" in done.stderr
 
 
+def test_the_factor_of_the_model(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A model reads the factor that it was trained on."""
+    save_random_model(tmp_path / "factor1", WORDS, [word.upper() for word in WORDS], factor=1)
+    command = ["generate", "-i", "-", "--model"]
+    expected = phrasescore(*command, data / "model", stdin=b"a b\n")
+    assert phrasescore(*command, "factor1", stdin=b"x|a y|b\n").stdout == expected.stdout
+    refused = phrasescore(*command, "factor1", stdin=b"a b\n")
+    assert refused.returncode == 3
+    assert b"token a has 1 factor, so there is no factor 1" in refused.stderr
+
+
 def test_samples(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Each sample has its count; the seed determines the samples."""
     command = ["generate", "--model", data / "model", "-i", data / "phrases", "--samples", "50"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.decoder.settings import RiskSettings
 from tuning.loop.reranking import Reranking, rerank
+from tuning.loop.tuning_settings import RiskSettings
 
 SIZE = 200  # Moses's -mbr-size
 

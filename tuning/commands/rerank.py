@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from moses_integration.decoder.settings import RiskSettings
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import BoundedFloat, BoundedInt
 from phrasescore.commands.options import output_file
 from phrasescore.commands.paths import INPUT
 from tuning.commands.options import show_notes
+from tuning.loop.tuning_settings import RiskSettings
 
 
 class RerankOptions(Options):

@@ -12,22 +12,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.decoder.settings import RiskSettings
+from moses_integration.bleu import References, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
+from phrasescore.words.token_sequences import offsets_of
 from phrasescore.words.word_table import WordTable
+from tuning.loop.tuning_settings import RiskSettings
 from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
+_SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp
 # risks that differ by less are equal but for rounding
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
@@ -217,3 +219,37 @@ def _risks(
             break
     places = np.sort(np.fromiter(best.values(), np.int64, len(best)))
     return places, expected_losses([words[i] for i in places], scores[places], risk.scale)
+
+
+def expected_losses(candidates: Sequence[bytes], scores: ArrayLike, scale: float = 1.0) -> Floats:
+    """Return the risk of every candidate (Kumar and Byrne 2004), as ``moses -mbr`` computes it.
+
+    The risk of a candidate ``c`` is its expected loss: p(r) (1 - BLEU(c, r)), summed over all
+    candidates ``r`` of the list. The probability p(r) is proportional to exp(scale * model score).
+    BLEU is computed for single sentences, with add-one smoothing of orders 2 to 4.
+
+    Args:
+        candidates: N translations of one sentence, words separated by spaces.
+        scores: The model scores (ln, not necessarily normalised), shape (N,).
+        scale: The factor of the scores; with 0, all candidates are equally probable.
+
+    Returns:
+        Expected losses, between 0 and 1, shape (N,).
+
+    >>> expected_losses([b"a b c d", b"a b c d", b"e"], [0.0, 0.0, -100.0]).round(3).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    count = len(candidates)
+    scaled = scale * np.asarray(scores, np.float64)
+    weights = np.exp(scaled - scaled.max())
+    weights /= weights.sum()
+    references = References([candidates])
+    tokens, offsets = references.encode(candidates)
+    # score every candidate with each candidate as its reference
+    sizes = np.tile(np.diff(offsets), count)
+    pairs = references.score_tokens(
+        np.repeat(np.arange(count), count), np.tile(tokens, count), offsets_of(sizes)
+    )
+    losses = 1.0 - bleu_of_sums(pairs, added=1.0, first_order=_SMOOTHED_FROM).reshape(count, count)
+    np.fill_diagonal(losses, 0.0)
+    return weights @ losses

@@ -1,4 +1,4 @@
-"""Settings of tuning; imports no heavy library, so that ``--help`` is fast."""
+"""Settings of tuning and reranking; imports no heavy library, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.runs.identity import provenance, sha256_of
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 
@@ -88,3 +89,19 @@ def _size_or_digest(path: Path) -> int | str | None:
 
         return sha256_of(path / DIGESTS) if (path / DIGESTS).is_file() else None
     return path.stat().st_size if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class RiskSettings:
+    """Settings of minimum-Bayes-risk decoding.
+
+    Args:
+        size: The number of distinct candidates to compare.
+        scale: The factor of the model scores, 0 or more.
+    """
+
+    size: int = 200
+    scale: Annotated[float, Between(0, 1e6)] = 1.0
+
+    def __post_init__(self) -> None:
+        check_bounds(self, "mbr-")

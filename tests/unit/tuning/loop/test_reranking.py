@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.decoder.settings import RiskSettings
-from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from phrasescore.errors import InputError, SettingsError
-from tuning.loop.reranking import Reranking, RerankingReport, rerank
+from tuning.loop.reranking import Reranking, RerankingReport, expected_losses, rerank
+from tuning.loop.tuning_settings import RiskSettings
 
 WEIGHTS: Mapping[str, Any] = {"LM0": 0.5, "TM": [1, 0.25]}
 
