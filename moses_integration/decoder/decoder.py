@@ -417,7 +417,7 @@ def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> 
     """Return a sentence's candidates, best first, with weighted features added to their totals.
 
     Raises:
-        SettingsError: A feature returns values of the wrong shape.
+        SettingsError: A feature returns values of the wrong shape, or a value that is not finite.
     """
     if not len(decoded):
         return decoded
@@ -432,6 +432,8 @@ def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> 
                 f"{feature.name} gives values of shape {values.shape}, expected {expected}: one "
                 "for each candidate and weight"
             )
+        if not np.isfinite(values).all():
+            raise SettingsError(f"{feature.name} gives a value that is not a finite number")
         own[feature.name] = values
         totals += values @ np.array(feature.weights)
     order = np.argsort(-totals, kind="stable")

@@ -83,3 +83,14 @@ def test_wrong_shapes(ini: MosesIni) -> None:
     decoder = Decoder(ini, own_features=[weighted(1.0)])
     with pytest.raises(SettingsError, match=r"values of shape \(\d+, 2\), expected \(\d+, 1\)"):
         list(decoder.decode(decoder.load([(b"s0",)])))
+
+
+def test_values_that_are_not_finite(ini: MosesIni) -> None:
+    """NaN would have no place in the order of the candidates, and no list can hold it."""
+
+    def scores(source: Sequence[bytes], candidates: Sequence[object]) -> NDArray[np.float64]:
+        return np.full((len(candidates), 1), np.nan)
+
+    decoder = Decoder(ini, own_features=[WeightedFeature("Broken0", scores, (1.0,))])
+    with pytest.raises(SettingsError, match="Broken0 gives a value that is not a finite number"):
+        list(decoder.decode(decoder.load([(b"s0",)])))
