@@ -11,7 +11,9 @@ batch.
 The code reads this project's model folders, but is written from section 2 of the paper, in the form
 that the authors ran (formulation ``code``), not from this project's network.
 
-    python -m benchmarks.plain_scorer MODEL TABLE SCORES [--threads N]
+    python -m benchmarks.plain_scorer MODEL PAIRS SCORES [--threads N]
+
+PAIRS is a phrase table, or has a source and a target per line, separated by `` ||| ``.
 """
 
 from __future__ import annotations

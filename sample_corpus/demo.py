@@ -2,8 +2,8 @@
 
 The demo turns two text files into a Moses system, adds a score to its phrase table, tunes the
 weights, and compares BLEU before and after. Then a neural language model chooses among the system's
-translations, which gained most on the dev set. Every step is a command that a user would type; the
-demo shows each command before it runs.
+translations; this step gained most on the dev set. Every step is a command that a user would type,
+and the demo shows each command before it runs.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ def named(system: str, translation: Path) -> list[str]:
     """Return the options that name a translation of a system for ``compare``."""
     if system == "baseline":
         return ["--baseline", str(translation)]
+    # a name may have no slash before its =
     return ["--system", f"{system}={translation}"]
 
 

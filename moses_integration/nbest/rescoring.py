@@ -339,10 +339,10 @@ def _check(
 
 def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes, ...]]) -> None:
     """Warn if a model knows few words of the source text, which may be the wrong file."""
-    texts = [b" ".join(words) for words in source]
+    words = [word for sentence in source for word in sentence]
     for model in models:
         if model.reads_source:
-            is_unknown = model.encoded(texts, "source").tokens == UNK_ID
+            is_unknown = model.encoded(words, "source").tokens == UNK_ID
             share = float(is_unknown.mean()) if len(is_unknown) else 0.0
             if warning := unknown_warning(share):
                 said = f"{model.name}: {share:.2%} of the words of the source text are unknown"

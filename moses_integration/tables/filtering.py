@@ -22,11 +22,10 @@ from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import RESULT, FilteredTable, FilterRecord, parse_record
 from phrasescore.table.input_files import open_input
-from phrasescore.table.phrase_table import INSPECTED_LINES, is_rule, phrase_tokens
+from phrasescore.table.phrase_table import INSPECTED_LINES, PIPES, is_rule, phrase_tokens
 
 INI_NAME = "moses.ini"
 _REORDERING = "LexicalReordering"
-_PIPES = b"|||"
 # longer phrases are few: they are not in the set of phrases, but searched for in the text
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
@@ -95,7 +94,7 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
         block = stream.readlines(_BLOCK)
         _check_first_lines(block[:INSPECTED_LINES] or [b""], source)
         while block:
-            chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
+            chosen = [line for line in block if phrases.occurs(line.partition(PIPES)[0])]
             # Moses's loader of reordering tables ignores a last line without a line feed
             if chosen and not chosen[-1].endswith(b"\n"):
                 chosen[-1] += b"\n"
@@ -111,7 +110,7 @@ def _check_first_lines(lines: Sequence[bytes], path: str | Path) -> None:
     problem, remedy = "", "correct the path in the moses.ini"
     if not line:
         problem = "the file is empty, where a table was expected"
-    elif _PIPES not in line:
+    elif PIPES not in line:
         problem = "no ||| in the first line, where a table was expected"
     elif b"\r" in line.rstrip(b"\r\n"):
         problem = "a carriage return within the first line: lines have to end in a line feed"

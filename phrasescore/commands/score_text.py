@@ -189,4 +189,5 @@ def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )
     chosen = settings.factor if options.factor is None else options.factor
-    return Texts(options.texts, columns, chosen, options.on_error == "skip")
+    skips = options.on_error == "skip"
+    return Texts(options.texts, columns, chosen, skips, alone="target")

@@ -95,15 +95,15 @@ class _Train(DeclaredCommand):
         """Rewrite ``--held-out-text A B`` as ``--held-out-text A --held-out-text B``."""
         takes = max(1, len(kind_named(_kind_among(args)).inputs))
         spread: list[str] = []
-        names, takes_more = 0, False
+        files, takes_more = 0, False
         for arg in args:
             if arg.startswith("-"):
                 takes_more = arg == _HELD_OUT_TEXT
             elif takes_more:
                 if spread[-1] != _HELD_OUT_TEXT:
                     spread.append(_HELD_OUT_TEXT)
-                names += 1
-                takes_more = names < takes
+                files += 1
+                takes_more = files < takes
             spread.append(arg)
         return super().parse_args(ctx, spread)
 

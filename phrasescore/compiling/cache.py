@@ -134,9 +134,12 @@ def _digest() -> str:
     versions = [metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     sources = {}
     for package in _PACKAGES:
-        for path in (_ROOT / package).rglob("*.py"):
-            module = ".".join(path.relative_to(_ROOT).with_suffix("").parts).encode()
-            sources[module] = path.read_bytes()
+        for place, folders, names in os.walk(_ROOT / package):
+            # another process may be removing old compiled functions in there
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for path in (Path(place, name) for name in names if name.endswith(".py")):
+                module = ".".join(path.relative_to(_ROOT).with_suffix("").parts).encode()
+                sources[module] = path.read_bytes()
     pending = [module for module, text in sources.items() if _MARK in text]
     used: set[bytes] = set()
     while pending:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
 from phrasescore.table.input_files import finite_number, read_lines
-from phrasescore.table.phrase_table import BLANKS, SIDES, scored_tokens
+from phrasescore.table.phrase_table import BLANKS, SIDES, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
 _LARGEST = 1e9  # the maximum absolute value of a score; records of results have the same limit
@@ -86,6 +86,7 @@ class Texts:
         factor: The factor of a token to use, counted from 0.
         skips: Whether faulty lines are marked and returned; otherwise they are errors.
         empties: Whether a source may be empty.
+        alone: The side that a single text is, for errors.
         whole_lines: Whether a line of a single file is one text, in which tabs separate tokens.
         lines_per_block: The maximum number of lines in a block.
         bytes_per_block: A block ends after the line that makes it this large; the first blocks are
@@ -97,6 +98,7 @@ class Texts:
     factor: int = 0
     skips: bool = False
     empties: bool = False
+    alone: Side = "source"
     whole_lines: bool = False
     lines_per_block: int = LINES_PER_BLOCK
     bytes_per_block: int = BYTES_PER_BLOCK
@@ -188,8 +190,7 @@ class Texts:
         return CorpusError(problem, path=self.paths[0], line=line, remedy=remedy)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
-        # a single text is a source if it is a whole line, otherwise a target
-        named = SIDES[: len(texts)] if self.whole_lines else SIDES[-len(texts) :]
+        named = SIDES if len(texts) > 1 else (self.alone,)
         for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:
                 scored_tokens(text, side, self.factor)

@@ -63,7 +63,7 @@ def test_the_factor_of_the_model(data: Path, phrasescore: Phrasescore, tmp_path:
     assert phrasescore(*command, "factor1", stdin=b"x|a y|b\n").stdout == expected.stdout
     refused = phrasescore(*command, "factor1", stdin=b"a b\n")
     assert refused.returncode == 3
-    assert b"token a has 1 factor, so there is no factor 1" in refused.stderr
+    assert b"the source token a has 1 factor, so there is no factor 1" in refused.stderr
 
 
 def test_samples(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:

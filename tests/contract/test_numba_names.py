@@ -60,7 +60,7 @@ def test_names(path: Path) -> None:
         assert name in _DOCUMENTED.get(module, ()), f"{module}.{name}"
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
-            ("njit", "compiled_with")
+            ("njit", "_compiled_with")
         ):
             options = {keyword.arg for keyword in node.keywords} - {None}
             assert options <= _OPTIONS, ast.unparse(node)

@@ -26,8 +26,8 @@ from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
-# text that the decoder would misread, the problem, and a remedy; the patterns leave no choice where
-# a match begins or ends, because the search in a long word would take quadratic time
+# text that the decoder would misread, the problem, and a remedy; each pattern fixes where a match
+# can begin and end, because otherwise the search in a long word would take quadratic time
 _REFUSED = (
     (rb"\0()", "binary data, where a line of text was expected", None),
     (

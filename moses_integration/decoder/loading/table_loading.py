@@ -225,7 +225,8 @@ class TableLoader:
             lines = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
             return _agreeing(read_blocks(path, format_of=lines), scores, where)
 
-        # the kind is part of the key, so that a table of the other kind is refused even if known
+        # the kind is part of the key: otherwise a phrase table named as a reordering table would be
+        # accepted once it is cached
         kind = "reordering table" if reordering else "table"
         if not self._in_memory:
             parts = (kind, sha256_of(path), str(scores), source.digest)
