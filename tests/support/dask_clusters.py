@@ -58,7 +58,11 @@ class DaskCluster:
         )
         for threads in self._first:
             self.add_worker(threads)
-        wait_for(self.scheduler_file.exists)
+        try:
+            wait_for(self.scheduler_file.exists)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:

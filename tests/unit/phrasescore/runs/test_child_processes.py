@@ -26,7 +26,7 @@ if depth:
     child = start([sys.executable, __file__, str(depth - 1), str(folder)], start_new_session=True)
     (folder / f"{depth}.tmp").write_text(str(child.pid))
     (folder / f"{depth}.tmp").rename(folder / f"{depth}.pid")
-time.sleep(60)
+time.sleep(600)
 """
 
 
