@@ -110,8 +110,8 @@ def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
     return start
 
 
-# the state of a progress bar, which a slow machine writes to a log every 30 s; "s/ UNIT" is the time
-# of a unit that takes more than a second
+# the state of a progress bar, which a slow machine writes to a log every 30 s; "s/ UNIT" is the
+# time of a unit that takes more than a second
 _PROGRESS_LINE = re.compile(rb"[^:\n]+: .*\[\d+:\d\d.*(?:/s|s/ ).*\]\n")
 
 

@@ -80,8 +80,8 @@ class WeightedFeature:
     Args:
         name: The name in n-best lists.
         scores: A function that takes the words of the source and of each of its N candidates, and
-            returns finite values, shape (N, weights). It gets all candidates at once, so that a neural
-            model can score them in one batch.
+            returns finite values, shape (N, weights). It gets all candidates at once, so that a
+            neural model can score them in one batch.
         weights: One weight for each value of a candidate.
     """
 
