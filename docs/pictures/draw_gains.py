@@ -21,8 +21,8 @@ ROWS = {
     "CSLM + RNN": "both",
     "search on lists": "RNNsearch on n-best lists",
     "CSLM + RNN + search on lists": "all three",
-    "CSLM + RNN + two search models on lists": "all three, two RNNsearch",
-    "CSLM + RNN + two search models on lists, both directions": "and a backward RNNsearch",
+    "CSLM + RNN + search on lists, both directions": "RNNsearch in both directions",
+    "CSLM + RNN + two search models on lists, both directions": "and a third RNNsearch",
     "All parts": "all in both directions",
 }
 

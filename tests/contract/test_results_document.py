@@ -35,7 +35,7 @@ QUOTED = (
     "CSLM + RNN",
     "search on lists",
     "CSLM + RNN + search on lists",
-    "CSLM + RNN + two search models on lists",
+    "CSLM + RNN + search on lists, both directions",
     "CSLM + RNN + two search models on lists, both directions",
     "All parts",
 )
