@@ -91,18 +91,6 @@ def decode_file(
     # flush each sentence: the program that reads a pipe may wait for it
     size = 1 if list(outputs.values()) == [STANDARD_STREAM] else _BLOCK
 
-    def read(done: _Done, _: int) -> Iterator[_Block]:
-        if not sentences:  # an empty block, so that a gzip output is a valid gzip file
-            yield _Block(iter(()), 0)
-        for first, batch in _batches(sentences, done.lines):
-            loaded = decoder.load(batch)
-            if first == done.lines:
-                _warn_of_unknown(loaded)
-            found = decoder.decode(loaded, nbest=wanted, threads=threads)
-            numbered = (replace(each, first=first) for each in found)
-            for begin in range(0, len(batch), size):
-                yield _Block(numbered, min(size, len(batch) - begin))
-
     def work(block: _Block, done: _Done) -> tuple[tuple[bytes, ...], _Done]:
         found = list(itertools.islice(block.decoded, block.size))
         written = (b"".join(map(texts[name], found)) for name in (main, *beside))
@@ -116,7 +104,7 @@ def decode_file(
             "printed": asdict(printed),
             "outputs": list(outputs),
         },
-        read=read,
+        read=lambda done, _: _blocks(decoder, sentences, done.lines, size, wanted, threads),
         work=work,
         nothing=_Done(),
         check=lambda: iter([sentences]),
@@ -135,6 +123,27 @@ def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str,
         "table limits": [table.limit for table in decoder.system.features.tables],
         "models": [file_state(path) for _, path in files_read(ini)],
     }
+
+
+def _blocks(
+    decoder: Decoder,
+    sentences: Sentences,
+    done: int,
+    size: int,
+    nbest: NBestSettings | None,
+    threads: int,
+) -> Iterator[_Block]:
+    """Decode the sentences that are not done yet; yield them in blocks of ``size``."""
+    if not sentences:  # an empty block, so that a gzip output is a valid gzip file
+        yield _Block(iter(()), 0)
+    for first, batch in _batches(sentences, done):
+        loaded = decoder.load(batch)
+        if first == done:
+            _warn_of_unknown(loaded)
+        found = decoder.decode(loaded, nbest=nbest, threads=threads)
+        numbered = (replace(each, first=first) for each in found)
+        for begin in range(0, len(batch), size):
+            yield _Block(numbered, min(size, len(batch) - begin))
 
 
 def _warn_of_unknown(loaded: LoadedInput) -> None:

@@ -407,57 +407,63 @@ def _of_seed(seed: int | None) -> str:
     return f" of seed {seed}"
 
 
-def experiment_record(
-    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
-) -> ExperimentRecord:
-    """Compute all numbers of the table: compare each system with the first one on each text.
+@dataclass(frozen=True)
+class _Comparisons:
+    """Compares the systems of an experiment, which have translated the texts in some runs."""
 
-    A system is compared with the runs of the other system that have its seeds; with all runs, if
-    none has.
+    plan: Plan
+    runs: Mapping[str, Sequence[SystemRun]]
+    texts: Mapping[str, KeptText]
 
-    Args:
-        plan: The plan of the experiment.
-        runs: The runs of each system that has runs, by its name.
-        texts: The texts by name.
-    """
-    settings = plan.settings
-
-    def translated(name: str, text: str) -> list[SystemRun]:
+    def translated(self, name: str, text: str) -> list[SystemRun]:
         """Return the runs of a system that have translated a text."""
-        return [run for run in runs.get(name, ()) if text in run.texts]
+        return [run for run in self.runs.get(name, ()) if text in run.texts]
 
-    def compared(name: str, other: str, text: str) -> ComparedSystem:
-        own = translated(name, text)
-        first = translated(other, text) if other != name else []
+    def compared(self, name: str, other: str, text: str) -> ComparedSystem:
+        """Compare a system with another system's runs of the same seeds; with all, if none is."""
+        own = self.translated(name, text)
+        first = self.translated(other, text) if other != name else []
         seeds = {run.seed for run in own}
         same = [run for run in first if run.seed in seeds]
         return _compared(
             name,
             tuple(run.texts[text] for run in own),
             tuple(run.texts[text] for run in same or first),
-            texts[text].reference_lengths,
+            self.texts[text].reference_lengths,
         )
 
-    def comparison(text: ExperimentText) -> ComparisonRecord:
+    def record(self, text: ExperimentText) -> ComparisonRecord:
         """Compare the first system with every system that has translated a text."""
-        files: dict[str, tuple[str, ...]] = {}
-        for system in settings.systems:
-            if own := translated(system.name, text.name):
+        plan, files = self.plan, dict[str, tuple[str, ...]]()
+        for system in plan.settings.systems:
+            if own := self.translated(system.name, text.name):
                 paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
                 files[system.name] = tuple(map(str, paths))
-        first = settings.systems[0].name
+        first = plan.settings.systems[0].name
         return ComparisonRecord(
             source=str(plan.data(text.source)),
             references=(str(plan.data(text.reference)),),
-            sentences=len(texts[text.name].reference_lengths.split()) if files else 0,
+            sentences=len(self.texts[text.name].reference_lengths.split()) if files else 0,
             signatures={},
             trials=TRIALS,
             seed=TEST_SEED,
             files=files,
-            metrics={"bleu": tuple(compared(name, first, text.name) for name in files)},
+            metrics={"bleu": tuple(self.compared(name, first, text.name) for name in files)},
             notes=(),
         )
 
+
+def experiment_record(
+    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
+) -> ExperimentRecord:
+    """Compute all numbers of the table: compare each system with the first one on each text.
+
+    Args:
+        plan: The plan of the experiment.
+        runs: The runs of each system that has runs, by its name.
+        texts: The texts by name.
+    """
+    settings, comparisons = plan.settings, _Comparisons(plan, runs, texts)
     return ExperimentRecord(
         name=settings.name,
         settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
@@ -470,7 +476,7 @@ def experiment_record(
             )
             for system in settings.systems
         ),
-        texts={text.name: comparison(text) for text in plan.texts},
+        texts={text.name: comparisons.record(text) for text in plan.texts},
         provenance=provenance(inputs=[settings.file]),
         parts=tuple(
             ExperimentPart(
@@ -478,9 +484,10 @@ def experiment_record(
                 system.name,
                 without,
                 {
-                    text.name: compared(system.name, without, text.name)
+                    text.name: comparisons.compared(system.name, without, text.name)
                     for text in plan.texts
-                    if translated(system.name, text.name) and translated(without, text.name)
+                    if comparisons.translated(system.name, text.name)
+                    and comparisons.translated(without, text.name)
                 },
             )
             for system in settings.systems
