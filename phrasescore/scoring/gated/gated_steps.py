@@ -353,7 +353,11 @@ class GatedSteps:
     # -- indices -------------------------------------------------------------------------------
 
     def _index(self, numbers: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(numbers).to(self._products.device)
+        found, device = torch.from_numpy(numbers), self._products.device
+        if device.type != "cuda":
+            return found.to(device)
+        # from pinned memory, a copy to a GPU does not wait for the work before it
+        return found.pin_memory().to(device, non_blocking=True)
 
     def _nodes(self, trie: PrefixTrie) -> Tensor:
         """Return (nodes, 3): row of the parent's state, word, and source of each node."""

@@ -57,11 +57,13 @@ def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out:
 def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Tensor) -> None:
     """Add e^(logit - shift) of some of the words to each row's total."""
     x = logits + bias[first : first + logits.shape[1]]  # float32, like the bias
+    # x minus its log-softmax is the logarithm of the sum; this reads x only once
+    mass = x[:, 0] - x.log_softmax(1)[:, 0]
     if first == 0:
-        shift.copy_(x[:, 0])
+        shift.copy_(mass)
         total.zero_()
-    peak = torch.maximum(shift, x.amax(1))
-    total.mul_(torch.exp(shift - peak)).add_(x.sub_(peak[:, None]).exp_().sum(1))
+    peak = torch.maximum(shift, mass)
+    total.mul_(torch.exp(shift - peak)).add_(torch.exp(mass - peak))
     shift.copy_(peak)
 
 
