@@ -27,6 +27,7 @@ from phrasescore.compiled import compiled_fast
 from phrasescore.model import kernels
 from phrasescore.model.fast_math import exp, load, store, tanh
 from phrasescore.model.kernels import Array, arrays_of
+from phrasescore.model.units import Pass, backward_passes, forward_passes
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -250,31 +251,9 @@ def run_attentive_unit(
         States ``(L + 1, B, H)``, beginning with ``start``; contexts ``(looks, B, D)``;
         alignments ``(looks, B, J)``, which have no gradient.
     """
-    J = len(seen.keys) // len(start)
-    if not kernels.can_compile(inputs):
-        return _run_plainly(inputs, start, seen, weights, looks, J)
     given = inputs, start, seen.keys, seen.values, seen.begins, seen.lengths
     parts = weights.gates, weights.candidate, weights.context, weights.query, weights.vector
     return _AttentiveRecurrence.apply(*given, *parts, looks)  # type: ignore[no-untyped-call]
-
-
-def _run_plainly(
-    inputs: Tensor, start: Tensor, seen: Attended, weights: AttentiveWeights, looks: int, J: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    H = start.shape[1]
-    states, contexts, alignments = [start], [], []
-    for t in range(looks):
-        h = states[-1]
-        context, alignment = attend_plainly(h @ weights.query, seen, weights.vector, J)
-        contexts.append(context)
-        alignments.append(alignment.detach())
-        if t < len(inputs):
-            outside = inputs[t] + context @ weights.context
-            gates = torch.sigmoid(outside[:, H:] + h @ weights.gates)
-            update, reset = gates[:, :H], gates[:, H:]
-            k = torch.tanh(outside[:, :H] + (reset * h) @ weights.candidate)
-            states.append(update * h + (1 - update) * k)
-    return torch.stack(states), torch.stack(contexts), torch.stack(alignments)
 
 
 class _AttentiveRecurrence(torch.autograd.Function):
@@ -293,17 +272,20 @@ class _AttentiveRecurrence(torch.autograd.Function):
         # rounding errors accumulate in the state, so it is float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
+        see, finish_gates, finish_state = forward_passes(inputs)
+        look: Pass = _attend_rows if kernels.can_compile(inputs) else _look
+        h, g, k, r, s = map(see, (carried, gates, candidates, resets, states))
+        parts = [see(part) for part in _parts(seen, weights)]
         for t in range(looks):
             torch.mm(states[t], weights.query, out=queries[t])
-            rows = queries[t], seen, weights.vector, alignments[t], contexts[t]
-            _attend_rows(*_arrays(*rows))
+            look(see(queries[t]), *parts, see(alignments[t]), see(contexts[t]))
             if t < L:
                 outside = torch.addmm(inputs[t], contexts[t], weights.context)
+                x = see(outside)
                 torch.mm(states[t], weights.gates, out=gates[t])
-                kernels.gates_forward(*arrays_of(outside, gates[t], carried, resets[t]))
+                finish_gates(x, g[t], h, r[t])
                 torch.mm(resets[t], weights.candidate, out=candidates[t])
-                step = outside, gates[t], candidates[t], carried, states[t + 1]
-                kernels.state_forward(*arrays_of(*step))
+                finish_state(x, g[t], k[t], h, s[t + 1])
         kept = states, gates, candidates, resets, queries, contexts, alignments
         ctx.save_for_backward(*kept, *given[:9])
         ctx.mark_non_differentiable(alignments)
@@ -323,23 +305,27 @@ class _AttentiveRecurrence(torch.autograd.Function):
         wide = torch.promote_types(states.dtype, torch.float32)
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
         grad_contexts, grad_queries = grad_contexts.clone(), torch.empty_like(queries)
-        grad_keys = torch.zeros(seen.keys.shape, dtype=wide)
-        grad_vector = torch.zeros(weights.vector.shape, dtype=wide)
+        grad_keys = torch.zeros_like(seen.keys, dtype=wide)
+        grad_vector = torch.zeros_like(weights.vector, dtype=wide)
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(wide, copy=True)
         product = torch.empty_like(candidates[0]) if L else states.new_empty(B, H)
+        see, back_state, back_reset, add_flow = backward_passes(candidates)
+        look_back: Pass = _attend_rows_backward if kernels.can_compile(candidates) else _look_back
+        given = gates, candidates, states, grad_inputs, grad_states, flowing, product
+        g, k, s, out, above, f, p = map(see, given)
+        parts = [see(part) for part in _parts(seen, weights)]
+        totals = see(grad_keys), see(grad_vector)
         for t in range(looks - 1, -1, -1):
             if t < L:
-                step = flowing, gates[t], candidates[t], states[t], grad_inputs[t]
-                kernels.state_backward(*arrays_of(*step))
+                back_state(f, g[t], k[t], s[t], out[t])
                 torch.mm(grad_inputs[t, :, :H], weights.candidate.t(), out=product)
-                step = flowing, gates[t], states[t], product, grad_inputs[t]
-                kernels.reset_backward(*arrays_of(*step))
+                back_reset(f, g[t], s[t], p, out[t])
                 torch.mm(grad_inputs[t, :, H:], weights.gates.t(), out=product)
-                kernels.flow_backward(*arrays_of(flowing, product, grad_states[t]))
+                add_flow(f, p, above[t])
                 grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())
-            rows = queries[t], seen, weights.vector, alignments[t], grad_contexts[t]
-            _attend_rows_backward(*_arrays(*rows, grad_queries[t], grad_keys, grad_vector))
+            step = see(alignments[t]), see(grad_contexts[t]), see(grad_queries[t])
+            look_back(see(queries[t]), *parts, *step, *totals)
             flowing += grad_queries[t] @ weights.query.t()
         flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
         shares = alignments.permute(1, 2, 0).to(contexts.dtype)  # (B, J, looks)
@@ -358,3 +344,59 @@ class _AttentiveRecurrence(torch.autograd.Function):
             grad_vector.to(weights.vector.dtype),
             None,
         )
+
+
+def _parts(seen: Attended, weights: AttentiveWeights) -> tuple[Tensor, ...]:
+    """Return the arguments of the passes that are the same at all steps."""
+    return seen.keys, seen.values, weights.vector, seen.begins, seen.lengths
+
+
+# Versions of the compiled passes in plain torch, for B sequences of J positions each.
+
+
+def _look(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    vector: Tensor,
+    _: Tensor,
+    lengths: Tensor,
+    weights: Tensor,
+    found: Tensor,
+) -> None:
+    B, J = weights.shape
+    scores = torch.tanh(_summed(queries, keys)) @ vector
+    outside = torch.arange(J, device=lengths.device) >= lengths[:, None]
+    torch.softmax(scores.masked_fill_(outside, float("-inf")), 1, out=weights)
+    shares = weights[:, None].to(values.dtype)
+    torch.bmm(shares, values.view(B, J, -1), out=found[:, None])
+
+
+def _look_back(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    vector: Tensor,
+    _begins: Tensor,
+    _lengths: Tensor,
+    weights: Tensor,
+    grad_found: Tensor,
+    grad_queries: Tensor,
+    grad_keys: Tensor,
+    grad_vector: Tensor,
+) -> None:
+    B, J = weights.shape
+    grad_weights = torch.bmm(values.view(B, J, -1), grad_found[:, :, None])[:, :, 0] * weights
+    # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)
+    e = torch.addcmul(grad_weights, weights, grad_weights.sum(1, keepdim=True), value=-1)
+    tanh = torch.tanh(_summed(queries, keys))
+    grad_vector.addmv_(tanh.flatten(0, 1).t(), e.flatten())
+    inside = torch.addcmul(vector, vector, tanh * tanh, value=-1)  # (B, J, A), v_a (1 - tanh^2)
+    grad_queries.copy_(torch.bmm(e[:, None], inside)[:, 0])
+    grad_keys.view(inside.shape).addcmul_(inside, e[:, :, None])
+
+
+def _summed(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return s W_a + h_j U_a in float32 or a wider type, ``(B, J, A)``."""
+    wide = torch.promote_types(queries.dtype, torch.float32)
+    return queries[:, None].to(wide) + keys.view(len(queries), -1, keys.shape[1])

@@ -86,10 +86,15 @@ class Batch:
         T = self.target.shape[1]
         return torch.arange(T + 1, device=self.target.device) <= self.lengths[1][:, None]
 
-    def to(self, device: torch.device) -> Batch:
-        """Return the batch on another device."""
-        lengths = self.lengths and (self.lengths[0].to(device), self.lengths[1].to(device))
-        return Batch(self.source.to(device), self.target.to(device), lengths)
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The words of both sides, then the lengths if there is padding."""
+        return self.source, self.target, *(self.lengths or ())
+
+    def to(self, device: torch.device, *, copy: bool = False) -> Batch:
+        """Return the batch on another device, or a copy of it."""
+        source, target, *lengths = (each.to(device, copy=copy) for each in self.tensors)
+        return Batch(source, target, (lengths[0], lengths[1]) if lengths else None)
 
 
 @dataclass(frozen=True)

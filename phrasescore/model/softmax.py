@@ -89,6 +89,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         words: Tensor,
         bias: Tensor,
         wanted: Tensor,
+        counted: Tensor | None,
         smoothing: float,
         normaliser_weight: float,
     ) -> Tensor:
@@ -110,7 +111,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
             rows = slice(first, first + step)
             part = features[rows]
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
-            asked = wanted[rows], grad_bias, smoothing, normaliser_weight
+            inside = None if counted is None else counted[rows]
+            asked = wanted[rows], inside, grad_bias, smoothing, normaliser_weight
             loss += _softmax_gradient(logits, wide_bias, *asked)
             torch.mm(logits, narrow_words, out=grad_features[rows])
             if part_of_words is None:
@@ -126,29 +128,32 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the gradients that the forward pass has computed."""
         features, words, bias = ctx.saved_tensors
         if (
             grad.device.type == "cpu" and float(grad) == 1.0
         ):  # nothing follows the loss, so the gradients need not be scaled
-            return features, words, bias, None, None, None
-        return features * grad.to(features.dtype), words * grad, bias * grad, None, None, None
+            return features, words, bias, None, None, None, None
+        scaled = features * grad.to(features.dtype), words * grad, bias * grad
+        return *scaled, None, None, None, None
 
 
 def _softmax_gradient(
     logits: Tensor,
     bias: Tensor,
     wanted: Tensor,
+    counted: Tensor | None,
     grad_bias: Tensor,
     smoothing: float,
     normaliser_weight: float,
 ) -> float | Tensor:
     """Replace logits by the loss's gradient, add its rows to ``grad_bias``, and return the loss.
 
-    On a GPU the function does not wait for the result, because a CUDA graph cannot record a wait.
+    Rows outside ``counted`` have no loss and no gradient. On a GPU the function does not wait for
+    the result, because a CUDA graph cannot record a wait.
     """
-    if kernels.can_compile(logits):
+    if counted is None and kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
         scratch = np.empty(len(b), np.float32)
         asked = smoothing, normaliser_weight, scratch
@@ -156,20 +161,23 @@ def _softmax_gradient(
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
-    loss = -log_probabilities[at, wanted].sum(dtype=torch.float64) * (1 - smoothing)
+    losses = -log_probabilities[at, wanted] * (1 - smoothing)
     if smoothing:
-        loss -= log_probabilities.mean(1).sum(dtype=torch.float64) * smoothing
+        losses -= log_probabilities.mean(1) * smoothing
     gradient = log_probabilities.exp_()
     if normaliser_weight:
         normaliser = full.logsumexp(1)
-        loss += normaliser_weight * normaliser.square().sum(dtype=torch.float64)
+        losses += normaliser_weight * normaliser.square()
         gradient *= (1 + 2 * normaliser_weight * normaliser)[:, None]
     gradient[at, wanted] -= 1 - smoothing
     if smoothing:
         gradient -= smoothing / gradient.shape[1]
+    if counted is not None:
+        losses *= counted
+        gradient *= counted[:, None]
     grad_bias += gradient.sum(0)
     logits.copy_(gradient)
-    return loss
+    return losses.sum(dtype=torch.float64)
 
 
 def summed_cross_entropy(
@@ -177,19 +185,26 @@ def summed_cross_entropy(
     words: Tensor,
     bias: Tensor,
     wanted: Tensor,
+    counted: Tensor | None = None,
     smoothing: float = 0.0,
     normaliser_weight: float = 0.0,
 ) -> Tensor:
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
+
+    On a CPU, rows that do not count are not computed. On a GPU they are computed and ignored,
+    because a CUDA graph cannot record a number of rows that depends on the mask.
 
     Args:
         features: ``(N, R)``, in the type of the matrix products.
         words: ``(V, R)``.
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
+        counted: ``(N,)`` mask of the rows that count; ``None`` if all do.
         smoothing: Share of the target probability that is spread evenly over all words.
         normaliser_weight: Weight of (ln Z)^2 in the loss of each row, where Z is the sum of
             exp(logit). If Z is near 1, a logit is close to ln p (Devlin et al., 2014).
     """
-    given = features, words, bias, wanted, smoothing, normaliser_weight
+    if counted is not None and features.device.type == "cpu":
+        features, wanted, counted = features[counted], wanted[counted], None
+    given = features, words, bias, wanted, counted, smoothing, normaliser_weight
     return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

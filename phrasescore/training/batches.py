@@ -24,6 +24,7 @@ import numpy.typing as npt
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from phrasescore.model.sequence_model import END, UNKNOWN, Batch
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
@@ -144,6 +145,27 @@ def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
     if _differ(source_lengths) or _differ(target_lengths):
         lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
     return Batch(torch.from_numpy(source_ids), torch.from_numpy(target_ids), lengths)
+
+
+def in_few_shapes(batch: Batch) -> Batch:
+    """Pad a batch that has padding to rounded sizes, so that the sizes of many batches are equal.
+
+    The lengths of both sides become multiples of 4, and the number of pairs a multiple of 16. The
+    added pairs have no words, and a target length of -1: not even their final </s> counts.
+    """
+    if batch.lengths is None:
+        return batch
+    more = -len(batch.source) % 16
+    source, target = (
+        functional.pad(ids, (0, -ids.shape[1] % 4, 0, more), value=END)
+        for ids in (batch.source, batch.target)
+    )
+    source_lengths, target_lengths = batch.lengths
+    lengths = (
+        functional.pad(source_lengths, (0, more)),
+        functional.pad(target_lengths, (0, more), value=-1),
+    )
+    return Batch(source, target, lengths)
 
 
 def _differ(lengths: Indices) -> bool:

@@ -132,8 +132,8 @@ class FeedForwardLm(SequenceModel):
             self.output_words,
             self.output_bias,
             wanted,
-            smoothing,
-            self.settings.self_normalise,
+            smoothing=smoothing,
+            normaliser_weight=self.settings.self_normalise,
         )
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:

@@ -80,10 +80,8 @@ class FeedForwardPhrase(SequenceModel):
         K = self.settings.phrase_length
         beyond = counted[:, K:] & (ended[:, K:] != END)
         given, wanted = features[:, : ended.shape[1]].flatten(0, 1), ended[:, :K].flatten()
-        if batch.lengths is not None:
-            known = counted[:, :K].flatten()
-            given, wanted = given[known], wanted[known]
-        loss = summed_cross_entropy(given, self.output_words, self.output_bias, wanted)
+        inside = None if batch.lengths is None else counted[:, :K].flatten()
+        loss = summed_cross_entropy(given, self.output_words, self.output_bias, wanted, inside)
         return loss - _IMPOSSIBLE * beyond.sum()
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:

@@ -105,13 +105,10 @@ class MaxoutReadout(SequenceModel, ABC):
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features = self._features(batch, dtype, regularisation).flatten(0, 1)
-        wanted = batch.ended.t().flatten()
-        if (counted := batch.counted) is not None:
-            inside = counted.t().flatten()
-            features, wanted = features[inside], wanted[inside]
+        counted = None if batch.counted is None else batch.counted.t().flatten()
         smoothing = regularisation.label_smoothing if regularisation else 0.0
         layer = self.output_words, self.output_bias
-        return summed_cross_entropy(features, *layer, wanted, smoothing)
+        return summed_cross_entropy(features, *layer, batch.ended.t().flatten(), counted, smoothing)
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""

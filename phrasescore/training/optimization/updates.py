@@ -6,15 +6,16 @@ process applies the optimiser to a part of the weights. The gradients of the sha
 fixed order, so results are reproducible to the bit for a given number of cores.
 
 A GPU processes the whole batch. An update launches about a thousand small kernels, and launching
-them takes several times as long as running them. With the recipe ``fast``, batches of phrases have
-no padding and few different shapes (lengths and number of pairs). From the second batch of a shape
-on, the work is therefore replayed as a CUDA graph with a single launch.
+them takes several times as long as running them. From the second batch of a shape (lengths and
+number of pairs) on, the work is therefore replayed as a CUDA graph with a single launch. There are
+few shapes: batches of phrases have no padding with the recipe ``fast``, and other batches are
+padded to rounded sizes (`in_few_shapes`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
-from phrasescore.training.batches import Indices, make_batch, share, with_unknown
+from phrasescore.training.batches import Indices, in_few_shapes, make_batch, share, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Crew, Processes, can_fork
@@ -189,9 +190,15 @@ class ShareGradient:
             source, target = (torch.from_numpy(words).to(self._device) for words in rare)
             self._rare = source, target
         self._parameters = list(model.parameters())
+        self._regularisation: Regularisation | None = None
+        if settings.dropout or settings.label_smoothing or rare is not None:
+            rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
+            self._regularisation = Regularisation(*rates, torch.Generator(self._device))
         self._recorded: RecordedGradients | None = None
-        if self._device.type == "cuda":
-            self._recorded = RecordedGradients(model, dtype, self._parameters)
+        # a model of a text computes only the positions without padding, and their number varies
+        if self._device.type == "cuda" and settings.learns_from != "text":
+            drawn = self._regularisation.generator if self._regularisation else None
+            self._recorded = RecordedGradients(self._differentiate, self._parameters, drawn)
 
     def __call__(self, rows: Indices, update: int, share: int, gradient: Sequence[Tensor]) -> float:
         """Compute the gradient of a share of a batch.
@@ -209,27 +216,24 @@ class ShareGradient:
             for each in gradient:
                 each.zero_()
             return 0.0
-        regularisation = self._regularisation(update, share)
-        batch = make_batch(self._pairs, rows).to(self._device)
-        if self._recorded is not None and regularisation is None and batch.lengths is None:
-            recorded, found = self._recorded(batch)
-            _copy(found, gradient)
-            return recorded.item()
-        if self._rare is not None and regularisation is not None:
-            batch = with_unknown(batch, self._rare, regularisation.generator)
-        loss = self._model.loss(batch, self._dtype, regularisation)
-        _copy(torch.autograd.grad(loss, self._parameters), gradient)
+        if self._regularisation is not None:
+            place = [self._settings.seed, update, self._rank, share]
+            seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
+            self._regularisation.generator.manual_seed(seed)
+        batch = make_batch(self._pairs, rows)
+        if self._recorded is not None:
+            loss, found = self._recorded(in_few_shapes(batch).to(self._device))
+        else:
+            loss, found = self._differentiate(batch.to(self._device))
+        _copy(found, gradient)
         return loss.item()
 
-    def _regularisation(self, update: int, share: int) -> Regularisation | None:
-        settings = self._settings
-        if not (settings.dropout or settings.label_smoothing or self._rare is not None):
-            return None
-        place = [settings.seed, update, self._rank, share]
-        seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
-        generator = torch.Generator(self._device).manual_seed(seed)
-        dropout, smoothing = settings.dropout or 0.0, settings.label_smoothing or 0.0
-        return Regularisation(dropout, smoothing, generator)
+    def _differentiate(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
+        """Return the summed loss of a batch, and its gradient."""
+        if self._rare is not None and self._regularisation is not None:
+            batch = with_unknown(batch, self._rare, self._regularisation.generator)
+        loss = self._model.loss(batch, self._dtype, self._regularisation)
+        return loss.detach(), torch.autograd.grad(loss, self._parameters)
 
 
 def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
@@ -249,56 +253,58 @@ class _Recording:
 
 
 class RecordedGradients:
-    """Differentiates unpadded, unregularised batches, with a CUDA graph for each repeated shape.
+    """Differentiates batches, with a CUDA graph for each repeated shape.
 
     Args:
-        model: A model on a CUDA device; its parameters must keep their addresses.
-        dtype: Type of the matrix products; ``None`` for the parameters' own type.
-        parameters: The parameters to differentiate with respect to.
+        differentiate: Returns the summed loss and its gradient. The parameters must keep their
+            addresses, and no shape may depend on the numbers in a batch.
+        parameters: The parameters of the gradient.
+        generator: The random numbers of ``differentiate``; ``None`` if it uses none.
     """
 
     def __init__(
-        self, model: SequenceModel, dtype: torch.dtype | None, parameters: list[nn.Parameter]
+        self,
+        differentiate: Callable[[Batch], tuple[Tensor, Sequence[Tensor]]],
+        parameters: Sequence[nn.Parameter],
+        generator: torch.Generator | None,
     ) -> None:
-        self._model, self._dtype, self._parameters = model, dtype, parameters
+        self._differentiate, self._generator = differentiate, generator
         # all recordings share a memory pool and overwrite it, so results are kept outside the pool
-        self._loss = torch.zeros((), device=model.device)
+        self._loss = torch.zeros((), device=parameters[0].device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
-        self._seen: dict[tuple[torch.Size, torch.Size], _Recording | None] = {}
+        self._seen: dict[tuple[torch.Size, torch.Size, bool], _Recording | None] = {}
 
-    def __call__(self, batch: Batch) -> tuple[Tensor, list[Tensor]]:
+    def __call__(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
         """Return the summed loss and its gradient; the next call overwrites both.
 
         Args:
-            batch: A batch on the model's device, without padding.
+            batch: A batch on the parameters' device.
         """
-        shape = batch.source.shape, batch.target.shape
+        shape = batch.source.shape, batch.target.shape, batch.lengths is None
         recording = self._seen.get(shape)
         if recording is None:
             # recording takes longer than computing, so a shape is recorded only if it occurs again
             if shape not in self._seen or len(self._seen) > _MAX_RECORDINGS:
                 self._seen.setdefault(shape, None)
-                self._differentiate(batch)
-                return self._loss, self._gradients
+                return self._differentiate(batch)
             recording = self._seen[shape] = self._record(batch)
-        recording.batch.source.copy_(batch.source)
-        recording.batch.target.copy_(batch.target)
+        for kept, given in zip(recording.batch.tensors, batch.tensors, strict=True):
+            kept.copy_(given)
         recording.graph.replay()
         return self._loss, self._gradients
 
     def _record(self, batch: Batch) -> _Recording:
-        kept = Batch(batch.source.clone(), batch.target.clone(), None)
+        kept = batch.to(self._loss.device, copy=True)
         graph = torch.cuda.CUDAGraph()
+        if self._generator is not None:
+            graph.register_generator_state(self._generator)
         with (
             torch.cuda.device(self._loss.device),
             # "thread_local": CUDA calls of other threads neither are recorded nor cause an error
             torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"),
         ):
-            self._differentiate(kept)
+            loss, gradient = self._differentiate(kept)
+            self._loss.copy_(loss)
+            _copy(gradient, self._gradients)
         return _Recording(kept, graph)
-
-    def _differentiate(self, batch: Batch) -> None:
-        loss = self._model.loss(batch, self._dtype)
-        self._loss.copy_(loss.detach())
-        _copy(torch.autograd.grad(loss, self._parameters), self._gradients)

@@ -72,6 +72,17 @@ def test_the_compiled_run_equals_the_plain_one(L: int, looks: int) -> None:
         torch.testing.assert_close(part.grad.double(), other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("L", "looks"), [(2, 2), (2, 3)])
+def test_the_gradient_is_the_numerical_one(L: int, looks: int) -> None:
+    """The gradient of the plain run is that of finite differences."""
+    parts = random_parts(L, torch.float64)
+
+    def states_and_contexts(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return run(dict(zip(parts, values, strict=True)), looks)[:2]
+
+    assert torch.autograd.gradcheck(states_and_contexts, tuple(parts.values()))
+
+
 def test_alignments_are_distributions_over_a_rows_own_positions() -> None:
     """Alignments are distributions, for the longest, the shortest and another row."""
     alignments = run(random_parts(5, torch.float32), 6)[2]

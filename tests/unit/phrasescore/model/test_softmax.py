@@ -56,7 +56,7 @@ def test_loss_and_gradient_are_those_of_cross_entropy(
 ) -> None:
     """Chunked loss and gradients equal torch's own cross-entropy on the whole matrix."""
     arguments = problem(dtype)
-    found = summed_cross_entropy(*arguments, smoothing, normaliser_weight)
+    found = summed_cross_entropy(*arguments, None, smoothing, normaliser_weight)
     expected = plain_loss(*arguments, smoothing, normaliser_weight)
     assert found.item() == pytest.approx(expected.item(), rel=tolerance)
     wrt = arguments[:3]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from phrasescore.training.batches import paper_plan, share, uniform_plan
+from phrasescore.model.kinds import build, read_settings
+from phrasescore.model.sequence_model import END, Batch
+from phrasescore.training.batches import in_few_shapes, paper_plan, share, uniform_plan
 
 
 @pytest.fixture
@@ -51,3 +54,24 @@ def test_shares_are_the_batch() -> None:
     rows = np.arange(11)
     together = np.concatenate([share(rows, rank, 3) for rank in range(3)])
     assert sorted(together.tolist()) == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    "kind", ["rnn-encoder-decoder", "feed-forward-phrase", "rnn-search", "rnn-encdec"]
+)
+def test_more_padding_does_not_change_the_loss(kind: str) -> None:
+    """A batch of 21 pairs gets rounded sizes; what is added counts for nothing."""
+    sizes = {"source_vocabulary": 30, "target_vocabulary": 40, "kind": kind, "hidden": 12}
+    model = build(read_settings(sizes | {"embedding": 8, "rank": 6}, where="a test")).double()
+    generator = torch.Generator().manual_seed(2)
+    model.initialise(generator, "scaled")
+    sides, lengths = [], []
+    for words, longest in ((30, 9), (40, 6)):
+        length = torch.randint(1, longest + 1, (21,), generator=generator)
+        ids = torch.randint(2, words, (21, longest), generator=generator)
+        sides.append(ids.masked_fill(torch.arange(longest) >= length[:, None], END))
+        lengths.append(length)
+    batch = Batch(sides[0], sides[1], (lengths[0], lengths[1]))
+    padded = in_few_shapes(batch)
+    assert [each.shape for each in (padded.source, padded.target)] == [(32, 12), (32, 8)]
+    assert model.loss(padded).item() == pytest.approx(model.loss(batch).item(), rel=1e-12)
