@@ -272,16 +272,16 @@ class _AttentiveRecurrence(torch.autograd.Function):
         # rounding errors accumulate in the state, so it is float32 even if products run in bfloat16
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
-        see, finish_gates, finish_state = forward_passes(inputs)
-        look: Pass = _attend_rows if kernels.can_compile(inputs) else _look
-        h, g, k, r, s = map(see, (carried, gates, candidates, resets, states))
-        parts = [see(part) for part in _parts(seen, weights)]
+        convert, finish_gates, finish_state = forward_passes(inputs)
+        attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_rows_in_torch
+        h, g, k, r, s = map(convert, (carried, gates, candidates, resets, states))
+        parts = [convert(part) for part in _parts(seen, weights)]
         for t in range(looks):
             torch.mm(states[t], weights.query, out=queries[t])
-            look(see(queries[t]), *parts, see(alignments[t]), see(contexts[t]))
+            attend_all(convert(queries[t]), *parts, convert(alignments[t]), convert(contexts[t]))
             if t < L:
                 outside = torch.addmm(inputs[t], contexts[t], weights.context)
-                x = see(outside)
+                x = convert(outside)
                 torch.mm(states[t], weights.gates, out=gates[t])
                 finish_gates(x, g[t], h, r[t])
                 torch.mm(resets[t], weights.candidate, out=candidates[t])
@@ -310,12 +310,16 @@ class _AttentiveRecurrence(torch.autograd.Function):
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(wide, copy=True)
         product = torch.empty_like(candidates[0]) if L else states.new_empty(B, H)
-        see, back_state, back_reset, add_flow = backward_passes(candidates)
-        look_back: Pass = _attend_rows_backward if kernels.can_compile(candidates) else _look_back
+        convert, back_state, back_reset, add_flow = backward_passes(candidates)
+        attend_back: Pass = (
+            _attend_rows_backward
+            if kernels.can_compile(candidates)
+            else _attend_rows_backward_in_torch
+        )
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
-        g, k, s, out, above, f, p = map(see, given)
-        parts = [see(part) for part in _parts(seen, weights)]
-        totals = see(grad_keys), see(grad_vector)
+        g, k, s, out, above, f, p = map(convert, given)
+        parts = [convert(part) for part in _parts(seen, weights)]
+        totals = convert(grad_keys), convert(grad_vector)
         for t in range(looks - 1, -1, -1):
             if t < L:
                 back_state(f, g[t], k[t], s[t], out[t])
@@ -324,8 +328,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
                 torch.mm(grad_inputs[t, :, H:], weights.gates.t(), out=product)
                 add_flow(f, p, above[t])
                 grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())
-            step = see(alignments[t]), see(grad_contexts[t]), see(grad_queries[t])
-            look_back(see(queries[t]), *parts, *step, *totals)
+            step = convert(alignments[t]), convert(grad_contexts[t]), convert(grad_queries[t])
+            attend_back(convert(queries[t]), *parts, *step, *totals)
             flowing += grad_queries[t] @ weights.query.t()
         flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
         shares = alignments.permute(1, 2, 0).to(contexts.dtype)  # (B, J, looks)
@@ -354,7 +358,7 @@ def _parts(seen: Attended, weights: AttentiveWeights) -> tuple[Tensor, ...]:
 # Versions of the compiled passes in plain torch, for B sequences of J positions each.
 
 
-def _look(
+def _attend_rows_in_torch(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
@@ -372,7 +376,7 @@ def _look(
     torch.bmm(shares, values.view(B, J, -1), out=found[:, None])
 
 
-def _look_back(
+def _attend_rows_backward_in_torch(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,

@@ -241,8 +241,8 @@ class _Recurrence(torch.autograd.Function):
         kept = states, gates, candidates, resets
         # creating the views one by one would take longer than a step of a small network
         s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
-        see, finish_gates, finish_state = forward_passes(inputs)
-        x, h, s, g, k, r = map(see, (inputs, carried, *kept))
+        convert, finish_gates, finish_state = forward_passes(inputs)
+        x, h, s, g, k, r = map(convert, (inputs, carried, *kept))
         # each product needs the previous pass: h -> z, r -> r * h -> k -> h'
         for t in range(L):
             torch.mm(s_t[t], gate_weight, out=g_t[t])
@@ -262,13 +262,13 @@ class _Recurrence(torch.autograd.Function):
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
         product = torch.empty_like(candidates[0])
-        see, back_state, back_reset, add_flow = backward_passes(candidates)
+        convert, back_state, back_reset, add_flow = backward_passes(candidates)
         into_candidate, into_gates = (
             part.unbind() for part in (grad_inputs[:, :, :H], grad_inputs[:, :, H:])
         )
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
-        g, k, s, out, above, f, p = map(see, given)
+        g, k, s, out, above, f, p = map(convert, given)
         # an iteration turns `flowing` from the gradient of the state after step t into the gradient
         # of the state before step t
         for t in range(L - 1, -1, -1):
@@ -285,10 +285,10 @@ class _Recurrence(torch.autograd.Function):
 
 
 Pass = Callable[..., None]
-See = Callable[[Tensor], Any]
+Conversion = Callable[[Tensor], Any]
 
 
-def forward_passes(like: Tensor) -> tuple[See, Pass, Pass]:
+def forward_passes(like: Tensor) -> tuple[Conversion, Pass, Pass]:
     """Return the passes of a step, compiled or in torch; their arguments are as in ``kernels``.
 
     The first function converts each tensor for the passes. The second finishes the gates after
@@ -299,7 +299,7 @@ def forward_passes(like: Tensor) -> tuple[See, Pass, Pass]:
     return _as_it_is, _gates_forward, _state_forward
 
 
-def backward_passes(like: Tensor) -> tuple[See, Pass, Pass, Pass]:
+def backward_passes(like: Tensor) -> tuple[Conversion, Pass, Pass, Pass]:
     """Return the passes back through a step, after the function that converts their arguments."""
     if kernels.can_compile(like):
         passes = kernels.state_backward, kernels.reset_backward, kernels.flow_backward
