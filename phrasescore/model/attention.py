@@ -309,7 +309,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         grad_vector = torch.zeros_like(weights.vector, dtype=wide)
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(wide, copy=True)
-        product = torch.empty_like(candidates[0]) if L else states.new_empty(B, H)
+        product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
         attend_back: Pass = (
             _attend_rows_backward
@@ -355,7 +355,8 @@ def _parts(seen: Attended, weights: AttentiveWeights) -> tuple[Tensor, ...]:
     return seen.keys, seen.values, weights.vector, seen.begins, seen.lengths
 
 
-# Versions of the compiled passes in plain torch, for B sequences of J positions each.
+# Versions of the compiled passes in plain torch. Each sequence has J positions; sequence b begins
+# at row b * J. In bfloat16, alpha is rounded before its product.
 
 
 def _attend_rows_in_torch(
@@ -363,7 +364,7 @@ def _attend_rows_in_torch(
     keys: Tensor,
     values: Tensor,
     vector: Tensor,
-    _: Tensor,
+    _begins: Tensor,
     lengths: Tensor,
     weights: Tensor,
     found: Tensor,

@@ -191,7 +191,7 @@ def summed_cross_entropy(
 ) -> Tensor:
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
 
-    On a CPU, rows that do not count are not computed. On a GPU they are computed and ignored,
+    Compiled passes skip the rows that do not count. Otherwise these rows are computed and ignored,
     because a CUDA graph cannot record a number of rows that depends on the mask.
 
     Args:
@@ -204,7 +204,7 @@ def summed_cross_entropy(
         normaliser_weight: Weight of (ln Z)^2 in the loss of each row, where Z is the sum of
             exp(logit). If Z is near 1, a logit is close to ln p (Devlin et al., 2014).
     """
-    if counted is not None and features.device.type == "cpu":
+    if counted is not None and kernels.can_compile(features):
         features, wanted, counted = features[counted], wanted[counted], None
     given = features, words, bias, wanted, counted, smoothing, normaliser_weight
     return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

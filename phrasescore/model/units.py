@@ -261,7 +261,7 @@ class _Recurrence(torch.autograd.Function):
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
-        product = torch.empty_like(candidates[0])
+        product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
         into_candidate, into_gates = (
             part.unbind() for part in (grad_inputs[:, :, :H], grad_inputs[:, :, H:])

@@ -148,19 +148,19 @@ def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
 
 
 def in_few_shapes(batch: Batch) -> Batch:
-    """Pad a batch that has padding to rounded sizes, so that the sizes of many batches are equal.
+    """Pad a batch to rounded sizes, so that the sizes of many batches are equal.
 
     The lengths of both sides become multiples of 4, and the number of pairs a multiple of 16. The
     added pairs have no words, and a target length of -1: not even their final </s> counts.
     """
-    if batch.lengths is None:
-        return batch
-    more = -len(batch.source) % 16
+    B, more = len(batch.source), -len(batch.source) % 16
     source, target = (
         functional.pad(ids, (0, -ids.shape[1] % 4, 0, more), value=END)
         for ids in (batch.source, batch.target)
     )
-    source_lengths, target_lengths = batch.lengths
+    source_lengths, target_lengths = batch.lengths or (
+        torch.full((B,), ids.shape[1]) for ids in (batch.source, batch.target)
+    )
     lengths = (
         functional.pad(source_lengths, (0, more)),
         functional.pad(target_lengths, (0, more), value=-1),

@@ -57,14 +57,10 @@ def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out:
 def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Tensor) -> None:
     """Add e^(logit - shift) of some of the words to each row's total."""
     x = logits + bias[first : first + logits.shape[1]]  # float32, like the bias
-    # x minus its log-softmax is the logarithm of the sum; this reads x only once
+    # x minus its log-softmax is the logarithm of the sum: one kernel, instead of four passes over x
     mass = x[:, 0] - x.log_softmax(1)[:, 0]
-    if first == 0:
-        shift.copy_(mass)
-        total.zero_()
-    peak = torch.maximum(shift, mass)
-    total.mul_(torch.exp(shift - peak)).add_(torch.exp(mass - peak))
-    shift.copy_(peak)
+    shift.copy_(torch.logaddexp(shift, mass) if first else mass)
+    total.fill_(1.0)
 
 
 def pick_logits(

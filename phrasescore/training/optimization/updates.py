@@ -8,8 +8,8 @@ fixed order, so results are reproducible to the bit for a given number of cores.
 A GPU processes the whole batch. An update launches about a thousand small kernels, and launching
 them takes several times as long as running them. From the second batch of a shape (lengths and
 number of pairs) on, the work is therefore replayed as a CUDA graph with a single launch. There are
-few shapes: batches of phrases have no padding with the recipe ``fast``, and other batches are
-padded to rounded sizes (`in_few_shapes`).
+few shapes: batches of phrases have no padding with the recipe ``fast``, and other batches of pairs
+are padded to rounded sizes (`in_few_shapes`). The training of a text is not recorded.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class ShareGradient:
             rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
             self._regularisation = Regularisation(*rates, torch.Generator(self._device))
         self._recorded: RecordedGradients | None = None
-        # a model of a text computes only the positions without padding, and their number varies
+        # feed-forward language models compute only positions without padding; their number varies
         if self._device.type == "cuda" and settings.learns_from != "text":
             drawn = self._regularisation.generator if self._regularisation else None
             self._recorded = RecordedGradients(self._differentiate, self._parameters, drawn)
@@ -221,10 +221,10 @@ class ShareGradient:
             seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
             self._regularisation.generator.manual_seed(seed)
         batch = make_batch(self._pairs, rows)
-        if self._recorded is not None:
-            loss, found = self._recorded(in_few_shapes(batch).to(self._device))
-        else:
-            loss, found = self._differentiate(batch.to(self._device))
+        differentiate = self._recorded or self._differentiate
+        if self._recorded and (batch.lengths or self._settings.learns_from == "sentences"):
+            batch = in_few_shapes(batch)
+        loss, found = differentiate(batch.to(self._device))
         _copy(found, gradient)
         return loss.item()
 
@@ -233,7 +233,9 @@ class ShareGradient:
         if self._rare is not None and self._regularisation is not None:
             batch = with_unknown(batch, self._rare, self._regularisation.generator)
         loss = self._model.loss(batch, self._dtype, self._regularisation)
-        return loss.detach(), torch.autograd.grad(loss, self._parameters)
+        # without a target word, the weights of the decoder's steps have no part in the loss
+        gradient = torch.autograd.grad(loss, self._parameters, materialize_grads=True)
+        return loss.detach(), gradient
 
 
 def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
@@ -270,13 +272,13 @@ class RecordedGradients:
     ) -> None:
         self._differentiate, self._generator = differentiate, generator
         # all recordings share a memory pool and overwrite it, so results are kept outside the pool
-        self._loss = torch.zeros((), device=parameters[0].device)
+        self._loss = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
         self._seen: dict[tuple[torch.Size, torch.Size, bool], _Recording | None] = {}
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
-        """Return the summed loss and its gradient; the next call overwrites both.
+        """Return the summed loss and its gradient; a later call may overwrite both.
 
         Args:
             batch: A batch on the parameters' device.
@@ -285,7 +287,8 @@ class RecordedGradients:
         recording = self._seen.get(shape)
         if recording is None:
             # recording takes longer than computing, so a shape is recorded only if it occurs again
-            if shape not in self._seen or len(self._seen) > _MAX_RECORDINGS:
+            recordings = sum(each is not None for each in self._seen.values())
+            if shape not in self._seen or recordings >= _MAX_RECORDINGS:
                 self._seen.setdefault(shape, None)
                 return self._differentiate(batch)
             recording = self._seen[shape] = self._record(batch)
@@ -296,15 +299,13 @@ class RecordedGradients:
 
     def _record(self, batch: Batch) -> _Recording:
         kept = batch.to(self._loss.device, copy=True)
-        graph = torch.cuda.CUDAGraph()
-        if self._generator is not None:
-            graph.register_generator_state(self._generator)
-        with (
-            torch.cuda.device(self._loss.device),
+        with torch.cuda.device(self._loss.device):
+            graph = torch.cuda.CUDAGraph()
+            if self._generator is not None:
+                graph.register_generator_state(self._generator)
             # "thread_local": CUDA calls of other threads neither are recorded nor cause an error
-            torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"),
-        ):
-            loss, gradient = self._differentiate(kept)
-            self._loss.copy_(loss)
-            _copy(gradient, self._gradients)
+            with torch.cuda.graph(graph, self._pool, capture_error_mode="thread_local"):
+                loss, gradient = self._differentiate(kept)
+                self._loss.copy_(loss)
+                _copy(gradient, self._gradients)
         return _Recording(kept, graph)

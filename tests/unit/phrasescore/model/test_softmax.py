@@ -51,13 +51,17 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("smoothing", "normaliser_weight"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.3), (0.1, 0.3)]
 )
+@pytest.mark.parametrize("masked", [False, True])
 def test_loss_and_gradient_are_those_of_cross_entropy(
-    dtype: torch.dtype, tolerance: float, smoothing: float, normaliser_weight: float
+    dtype: torch.dtype, tolerance: float, smoothing: float, normaliser_weight: float, masked: bool
 ) -> None:
     """Chunked loss and gradients equal torch's own cross-entropy on the whole matrix."""
     arguments = problem(dtype)
-    found = summed_cross_entropy(*arguments, None, smoothing, normaliser_weight)
-    expected = plain_loss(*arguments, smoothing, normaliser_weight)
+    counted = torch.arange(N) % 3 > 0 if masked else None
+    found = summed_cross_entropy(*arguments, counted, smoothing, normaliser_weight)
+    features, words, bias, wanted = arguments
+    rows = slice(None) if counted is None else counted
+    expected = plain_loss(features[rows], words, bias, wanted[rows], smoothing, normaliser_weight)
     assert found.item() == pytest.approx(expected.item(), rel=tolerance)
     wrt = arguments[:3]
     for mine, theirs in zip(

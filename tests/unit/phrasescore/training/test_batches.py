@@ -75,3 +75,13 @@ def test_more_padding_does_not_change_the_loss(kind: str) -> None:
     padded = in_few_shapes(batch)
     assert [each.shape for each in (padded.source, padded.target)] == [(32, 12), (32, 8)]
     assert model.loss(padded).item() == pytest.approx(model.loss(batch).item(), rel=1e-12)
+
+
+def test_a_batch_of_equal_lengths_is_padded_too() -> None:
+    """Without padding before, the lengths say where the new padding begins."""
+    batch = in_few_shapes(Batch(torch.full((3, 5), 7), torch.full((3, 4), 8), None))
+    assert batch.lengths is not None
+    assert (batch.source.shape, batch.target.shape) == ((16, 8), (16, 4))
+    assert [each.tolist() for each in batch.lengths] == [[5] * 3 + [0] * 13, [4] * 3 + [-1] * 13]
+    assert batch.counted is not None
+    assert batch.counted.sum() == 3 * 5

@@ -14,12 +14,13 @@ import pytest
 import torch
 
 from phrasescore.errors import StorageError
+from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.processes import Crew, Processes
-from phrasescore.training.optimization.updates import Updates
+from phrasescore.training.optimization.updates import ShareGradient, Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
@@ -72,6 +73,40 @@ def test_as_many_processes_give_the_same_bits_again(pairs: EncodedPairs) -> None
     first, second = trained(pairs, 3), trained(pairs, 3)
     assert torch.equal(first[0], second[0])
     assert first[1:] == second[1:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [
+        ("rnn-encoder-decoder", "gated"),
+        ("rnn-encoder-decoder", "tanh"),
+        ("rnn-encoder-decoder", "lstm"),
+        ("feed-forward-phrase", None),
+        ("rnn-search", None),
+        ("rnn-encdec", None),
+    ],
+)
+def test_empty_targets_have_a_gradient(tmp_path: Path, kind: str, unit: str | None) -> None:
+    """A batch without a target word teaches </s>; the decoder's steps have no part in it."""
+    lines = [f"w{n} w{n // 2} ||| {'x y' if n % 2 else ''} ||| 0.5\n" for n in range(40)]
+    (tmp_path / "table").write_text("".join(lines))
+    pairs = encode_table(tmp_path / "table", tmp_path / "pairs", PairSettings())
+    words = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
+    sizes = {"source_vocabulary": words[0], "target_vocabulary": words[1], "kind": kind}
+    sizes |= {"hidden": 8, "embedding": 6, "rank": 4} | ({"unit": unit} if unit else {})
+    model = build(read_settings(sizes, where="a test"))
+    model.initialise(torch.Generator().manual_seed(2), "scaled")
+    gradient = [torch.full_like(each, torch.nan) for each in model.parameters()]
+    empty = np.flatnonzero(pairs.target.lengths(np.arange(len(pairs))) == 0)
+    assert len(empty) == 20
+    loss = ShareGradient(model, pairs, None, TrainingSettings())(empty, 0, 0, gradient)
+    assert 0 < loss < 20 * 10
+    norms = {
+        name: torch.linalg.vector_norm(part)
+        for (name, _), part in zip(model.named_parameters(), gradient, strict=True)
+    }
+    assert all(torch.isfinite(norm) for norm in norms.values())
+    assert norms["output_bias"] > 0
 
 
 def test_a_lost_process_is_told() -> None:
