@@ -201,13 +201,26 @@ def attend_plainly(
 ) -> tuple[Tensor, Tensor]:
     """Compute :func:`attend` in plain torch, which has gradients and supports all devices."""
     at = torch.arange(J, device=queries.device)
-    outside = at >= seen.lengths[:, None]
-    places = (seen.begins[:, None] + at).masked_fill(outside, 0)
-    wide = torch.promote_types(queries.dtype, torch.float32)
-    scores = torch.tanh((queries[:, None] + seen.keys[places]).to(wide)) @ vector.to(wide)
+    places = (seen.begins[:, None] + at).masked_fill(at >= seen.lengths[:, None], 0)
+    return _attend_equal(queries, seen.keys[places], seen.values[places], vector, seen.lengths)
+
+
+def _attend_equal(
+    queries: Tensor, keys: Tensor, values: Tensor, vector: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute :func:`attend` for keys ``(N, J, A)`` and values ``(N, J, D)``.
+
+    In bfloat16, alpha is rounded before its product with the values.
+    """
+    outside = torch.arange(keys.shape[1], device=keys.device) >= lengths[:, None]
+    scores = torch.tanh(_summed(queries, keys)) @ vector
     weights = scores.masked_fill(outside, float("-inf")).softmax(1)
-    found = (weights[:, None] @ seen.values[places].to(wide))[:, 0]
-    return found.to(queries.dtype), weights
+    return (weights[:, None].to(values.dtype) @ values)[:, 0], weights
+
+
+def _summed(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return s W_a + h_j U_a in float32 or a wider type, ``(N, J, A)``."""
+    return queries[:, None].to(torch.promote_types(queries.dtype, torch.float32)) + keys
 
 
 def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> list[Array]:
@@ -356,7 +369,7 @@ def _parts(seen: Attended, weights: AttentiveWeights) -> tuple[Tensor, ...]:
 
 
 # Versions of the compiled passes in plain torch. Each sequence has J positions; sequence b begins
-# at row b * J. In bfloat16, alpha is rounded before its product.
+# at row b * J.
 
 
 def _attend_rows_in_torch(
@@ -370,11 +383,9 @@ def _attend_rows_in_torch(
     found: Tensor,
 ) -> None:
     B, J = weights.shape
-    scores = torch.tanh(_summed(queries, keys)) @ vector
-    outside = torch.arange(J, device=lengths.device) >= lengths[:, None]
-    torch.softmax(scores.masked_fill_(outside, float("-inf")), 1, out=weights)
-    shares = weights[:, None].to(values.dtype)
-    torch.bmm(shares, values.view(B, J, -1), out=found[:, None])
+    given = keys.view(B, J, -1), values.view(B, J, -1), vector, lengths
+    for into, computed in zip((found, weights), _attend_equal(queries, *given), strict=True):
+        into.copy_(computed)
 
 
 def _attend_rows_backward_in_torch(
@@ -394,14 +405,8 @@ def _attend_rows_backward_in_torch(
     grad_weights = torch.bmm(values.view(B, J, -1), grad_found[:, :, None])[:, :, 0] * weights
     # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)
     e = torch.addcmul(grad_weights, weights, grad_weights.sum(1, keepdim=True), value=-1)
-    tanh = torch.tanh(_summed(queries, keys))
+    tanh = torch.tanh(_summed(queries, keys.view(B, J, -1)))
     grad_vector.addmv_(tanh.flatten(0, 1).t(), e.flatten())
     inside = torch.addcmul(vector, vector, tanh * tanh, value=-1)  # (B, J, A), v_a (1 - tanh^2)
     grad_queries.copy_(torch.bmm(e[:, None], inside)[:, 0])
     grad_keys.view(inside.shape).addcmul_(inside, e[:, :, None])
-
-
-def _summed(queries: Tensor, keys: Tensor) -> Tensor:
-    """Return s W_a + h_j U_a in float32 or a wider type, ``(B, J, A)``."""
-    wide = torch.promote_types(queries.dtype, torch.float32)
-    return queries[:, None].to(wide) + keys.view(len(queries), -1, keys.shape[1])
