@@ -237,7 +237,7 @@ class PruningReport:
 
     conditions: PruningConditions
     made: StreamReport[PruningCounts]
-    reordering: LineCounts | None = None
+    reordering: KeptLines | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the report as JSON values."""
@@ -295,7 +295,7 @@ def prune_table(
     conditions.check()
     if reordering is not None:
         check_reordering(reordering[0])
-    cut: LineCounts | None = None
+    cut: KeptLines | None = None
 
     def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
         kept, judged = judge(block, conditions)
@@ -401,7 +401,7 @@ def best_of_runs(
 
 
 @dataclass(frozen=True)
-class LineCounts:
+class KeptLines:
     """How many lines a table has, and how many are kept."""
 
     lines: int = 0
@@ -410,7 +410,7 @@ class LineCounts:
 
 def prune_reordering(
     reordering: str | Path, output: str | Path, phrase_table: str | Path
-) -> LineCounts:
+) -> KeptLines:
     """Copy the lines of a reordering table whose pairs are in a phrase table.
 
     Args:
@@ -424,17 +424,17 @@ def prune_reordering(
     """
     pairs = SortedPairs(read_source_runs(phrase_table))
 
-    def work(block: TableBlock, counts: LineCounts) -> tuple[bytes, LineCounts]:
+    def work(block: TableBlock, counts: KeptLines) -> tuple[bytes, KeptLines]:
         kept = pairs.find(block)
         left = counts.kept + int(np.count_nonzero(kept))
-        return chosen_lines(block, kept), LineCounts(counts.lines + len(block), left)
+        return chosen_lines(block, kept), KeptLines(counts.lines + len(block), left)
 
     stream = BlockStream(
         [reordering],
         None,
         lambda _, done: read_reordering_runs(reordering),
         work,
-        LineCounts(),
+        KeptLines(),
         what="cutting the reordering table",
         unit="lines",
     )

@@ -253,7 +253,7 @@ class ModelSteps:
         before: State | None = None
         for level in range(trie.depth + 1):
             begin, end = trie.levels[level : level + 2].tolist()
-            kept: list[State] = []
+            states: list[State] = []
             for a in range(begin, end, self._chunk):
                 b = min(a + self._chunk, end)
                 if before is None:
@@ -261,17 +261,16 @@ class ModelSteps:
                     begun = self._index(ids), self._index(lengths)
                     state, ln_p = self._model.start(*begun, self._dtype)
                 else:
-                    states = before.gathered(self._index(trie.ranks[trie.parents[a:b]]))
-                    state, ln_p = self._model.step(states, self._index(trie.words[a:b]))
+                    parents = self._index(trie.parents[a:b] - trie.levels[level - 1])
+                    words = self._index(trie.words[a:b])
+                    state, ln_p = self._model.step(before.gathered(parents), words)
                 # ln p of the last words of the children, and of </s> after each prefix
                 children = slice(*trie.first_children[[a, b]].tolist())
-                places, words = trie.parents[children] - a, trie.words[children]
-                edges[children] = ln_p[self._index(places), self._index(words)].cpu().numpy()
+                places, wanted = trie.parents[children] - a, trie.words[children]
+                edges[children] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
                 at_ends[a:b] = ln_p[:, END].cpu().numpy()
-                # a rank below 0 marks a prefix without children, whose state is not needed
-                parents = np.flatnonzero(trie.ranks[a:b] >= 0)
-                kept.append(state.gathered(self._index(parents)))
-            before = kept[0].followed_by(kept[1:])
+                states.append(state)
+            before = states[0].followed_by(states[1:])
         return edges, at_ends
 
     def _index(self, numbers: Rows) -> Tensor:
