@@ -82,19 +82,12 @@ def test_further_text_of_words(
 FAILURES = [
     # (fault, files by name, options, exit code, message)
     ("a missing file", {"en": None}, (), 3, "en: no such file"),
-    ("a missing line", {"fr": b"x\n"}, (), 3, "en:2: line 2 has no counterpart"),
-    ("an empty text", {"en": b"", "fr": b""}, (), 3, "en: the text contains no sentence"),
-    ("empty lines only", {"en": b"\n\n"}, (), 3, "no sentence is left: 2 empty"),
-    ("an empty sentence", {"en": b"a\n\n"}, ("--no-cleaning",), 3, "en:2: a sentence of 0 words"),
     ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),
     ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
     ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
-    ("a wrong order", {}, ("--lm-order", "21"), 2, "order"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
-    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "is not a language code"),
     ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),
     ("no memory size", {}, ("--memory", "much"), 2, "not a size such as 512M"),
-    ("an unknown aligner", {}, ("--aligner", "giza"), 2, "there is no aligner giza"),
 ]
 
 

@@ -173,6 +173,7 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
     (faulty.bin / "hanging").unlink()
     time.sleep(0.3)
     assert not (faulty.bin / "hanging").exists()
+    assert not list((faulty.folder / "tuned").rglob("*nbest*"))
 
 
 def test_a_dev_set_of_another_system_is_refused(

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import signal
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -26,7 +23,6 @@ from phrasescore.errors import (
     SettingsError,
 )
 from tests.support import fake_moses
-from tests.support.killed import wait_for
 
 LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| LM0= -1 ||| -1\n"
 
@@ -107,28 +103,6 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
     binary = fake_moses.script(tmp_path / "bin", "#!/nowhere/to/be/found\n")
     with pytest.raises(DecoderError, match="moses could not be started"):
         decode(binary, tmp_path)
-
-
-def test_an_interrupted_decoder_is_stopped(tmp_path: Path) -> None:
-    """Ctrl-C ends Moses too, and leaves no list."""
-    binary = fake_moses.printing(tmp_path / "bin", LIST)
-    (tmp_path / "bin" / "hang").write_bytes(b"")
-    main = threading.main_thread().ident
-    assert main is not None
-
-    def interrupt() -> None:
-        wait_for((tmp_path / "bin" / "hanging").exists)
-        signal.pthread_kill(main, signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        decode(binary, tmp_path)
-    thread.join()
-    assert not list(tmp_path.glob("*nbest*"))
-    (tmp_path / "bin" / "hanging").unlink()
-    time.sleep(0.3)
-    assert not (tmp_path / "bin" / "hanging").exists()
 
 
 def test_moses_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

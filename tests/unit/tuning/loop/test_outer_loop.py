@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from pathlib import Path
@@ -146,13 +145,9 @@ def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
 def test_it_ends_without_patience(tmp_path: Path) -> None:
     """It ends after ``patience`` rounds without a better score."""
     result = Bench(tmp_path, patience=1).run(tmp_path / "run")
-    scores = [decoded.score for decoded in result.rounds]
-    assert result.why in (
-        "no better score in 1 round",
-        "no new candidates",
-        "the weights no longer change",
-    )
-    assert all(later > before for before, later in itertools.pairwise(scores[:-1]))
+    assert result.why == "no better score in 1 round"
+    assert result.best.number == len(result.rounds) - 1
+    assert len(Bench(tmp_path, patience=2).run(tmp_path / "more").rounds) > len(result.rounds)
 
 
 def test_the_curve_tells_every_round(tmp_path: Path) -> None:
