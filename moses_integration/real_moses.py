@@ -91,14 +91,12 @@ class ExternalMoses:
         ini: The path of the ini; Moses resolves the paths in it against the current directory.
         text: The file to translate; its last line must end in a line feed.
         threads: The number of sentences to translate at a time.
-        flags: More command-line options.
     """
 
     binary: Path
     ini: Path
     text: Path
     threads: int = 1
-    flags: tuple[str, ...] = ()
 
     def command(self, weights: Mapping[str, Sequence[float]], size: int) -> list[str]:
         """Return the command that prints lists of up to ``size`` distinct translations."""
@@ -112,7 +110,6 @@ class ExternalMoses:
             *("-n-best-list", "-", str(size), "distinct"),
             *("-input-file", str(self.text)),
             *("-threads", str(self.threads)),
-            *self.flags,
         ]
 
     def write_nbest(

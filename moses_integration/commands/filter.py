@@ -73,15 +73,13 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     from moses_integration.ini.model_files import (
         find_binary_file,
         find_model_file,
-        path_keys,
+        named_paths,
         with_absolute_paths,
     )
 
     ini.refuse_old_style()
     ini = with_sections(ini, sections)
-    for feature in ini.features:
-        for key in path_keys(feature):
-            named = feature.options[key]
-            if find_binary_file(named, feature.kind) is None:
-                ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
+    for feature, key, named in named_paths(ini):
+        if find_binary_file(named, feature.kind) is None:
+            ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
     return with_absolute_paths(ini)

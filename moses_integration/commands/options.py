@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
@@ -55,7 +55,7 @@ class LoadingOptions(Options):
         cache = None if self.no_cache else cache_folder(self.cache_folder)
         return Decoder(
             ini,
-            settings=SearchSettings.from_ini(ini, given),
+            settings=replace(SearchSettings.from_ini(ini), **given),
             weights=dict(map(_weight, self.weights)),
             table_limit=options.get("table_limit"),
             cache=cache,

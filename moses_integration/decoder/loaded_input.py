@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import taken_runs
 from moses_integration.decoder.features.derivations import (
     Derivations,
     FeatureTables,
@@ -54,7 +53,7 @@ from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.model.folder import LoadedModel, load_outside
 from phrasescore.runs.identity import sha256_of
-from phrasescore.words.token_sequences import offsets_of
+from phrasescore.words.token_sequences import offsets_of, taken_runs
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordTable
 

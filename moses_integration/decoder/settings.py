@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from phrasescore.closed_settings import Between, check_bounds
@@ -62,16 +61,11 @@ class SearchSettings:
         return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
 
     @classmethod
-    def from_ini(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
+    def from_ini(cls, ini: MosesIni) -> SearchSettings:
         """Take the settings from an ini.
-
-        Args:
-            ini: The ini.
-            overrides: Settings, by name, that overrule the settings of the ini.
 
         Raises:
             IniError: A value is not a number, or out of range.
-            SettingsError: An override is out of range.
         """
         values = {}
         try:
@@ -79,10 +73,9 @@ class SearchSettings:
                 section = field.name.replace("_", "-")
                 if given := ini.values(section):
                     values[field.name] = _parse(section, given[0], type(field.default))
-            settings = cls(**values)
+            return cls(**values)
         except SettingsError as error:
             raise IniError(error.problem, path=ini.path) from None
-        return replace(settings, **(overrides or {}))
 
 
 _TRUE = ("1", "true", "yes", "y", "on")

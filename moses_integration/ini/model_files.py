@@ -71,18 +71,12 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def path_keys(line: FeatureLine) -> Iterator[str]:
-    """Yield the names of a feature's options whose values are paths of files."""
-    for key, value in line.options.items():
-        if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
-            yield key
-
-
 def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
     """Yield each path in a feature line: the feature, the name of the option, and the path."""
     for line in ini.features:
-        for key in path_keys(line):
-            yield line, key, line.options[key]
+        for key, value in line.options.items():
+            if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
+                yield line, key, value
 
 
 def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:

@@ -44,6 +44,7 @@ from phrasescore.table.byte_scanning import (
 )
 from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.table.phrase_table import words_of
+from phrasescore.words.token_sequences import joined_offsets
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
@@ -237,7 +238,7 @@ def _joined(parts: Sequence[Candidates]) -> Candidates:
     columns = ("sentences", "lines", "features", "sparse", "totals", "tokens")
     return Candidates(
         sizes=parts[0].sizes,
-        offsets=np.cumsum(np.concatenate([[0], *(np.diff(part.offsets) for part in parts)])),
+        offsets=joined_offsets([part.offsets for part in parts]),
         words=[words for part in parts for words in part.words],
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.ini.edits import TUNABLE_NAME
 from moses_integration.nbest.format import (
     MAX_SENTENCES,
     PIPES,
@@ -44,7 +44,6 @@ from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import UNK_ID
 from phrasescore.words.word_table import WordTable
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LINES_PER_BLOCK = 20_000
 
 
@@ -154,7 +153,7 @@ class NBestScores:
 
 
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not TUNABLE_NAME.fullmatch(name):
         raise SettingsError(
             f"a feature cannot be called {name!r}",
             remedy="use letters and digits only, a letter first, as mert-moses.pl requires",

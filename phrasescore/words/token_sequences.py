@@ -50,6 +50,26 @@ class TokenSequences:
         return gather(self.tokens, self.offsets, rows)
 
 
+def joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the offsets for the concatenation of several arrays, given the offsets of each."""
+    return offsets_of(np.concatenate([np.empty(0, np.int64), *map(np.diff, parts)]))
+
+
+def taken_runs(
+    offsets: NDArray[np.int64], order: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Select runs in a given order; return their new offsets, and the old index of each value.
+
+    Args:
+        offsets: The offsets of all runs, shape (runs + 1,).
+        order: The indexes of the runs to select, shape (taken,).
+    """
+    begins = np.asarray(offsets[order], np.int64)
+    sizes = np.asarray(offsets[order + 1], np.int64) - begins
+    new = offsets_of(sizes)
+    return new, np.arange(new[-1]) + np.repeat(begins - new[:-1], sizes)
+
+
 def gather(tokens: NDArray[Any], offsets: NDArray[Any], rows: NDArray[Any]) -> TokenSequences:
     """Copy sequences out of flat arrays, which may be memory-mapped and of any integer type.
 
@@ -62,10 +82,7 @@ def gather(tokens: NDArray[Any], offsets: NDArray[Any], rows: NDArray[Any]) -> T
     >>> gather(*flat, np.array([2, 1])).tokens.tolist()
     [8, 6, 7]
     """
-    begins = np.asarray(offsets[rows], np.int64)
-    lengths = np.asarray(offsets[rows + 1], np.int64) - begins
-    chosen = offsets_of(lengths)
-    positions = np.arange(chosen[-1]) + np.repeat(begins - chosen[:-1], lengths)
+    chosen, positions = taken_runs(offsets, rows)
     return TokenSequences(np.asarray(tokens[positions], np.int32), chosen)
 
 
@@ -82,7 +99,7 @@ def from_lists(sequences: list[list[int]]) -> TokenSequences:
 def concatenated(parts: Sequence[TokenSequences]) -> TokenSequences:
     """Return the sequences of all parts, one part after the other."""
     tokens = np.concatenate([part.tokens for part in parts])
-    return TokenSequences(tokens, offsets_of(np.concatenate([part.lengths for part in parts])))
+    return TokenSequences(tokens, joined_offsets([part.offsets for part in parts]))
 
 
 def as_matrix(

@@ -96,7 +96,7 @@ def experiment(options: ExperimentOptions) -> None:
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     """Yield the input files that no option names, each with a description of its use."""
-    from moses_integration.ini.model_files import path_keys
+    from moses_integration.ini.model_files import named_paths
     from moses_integration.ini.moses_ini import MosesIni
 
     data, folder = settings.data, settings.folder
@@ -105,9 +105,8 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     for name in filter(None, (data.system, data.phrase_table, *texts)):
         yield "the experiment", folder / name
     if (folder / data.system).is_file():
-        for line in MosesIni.read(folder / data.system).features:
-            for key in path_keys(line):
-                yield f"{line.name} of the experiment's moses.ini", folder / line.options[key]
+        for line, _, path in named_paths(MosesIni.read(folder / data.system)):
+            yield f"{line.name} of the experiment's moses.ini", folder / path
 
 
 def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> ExperimentSettings:

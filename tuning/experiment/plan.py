@@ -33,7 +33,7 @@ from pathlib import Path
 
 from moses_integration.ini.edits import next_name
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import path_keys
+from moses_integration.ini.model_files import named_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
@@ -176,11 +176,10 @@ class Plan:
     def named_by_system(self) -> tuple[Path, ...]:
         """The files named in the untuned moses.ini, with paths relative to the data folder."""
         found = []
-        for feature in self.ini.features:
-            for key in path_keys(feature):
-                path = self.settings.folder / feature.options[key]
-                zipped = path.with_name(f"{path.name}.gz")
-                found += [file for file in (path, zipped) if file.exists()]
+        for _, _, named in named_paths(self.ini):
+            path = self.settings.folder / named
+            zipped = path.with_name(f"{path.name}.gz")
+            found += [file for file in (path, zipped) if file.exists()]
         return tuple(found)
 
     def model_folder(self, name: str, seed: int | None) -> Path:

@@ -51,12 +51,11 @@ class TuningSettings(OptimizationSettings):
         Stop rules, the number of runs and the number of threads are not part of the identity, so a
         later call may change them and still continue the same run.
         """
-        from moses_integration.ini.model_files import path_keys
+        from moses_integration.ini.model_files import named_paths
 
         models = {
-            f"{line.name} {key}": _size_or_digest(Path(line.options[key]))
-            for line in ini.features
-            for key in path_keys(line)
+            f"{line.name} {key}": _size_or_digest(Path(path))
+            for line, key, path in named_paths(ini)
         }
         return {
             "moses.ini": sha256_of(self.ini),

@@ -177,13 +177,13 @@ class _Training:
             self._command(
                 "build train.source train.target --characters",
                 ("train.source", "train.target", *map(str, self.texts)),
-                *texts, *self.threads, output=_SYSTEM,
+                *texts, output=_SYSTEM,
             ),
             *sides,
             self._command(
                 f"tune {_SYSTEM}/moses.ini --source tune.source.tok --reference tune.target.tok "
                 "--objective accuracy -o tuned",
-                ("tune.source.tok", "tune.target.tok", _SYSTEM), *self.threads,
+                ("tune.source.tok", "tune.target.tok", _SYSTEM),
             ),
             self._decoding("dev"),
             *(self._attention() if self.neural else ()),
@@ -200,20 +200,20 @@ class _Training:
         training = self._command(
             f"train {texts} --kind search {_MODEL_SIZE} --max-epochs {epochs} "
             f"--held-out-text {dev[0]} {dev[1]}",
-            (_SYSTEM, *dev), *self.threads, output=_MODEL,
+            (_SYSTEM, *dev), output=_MODEL,
         )  # fmt: skip
         scoring = [
             self._command(
                 f"nbest {name}.nbest --model {_MODEL} --source {name}.source.tok "
                 f"-o {name}.scored.nbest",
-                (f"{name}.nbest", _MODEL, f"{name}.source.tok"), *self.threads,
+                (f"{name}.nbest", _MODEL, f"{name}.source.tok"),
             )
             for name in ("tune", "dev")
         ]  # fmt: skip
         optimizing = self._command(
             f"optimize --nbest tune.scored.nbest --reference {dev[1]} --objective accuracy "
             f"--start tuned/weights.json -o {_WEIGHTS}",
-            ("tune.scored.nbest", dev[1], "tuned"), *self.threads,
+            ("tune.scored.nbest", dev[1], "tuned"),
         )  # fmt: skip
         return [training, self._decoding("tune"), *scoring, optimizing]
 
@@ -222,7 +222,7 @@ class _Training:
         return self._command(
             f"decode {_INI} -i {name}.source.tok -o {os.devnull} --nbest-size {_CANDIDATES} "
             f"--distinct --nbest {name}.nbest",
-            (f"{name}.source.tok", _SYSTEM, "tuned"), *self.threads,
+            (f"{name}.source.tok", _SYSTEM, "tuned"),
         )  # fmt: skip
 
     def _command(
@@ -240,15 +240,16 @@ class _Training:
         words = [*text.split(), *([output] if output else ()), *more]
         written = Path(output or text.split()[-1])
 
+        # the number of threads changes no result, so it is not part of the step's identity
+        whole = words if words[0] == "preprocess" else [*words, *self.threads]
+
         def run() -> Mapping[str, Any]:
-            self.say(shlex.join([PROGRAM, *words]))
-            run_command(words)
+            self.say(shlex.join([PROGRAM, *whole]))
+            run_command(whole)
             return {}
 
-        # the number of threads changes no result, so it is not part of the step's identity
-        decisive = [word for word in words if word not in self.threads]
         name = f"{words[0]}-{written.name}"
-        return Step(name, run, {"command": decisive}, tuple(map(Path, inputs)), (written,))
+        return Step(name, run, {"command": words}, tuple(map(Path, inputs)), (written,))
 
     def _write_words(self) -> Mapping[str, Any]:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""

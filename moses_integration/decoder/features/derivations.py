@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import taken_runs
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, model_tables
 from moses_integration.decoder.features.reordering import OrientationPlaces, orientation
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
 from phrasescore.compiled import borrowed, compiled
+from phrasescore.words.token_sequences import taken_runs
 
 
 class Derivations(NamedTuple):

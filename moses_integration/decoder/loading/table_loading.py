@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import joined_offsets, taken_runs
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, SourcePhrases, child
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError, SettingsError, StorageError, counted
@@ -46,6 +45,7 @@ from phrasescore.table.byte_scanning import (
 )
 from phrasescore.table.phrase_table import TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.words.token_sequences import joined_offsets, taken_runs
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
 # the arrays of a cache file; their types differ

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.edits import IniChange, find_table_feature, with_table
-from moses_integration.ini.model_files import path_keys, with_absolute_paths
+from moses_integration.ini.model_files import named_paths, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
 
@@ -111,7 +111,8 @@ def test_all_paths_can_be_made_absolute(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_options_that_name_files() -> None:
     """Options with files are recognised by the names that Moses's features use."""
-    (line,) = MosesIni.parse(
+    ini = MosesIni.parse(
         b"[feature]\nA path=a source-path=b vocab-file=c name=d factor=0 base= file=e\n"
-    ).features
-    assert list(path_keys(line)) == ["path", "source-path", "vocab-file", "file"]
+    )
+    keys = [key for _, key, _ in named_paths(ini)]
+    assert keys == ["path", "source-path", "vocab-file", "file"]
